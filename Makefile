@@ -1,0 +1,48 @@
+# Each target sets up what it needs: a virtual environment in .venv, and Java where Spark is started.
+
+bin := .venv/bin
+stamp := .venv/installed
+java := scripts/with-java.sh
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test test-fast check format bench constraints clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+		while IFS='|' read -r target text; do printf 'make %-13s%s\n' "$$target" "$$text"; done
+
+setup: $(stamp) ## make the virtual environment in .venv and install everything into it
+
+$(stamp): pyproject.toml constraints.txt scripts/venv.sh
+	@scripts/venv.sh .venv --constraint constraints.txt
+	@touch $@
+
+demo: $(stamp) ## show the main job at work
+	@$(java) $(bin)/anabranch demo
+
+test: $(stamp) ## run all tests, those without Spark first
+	@$(java) $(bin)/pytest
+
+test-fast: $(stamp) ## run the tests that need no Java
+	@$(bin)/pytest -m 'not spark'
+
+check: $(stamp) ## lint, formatting, types, and the rule that imports go downwards
+	$(bin)/ruff check
+	$(bin)/ruff format --check
+	$(bin)/mypy
+	$(bin)/lint-imports
+
+format: $(stamp) ## put the code into its one format
+	$(bin)/ruff check --fix
+	$(bin)/ruff format
+
+bench: $(stamp) ## measure how fast queries are parsed
+	@$(java) $(bin)/anabranch bench parse
+
+constraints: ## renew the pinned versions in constraints.txt
+	@scripts/constraints.sh
+
+clean: ## remove everything that make has made
+	rm -rf .venv build demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache src/*.egg-info
+	find src tests -name __pycache__ -prune -exec rm -rf {} +

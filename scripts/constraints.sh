@@ -1,0 +1,14 @@
+#!/bin/sh
+# Renew constraints.txt: install the newest versions that pyproject.toml allows, and write them down.
+set -eu
+
+fresh=$(mktemp -d)
+trap 'rm -rf "$fresh"' EXIT
+"${0%/*}/venv.sh" "$fresh"
+{
+    echo "# The versions that are tested, one per package. Renew with: make constraints"
+    # pip and setuptools come with the environment; the build takes its own.
+    "$fresh/bin/python" -m pip list --disable-pip-version-check --format=freeze --exclude-editable \
+        --exclude pip --exclude setuptools | LC_ALL=C sort -f
+} >"$fresh/constraints.txt"
+cp "$fresh/constraints.txt" constraints.txt

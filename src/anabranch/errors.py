@@ -1,0 +1,101 @@
+"""One hierarchy of errors: what is wrong, where, and what to do about it.
+
+Every error a user can meet is an `AnabranchError`.
+It carries a short message (lower case, no full stop, the user's own names in quotes), the W3C code where one
+exists, and a hint; errors in query text also know their place and can draw it.
+An `assert` elsewhere in the code is a bug of ours and cannot be reached by input.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A part of a query's text, as character positions `start` (first) and `end` (one past the last)."""
+
+    start: int
+    end: int
+
+
+class AnabranchError(Exception):
+    """The root of all errors that are the user's business."""
+
+    def __init__(self, message: str, *, code: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.hint = hint
+
+    def __str__(self) -> str:
+        code = f" [{self.code}]" if self.code else ""
+        hint = f"\nhint: {self.hint}" if self.hint else ""
+        return f"{self.message}{code}{hint}"
+
+
+class UsageError(AnabranchError):
+    """The command line or a call is wrong: a missing file, an unknown stream, a value out of range."""
+
+
+class StreamError(AnabranchError):
+    """An input as a whole cannot be read; a single bad element is a `DeadLetter`, not an error."""
+
+
+class BadItem(AnabranchError):
+    """One element of a stream that cannot be used; it is set aside with this reason."""
+
+
+class DynamicError(AnabranchError):
+    """An evaluation failed for one item, window or pair (LAWS 2.4); `code` is the W3C code."""
+
+
+class QueryError(AnabranchError):
+    """Query text that cannot be accepted, with its place: line, column and a caret under it."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        text: str,
+        span: Span,
+        code: str | None = None,
+        hint: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.text = text
+        self.span = span
+        self.name = name
+        """What the query is called, a file name say; shown in front of the line number."""
+
+    @property
+    def line(self) -> int:
+        """The line of the error, counted from 1."""
+        return self.text.count("\n", 0, self.span.start) + 1
+
+    @property
+    def column(self) -> int:
+        """The column of the error, counted from 1."""
+        return self.span.start - (self.text.rfind("\n", 0, self.span.start) + 1) + 1
+
+    def __str__(self) -> str:
+        begin = self.span.start - self.column + 1
+        end = self.text.find("\n", begin)
+        source = self.text[begin : end if end >= 0 else len(self.text)]
+        shift = max(0, self.column - 80)  # a very long line is shown around the caret only
+        shown = source[shift : shift + 160].replace("\t", " ")
+        width = max(1, min(self.span.end, begin + len(source)) - self.span.start)
+        caret = " " * (self.column - 1 - shift) + "^" * min(width, 160)
+        where = f"{self.name}:{self.line}:{self.column}" if self.name else f"line {self.line}, column {self.column}"
+        code = f" [{self.code}]" if self.code else ""
+        hint = f"\nhint: {self.hint}" if self.hint else ""
+        return f"{where}: {self.message}{code}\n  {shown}\n  {caret}{hint}"
+
+
+class Refused(QueryError):
+    """A construct that is understood and deliberately not accepted; `refusals.py` lists them all."""
+
+
+class Unsupported(QueryError):
+    """A query that this engine cannot run, though another can; the message names the construct."""

@@ -1,0 +1,274 @@
+"""Static checks: what can be said of a query before any data is seen.
+
+Names must be bound, functions known, prefixes declared; streams, windows and joins must have a shape that can be
+answered without end; with a schema, conditions may only use paths it has.
+A path that the schema lacks and that is only returned is allowed, with a warning: it may be added later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from anabranch.errors import QueryError, Span
+from anabranch.language import ast
+from anabranch.language.check_paths import PathCheck
+from anabranch.language.check_streams import check_streams
+from anabranch.language.library import LIBRARY
+from anabranch.language.printer import print_query
+from anabranch.language.refusals import refuse
+from anabranch.language.rewrite import flatten, parts, with_input
+from anabranch.language.scope import UNKNOWN, Known, Scope
+from anabranch.language.unbounded import flowing_fors, flows, qualified
+from anabranch.stream.schema import Schema
+
+_PREDECLARED = frozenset({"xml", "local", "fn", "xs"})
+
+
+@dataclass(frozen=True, slots=True)
+class Warning:  # the word users know; Python's own is not used here
+    """Something allowed that may be a mistake, with its place in the text."""
+
+    message: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A query that passed, in the form the engines take it, and what was noticed on the way."""
+
+    query: ast.Query
+    warnings: tuple[Warning, ...]
+    streams: tuple[str, ...]
+    documents: tuple[str, ...]
+
+
+def check(
+    query: ast.Query,
+    text: str | None = None,
+    *,
+    inputs: Mapping[str, Schema | None] | None = None,
+    functions: Collection[str] = (),
+    name: str | None = None,
+) -> Checked:
+    """Check a query; `inputs` are the known inputs with their schemas, `functions` the registered ones.
+
+    With `inputs` of None any name of a stream or document is accepted.
+    """
+    source = text if text is not None else print_query(query)
+    try:
+        return _Checker(query, source, inputs, functions).checked()
+    except QueryError as error:
+        error.name = name
+        raise
+
+
+class _Checker(PathCheck):
+    def __init__(
+        self,
+        query: ast.Query,
+        text: str,
+        inputs: Mapping[str, Schema | None] | None,
+        functions: Collection[str],
+    ) -> None:
+        super().__init__(text, {name: schema for name, schema in (inputs or {}).items() if schema})
+        self.query = query
+        self.inputs = inputs
+        self.registered = functions
+        self.declared = {function.name: function for function in query.functions}
+        self.sources: dict[ast.Source, None] = {}
+
+    def checked(self) -> Checked:
+        prefixes = _PREDECLARED | {prefix for prefix, _ in self.query.namespaces if prefix}
+        self.refuse_recursion()
+        for function in self.query.functions:
+            self.function(function, prefixes)
+        query = flatten(self.with_context())
+        self.visit(query.body, Scope(prefixes=prefixes))
+        streams, documents = ([s.name for s in self.sources if s.kind == kind] for kind in ("stream", "doc"))
+        warnings = tuple(Warning(message, span) for message, span in self.warnings)
+        return Checked(query, warnings, tuple(streams), tuple(documents))
+
+    def with_context(self) -> ast.Query:
+        """The query with its own `.` and `/` replaced by its one input."""
+        names = list(self.inputs or ())
+        if len(names) == 1:
+            return with_input(self.query, ast.Source("stream", names[0]))
+        return self.query
+
+    # --- functions ----------------------------------------------------------------------------------------
+
+    def function(self, function: ast.Function, prefixes: frozenset[str]) -> None:
+        if sum(each.name == function.name for each in self.query.functions) > 1:
+            raise self.error(f"function '{function.name}' is declared twice", function.span, "XQST0034")
+        prefix = function.name.partition(":")[0]
+        if prefix not in prefixes or prefix in ("fn", "xs", "xml"):
+            raise self.error(f"prefix '{prefix}' is not declared", function.span, "XPST0081")
+        scope = Scope(dict.fromkeys(function.parameters, UNKNOWN), prefixes=prefixes)
+        self.visit(function.body, scope)
+
+    def refuse_recursion(self) -> None:
+        calls = {
+            name: {each.name for each in parts(function.body) if isinstance(each, ast.Call)}
+            for name, function in self.declared.items()
+        }
+        for name, function in self.declared.items():
+            reached, pending = set[str](), set(calls[name])
+            while pending:
+                reached |= pending
+                pending = {inner for each in pending for inner in calls.get(each, ())} - reached
+            if name in reached:
+                raise refuse("recursive function", self.text, function.span)
+
+    def call(self, call: ast.Call, scope: Scope) -> Known:
+        name, count = call.name.removeprefix("fn:"), len(call.arguments)
+        for argument in call.arguments:
+            self.visit(argument, scope)
+        if name in ("position", "last"):
+            raise refuse("positional predicate", self.text, call.span)
+        if name in self.declared:
+            wanted = len(self.declared[name].parameters)
+            if count != wanted:
+                raise self.error(f"'{name}()' takes {wanted} arguments, not {count}", call.span, "XPST0017")
+            flowing = flows(call, scope.flowing, self.declared)
+            return Known(flowing=flowing)
+        if name in self.registered:
+            return UNKNOWN
+        if name not in LIBRARY:
+            known = ", ".join(sorted((*LIBRARY, *self.declared, *self.registered)))
+            raise self.error(f"no function is called '{name}()'", call.span, "XPST0017", f"known are: {known}")
+        signature = LIBRARY[name]
+        if not signature.accepts(count):
+            wanted_text = f"{signature.least}" if signature.least == signature.most else f"{signature.least} or more"
+            raise self.error(f"'{name}()' takes {wanted_text} arguments, not {count}", call.span, "XPST0017")
+        if count == 0 and signature.context:
+            self.visit(ast.ContextItem(span=call.span), scope)
+        return Known(numeric=signature.numeric)
+
+    # --- expressions --------------------------------------------------------------------------------------
+
+    def visit(self, expression: ast.Expression, scope: Scope) -> Known:
+        match expression:
+            case ast.String():
+                return UNKNOWN
+            case ast.Number():
+                return Known(numeric=True)
+            case ast.Variable():
+                return self.variable(expression, scope)
+            case ast.ContextItem() | ast.Root():
+                if scope.context is None:
+                    raise self.error(
+                        "there is no context item here", expression.span, "XPDY0002", 'begin with stream("...")'
+                    )
+                return scope.context if isinstance(expression, ast.ContextItem) else Known(scope.context.source, ())
+            case ast.Source():
+                return self.source(expression, scope)
+            case ast.Sequence(items):
+                known = [self.visit(each, scope) for each in items]
+                return known[0] if len(known) == 1 else Known(flowing=any(each.flowing for each in known))
+            case ast.Call():
+                return self.call(expression, scope)
+            case ast.Filter(base, tail):
+                known_base = self.visit(base, scope.remembered() if qualified(expression) else scope)
+                return self.tail(known_base, tail, scope, is_path=_is_path(base))
+            case ast.Path():
+                return self.path(expression, scope)
+            case ast.Arithmetic(first, rest):
+                for each in (first, *(operand for _, operand in rest)):
+                    self.visit(each, scope)
+                return Known(numeric=True)
+            case ast.Negation(operand):
+                self.visit(operand, scope)
+                return Known(numeric=True)
+            case ast.Comparison(_, left, right):
+                self.visit(left, scope)
+                self.visit(right, scope)
+                return UNKNOWN
+            case ast.And(operands) | ast.Or(operands):
+                for each in operands:
+                    self.visit(each, scope)
+                return UNKNOWN
+            case ast.If(condition, then, otherwise):
+                self.visit(condition, scope.asking())
+                known = [self.visit(then, scope), self.visit(otherwise, scope)]
+                return Known(flowing=any(k.flowing for k in known), numeric=any(k.numeric for k in known))
+            case ast.Quantified(_, bindings, condition):
+                inner = scope.asking()
+                for name, source in bindings:
+                    known_source = self.visit(source, inner)
+                    inner = inner.bind(name, replace(known_source, flowing=False))
+                self.visit(condition, inner)
+                return UNKNOWN
+            case ast.Flwor():
+                return self.flwor(expression, scope)
+            case ast.ElementConstructor():
+                self.constructor(expression, scope)
+                return UNKNOWN
+
+    def variable(self, variable: ast.Variable, scope: Scope) -> Known:
+        if variable.name not in scope.variables:
+            known = ", ".join(f"${name}" for name in scope.variables) or "none"
+            raise self.error(
+                f"no variable is called '${variable.name}'", variable.span, "XPST0008", f"bound are: {known}"
+            )
+        known_variable = scope.variables[variable.name]
+        if known_variable.flowing and scope.in_round:
+            raise refuse("stream inside the round of another", self.text, variable.span)
+        if known_variable.missing and scope.condition:
+            raise self.lacking(variable.span, f"${variable.name}")
+        return known_variable
+
+    def source(self, source: ast.Source, scope: Scope) -> Known:
+        if self.inputs is not None and source.name not in self.inputs:
+            known = ", ".join(f"'{name}'" for name in self.inputs) or "none"
+            raise self.error(
+                f"no input is called '{source.name}'", source.span, "FODC0002", f"the inputs given are: {known}"
+            )
+        if source.kind == "stream" and scope.in_round:
+            raise refuse("stream inside the round of another", self.text, source.span)
+        self.sources[source] = None
+        return Known(source, (), flowing=source.kind == "stream")
+
+    def constructor(self, element: ast.ElementConstructor, scope: Scope) -> None:
+        scope = replace(scope, prefixes=scope.prefixes | {prefix for prefix, _ in element.namespaces if prefix})
+        for name in (element.name, *(attribute.name for attribute in element.attributes)):
+            self.prefix(name.rpartition(":")[0], element.span, scope)
+        inner: list[Any] = [each for attribute in element.attributes for each in attribute.value]
+        for part in (*inner, *element.content):
+            match part:
+                case ast.Enclosed(value):
+                    self.visit(value, scope)
+                case ast.ElementConstructor():
+                    self.constructor(part, scope)
+
+    # --- FLWR ---------------------------------------------------------------------------------------------
+
+    def flwor(self, flwor: ast.Flwor, scope: Scope) -> Known:
+        places = flowing_fors(flwor, scope.flowing, self.declared)
+        if places and scope.in_round:
+            raise refuse("stream inside the round of another", self.text, flwor.clauses[places[0]].span)
+        check_streams(flwor, places, self.text)
+        inner = scope
+        for place, clause in enumerate(flwor.clauses):
+            round_started = bool(places) and place > places[0] and place not in places
+            at = inner.round() if round_started else inner
+            match clause:
+                case ast.For(name, source, window):
+                    known = self.visit(source, at)
+                    if window:
+                        self.window(window, known, at)
+                    inner = inner.bind(name, replace(known, flowing=False, numeric=False))
+                case ast.Let(name, value):
+                    inner = inner.bind(name, self.visit(value, at))
+        inner = inner.round() if places else inner
+        if flwor.where is not None:
+            self.visit(flwor.where, inner.asking())
+        for key in flwor.order:
+            self.visit(key.key, inner.asking())
+        known = self.visit(flwor.result, inner)
+        return replace(known, flowing=bool(places) or known.flowing)
+
+
+def _is_path(expression: ast.Expression) -> bool:
+    return isinstance(expression, ast.Path | ast.Filter | ast.Variable | ast.Source | ast.ContextItem | ast.Root)

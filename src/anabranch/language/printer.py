@@ -1,0 +1,213 @@
+"""Tree to query text, so that `parse(print_query(q)) == q`.
+
+Parentheses stand only where the grammar needs them; white space inside constructors that would be taken for layout
+is written as character references.
+"""
+
+from __future__ import annotations
+
+from anabranch.language import ast
+
+# How tightly an expression binds; an operand that binds looser than its place asks for gets parentheses.
+_LOOSE, _OR, _AND, _COMPARISON, _ADDITIVE, _MULTIPLICATIVE, _UNARY, _PATH, _PRIMARY = range(9)
+_LONE_SLASH = -1  # `/ name` would be read as a path, so a lone slash always stands in parentheses
+
+
+def print_query(query: ast.Query) -> str:
+    """The whole query, prolog first."""
+    lines: list[str] = []
+    for prefix, uri in query.namespaces:
+        lines.append(f"declare {f'namespace {prefix} =' if prefix else 'default element namespace'} {_string(uri)};")
+    for function in query.functions:
+        parameters = ", ".join(f"${each}" for each in function.parameters)
+        lines.append(f"declare function {function.name}({parameters}) {{ {print_expression(function.body)} }};")
+    return "\n".join((*lines, print_expression(query.body)))
+
+
+def print_expression(expression: ast.Expression) -> str:
+    """One expression, as it would stand between braces."""
+    return _at(_LOOSE, expression)
+
+
+def _at(place: int, expression: ast.Expression) -> str:
+    binding, text = _print(expression)
+    return text if binding >= place else f"({text})"
+
+
+def _print(expression: ast.Expression) -> tuple[int, str]:
+    match expression:
+        case ast.String(value):
+            return _PRIMARY, _string(value)
+        case ast.Number(text):
+            return _PRIMARY, text
+        case ast.Variable(name):
+            return _PRIMARY, f"${name}"
+        case ast.ContextItem():
+            return _PRIMARY, "."
+        case ast.Source(kind, name):
+            return _PRIMARY, f"{kind}({_string(name)})"
+        case ast.Sequence(items):
+            return _PRIMARY, f"({', '.join(map(print_expression, items))})"
+        case ast.Call(name, arguments):
+            return _PRIMARY, f"{name}({', '.join(map(print_expression, arguments))})"
+        case ast.ElementConstructor():
+            return _PRIMARY, _element(expression)
+        case ast.Filter(base, tail):
+            return _PATH, _at(_PRIMARY, base) + _tail(tail)
+        case ast.Root():
+            return _LONE_SLASH, "/"
+        case ast.Path():
+            return _PATH, print_path(expression)
+        case ast.Negation(operand):
+            return _UNARY, "-" + _at(_UNARY, operand)
+        case ast.Arithmetic(first, rest):
+            level = _ADDITIVE if rest[0][0] in ("+", "-") else _MULTIPLICATIVE
+            return level, _at(level + 1, first) + "".join(f" {op} {_at(level + 1, each)}" for op, each in rest)
+        case ast.Comparison(operator, left, right):
+            return _COMPARISON, f"{_at(_ADDITIVE, left)} {operator} {_at(_ADDITIVE, right)}"
+        case ast.And(operands):
+            return _AND, " and ".join(_at(_COMPARISON, each) for each in operands)
+        case ast.Or(operands):
+            return _OR, " or ".join(_at(_AND, each) for each in operands)
+        case ast.If(condition, then, otherwise):
+            parts = map(print_expression, (condition, then, otherwise))
+            return _LOOSE, "if ({}) then {} else {}".format(*parts)
+        case ast.Quantified(kind, bindings, condition):
+            ranges = ", ".join(f"${name} in {print_expression(each)}" for name, each in bindings)
+            return _LOOSE, f"{kind} {ranges} satisfies {print_expression(condition)}"
+        case ast.Flwor():
+            return _LOOSE, _flwor(expression)
+
+
+def _flwor(flwor: ast.Flwor) -> str:
+    parts: list[str] = []
+    for clause in flwor.clauses:
+        match clause:
+            case ast.For(variable, source, window):
+                parts.append(f"for ${variable} in {print_expression(source)}{print_window(window) if window else ''}")
+            case ast.Let(variable, value):
+                parts.append(f"let ${variable} := {print_expression(value)}")
+    if flwor.where is not None:
+        parts.append(f"where {print_expression(flwor.where)}")
+    if flwor.order:
+        keys = (f"{print_expression(k.key)}{' descending' if k.descending else ''}" for k in flwor.order)
+        parts.append(f"order by {', '.join(keys)}")
+    return " ".join((*parts, f"return {print_expression(flwor.result)}"))
+
+
+def print_window(window: ast.CountWindow | ast.TimeWindow) -> str:
+    """A window with its bars."""
+    step = f" step {window.step.text}" if window.step else ""
+    match window:
+        case ast.CountWindow(size):
+            return f"|count {size.text}{step}|"
+        case ast.TimeWindow(reference, size):
+            return f"|{print_path(reference)} diff {size.text}{step}|"
+
+
+# --- paths ------------------------------------------------------------------------------------------------
+
+
+def print_path(path: ast.Path) -> str:
+    """A path with all its steps."""
+    match path.start:
+        case None:
+            return _steps(path.steps).removeprefix("/")
+        case ast.Root():
+            return _steps(path.steps)
+        case ast.Filter():
+            return _at(_PATH, path.start) + _steps(path.steps)
+        case start:
+            return _at(_PRIMARY, start) + _steps(path.steps)
+
+
+def _steps(steps: tuple[ast.Step, ...]) -> str:
+    return "".join(f"{'//' if step.deep else '/'}{_step(step)}" for step in steps)
+
+
+def _step(step: ast.Step) -> str:
+    match step.axis, step.test:
+        case "parent", ast.KindTest("node"):
+            text = ".."
+        case "child", test:
+            text = _test(test)
+        case "attribute", test:
+            text = "@" + _test(test)
+        case axis, test:
+            text = f"{axis}::{_test(test)}"
+    return text + _tail(step.tail)
+
+
+def _test(test: ast.NameTest | ast.KindTest) -> str:
+    match test:
+        case ast.KindTest(kind):
+            return f"{kind}()"
+        case ast.NameTest(local, None):
+            return local
+        case ast.NameTest(local, prefix):
+            return f"{prefix}:{local}"
+
+
+def _tail(tail: tuple[ast.Predicate | ast.Qualifier, ...]) -> str:
+    return "".join(map(_tail_part, tail))
+
+
+def _tail_part(part: ast.Predicate | ast.Qualifier) -> str:
+    match part:
+        case ast.Predicate(condition):
+            return f"[{print_expression(condition)}]"
+        case ast.Qualifier(kind, window, amount):
+            return f"{'#' if kind == 'version' else '?'}{f'[{amount.text}]' if window else amount.text}"
+
+
+# --- constructors -----------------------------------------------------------------------------------------
+
+
+def _element(element: ast.ElementConstructor) -> str:
+    head = element.name
+    for prefix, uri in element.namespaces:
+        head += f' {f"xmlns:{prefix}" if prefix else "xmlns"}="{_attribute_text(uri)}"'
+    for attribute in element.attributes:
+        head += f' {attribute.name}="{"".join(map(_attribute_part, attribute.value))}"'
+    if not element.content:
+        return f"<{head}/>"
+    return f"<{head}>{''.join(map(_content, element.content))}</{element.name}>"
+
+
+def _content(part: ast.Content) -> str:
+    match part:
+        case ast.Characters(value):
+            if not value.strip(" \t\r\n"):
+                return "".join(f"&#{ord(each)};" for each in value)
+            return _braces(_escape(value)).replace("\r", "&#xD;")
+        case ast.Enclosed(value):
+            return f"{{ {print_expression(value)} }}"
+        case ast.CommentConstructor(value):
+            return f"<!--{value}-->"
+        case ast.ElementConstructor():
+            return _element(part)
+
+
+def _attribute_part(part: ast.Characters | ast.Enclosed) -> str:
+    match part:
+        case ast.Characters(value):
+            return _braces(_attribute_text(value))
+        case ast.Enclosed(value):
+            return f"{{ {print_expression(value)} }}"
+
+
+def _attribute_text(value: str) -> str:
+    escaped = _escape(value).replace('"', "&quot;")
+    return escaped.replace("\t", "&#9;").replace("\n", "&#10;").replace("\r", "&#13;")
+
+
+def _string(value: str) -> str:
+    return '"' + value.replace("&", "&amp;").replace('"', '""') + '"'
+
+
+def _escape(value: str) -> str:
+    return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _braces(value: str) -> str:
+    return value.replace("{", "{{").replace("}", "}}")

@@ -1,0 +1,135 @@
+"""What the language refuses, in one table: the name it goes by, why, what to write instead, and an example.
+
+A refusal is a decision, not a gap: either XQuery's meaning would need what a stream does not have (positions, a
+whole document), or the notation is taken (`#`, `?`, `|`), or the construct has no user here yet.
+`tests/language/test_refusals.py` runs every example, and `docs/language.md` prints the table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from anabranch.errors import Refused, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    name: str
+    hint: str
+    example: str
+
+
+_ALL = (
+    # operators
+    Refusal("union operator", "write a sequence, '(a, b)'", "for $p in stream('s')/r/i return ($p/a | $p/b)"),
+    Refusal("intersect and except", "write a predicate", "stream('s')/r/i intersect stream('s')/r/j"),
+    Refusal("value comparison", "write '=', '!=', '<', '<=', '>' or '>='", "stream('s')/r/i[a eq 1]"),
+    Refusal("node comparison", "compare values with '='", "for $p in stream('s')/r/i where $p is $p return $p"),
+    Refusal("range expression", "write the numbers as a sequence", "(1 to 3)"),
+    Refusal("string concatenation operator", "call concat()", "'a' || 'b'"),
+    Refusal("simple map operator", "write a 'for' expression", "(1, 2) ! 3"),
+    Refusal("arrow operator", "call the function", "'a' => concat('b')"),
+    Refusal("integer division", "use 'div'", "7 idiv 2"),
+    Refusal("type expression", "values are compared as LAWS 2.3 says, without types", "'1' cast as xs:integer"),
+    # expressions
+    Refusal("lookup", "'?' asks for an earlier time: write a number behind it", "stream('s')/r/i?name"),
+    Refusal("unary lookup", "'?' asks for an earlier time and stands behind a path", "?name"),
+    Refusal("map or array", "construct elements", "map { 'a' : 1 }"),
+    Refusal("inline function", "declare a function in the prolog", "function($x) { $x }"),
+    Refusal("computed constructor", "write the element directly, '<name>{ ... }</name>'", "element a { 1 }"),
+    Refusal("processing instruction constructor", "leave it out", "<?pi data?>"),
+    Refusal(
+        "switch and typeswitch", "write 'if (...) then ... else ...'", "switch (1) case 1 return 2 default return 3"
+    ),
+    Refusal("try and catch", "errors set aside one item and the query goes on", "try { 1 } catch * { 2 }"),
+    Refusal("validate, ordered and unordered", "leave the keyword and its braces out", "ordered { 1 }"),
+    Refusal("kind test", "only text() and node() are known", "stream('s')/r/i/comment()"),
+    Refusal("axis", "use child, attribute, parent, self, descendant or '//'", "stream('s')/r/i/following-sibling::j"),
+    Refusal(
+        "expression as a step",
+        "write 'for $x in path return ...' or a function around the path",
+        "stream('s')/r/i/string()",
+    ),
+    # FLWR
+    Refusal(
+        "positional variable",
+        "positions have no meaning in an unbounded stream",
+        "for $p at $i in stream('s')/r/i return $i",
+    ),
+    Refusal("positional predicate", "positions have no meaning in an unbounded stream", "stream('s')/r/i[1]"),
+    Refusal("type declaration", "leave 'as ...' out", "for $p as element() in stream('s')/r/i return $p"),
+    Refusal("allowing empty", "write 'if (exists(...))'", "for $p allowing empty in stream('s')/r/i return $p"),
+    Refusal(
+        "window clause",
+        "write a window behind the path, '|count 3|'",
+        "for tumbling window $w in (1, 2) start when true() return $w",
+    ),
+    Refusal(
+        "group by",
+        "aggregate over a window, or use distinct-values()",
+        "for $p in stream('s')/r/i group by $a := $p/a return $a",
+    ),
+    Refusal("count clause", "call count()", "for $p in stream('s')/r/i count $c return $c"),
+    Refusal(
+        "clause behind where",
+        "put every 'for' and 'let' before the one 'where'",
+        "for $p in stream('s')/r/i where $p/a let $b := 1 return $b",
+    ),
+    Refusal(
+        "order modifier",
+        "only 'ascending' and 'descending' are known",
+        "for $p in stream('s')/r/i order by $p/a empty greatest return $p",
+    ),
+    # prolog
+    Refusal("prolog declaration", "only namespaces and functions are declared", "declare variable $x := 1; $x"),
+    Refusal("module import", "put all of the query in one text", "import module namespace m = 'urn:m'; 1"),
+    Refusal(
+        "recursive function",
+        "a query must end on every item",
+        "declare function local:f($x) { local:f($x) }; local:f(1)",
+    ),
+    Refusal(
+        "outside access", "register the input under a name and write doc('name')", "unparsed-text('file:///etc/passwd')"
+    ),
+    # streams, windows and joins
+    Refusal(
+        "unbounded second stream",
+        "give both a window, or bound them by an interval condition in 'where'",
+        "for $x in stream('s')/r/i, $y in stream('t')/r/i where $x/a = $y/a return $x",
+    ),
+    Refusal(
+        "window beside a stream without one",
+        "give every stream of the join a window",
+        "for $x in stream('s')/r/i|count 2|, $y in stream('t')/r/i return $x",
+    ),
+    Refusal(
+        "stream inside the round of another",
+        "name all streams in the 'for' clauses of one expression",
+        "for $x in stream('s')/r/i return <a>{ for $y in stream('t')/r/i return $y }</a>",
+    ),
+    Refusal(
+        "join input that depends on another",
+        "move the condition to 'where'",
+        "for $x in stream('s')/r/i|count 2|, $y in stream('t')/r/i[a = $x/a]|count 2| return $y",
+    ),
+    Refusal(
+        "aggregate over a join",
+        "join first, register the answer as a stream, and aggregate that",
+        "for $x in stream('s')/r/i|count 2|, $y in stream('t')/r/i|count 2| let $a := avg($x/a) return $a",
+    ),
+    Refusal(
+        "window on what is no path",
+        "a window follows a path, as in stream('s')/r/i|count 2|",
+        "for $w in (1, 2)|count 2| return count($w)",
+    ),
+    Refusal("step out of the item", "'..' stays inside an item", "for $p in stream('s')/r/i return $p/.."),
+    Refusal("version of what is no path", "ask for a time with '?', or put '#' behind a path", "(1, 2)#1"),
+    Refusal("several temporal qualifiers", "one of '#' and '?' per step", "stream('s')/r/i#1?2"),
+)
+
+REFUSALS = {refusal.name: refusal for refusal in _ALL}
+
+
+def refuse(name: str, text: str, span: Span, code: str | None = None) -> Refused:
+    """The error for one row of the table, to be raised at a place."""
+    return Refused(f"refused: {name}", text=text, span=span, code=code, hint=REFUSALS[name].hint)

@@ -1,0 +1,85 @@
+"""Two rewritings that leave a query's meaning alone and spare everybody after it a case.
+
+`with_input` names the input that a query's own `.` and `/` mean; `flatten` turns loops that are directly nested into
+the clauses of one expression, which is how joins are written (sharing paper, 5.1.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from anabranch.language import ast
+
+
+def with_input(query: ast.Query, source: ast.Source) -> ast.Query:
+    """Replace the context item at the query's top by an input.
+
+    `./a/b` and `/a/b` become `stream("s")/a/b`.
+    """
+
+    def visit(node: Any) -> Any:
+        match node:
+            case ast.Predicate():
+                return node  # inside a predicate `.` is the node looked at
+            case ast.TimeWindow():
+                return node
+            case ast.ContextItem() | ast.Root():
+                return replace(source, span=node.span)
+            case ast.Path(None):
+                return replace(rebuild(node, visit), start=replace(source, span=node.span))
+            case _:
+                return rebuild(node, visit)
+
+    return replace(query, body=visit(query.body))
+
+
+def flatten(query: ast.Query) -> ast.Query:
+    """`for $x in a return for $y in b return c` becomes `for $x in a for $y in b return c`."""
+
+    def visit(node: Any) -> Any:
+        node = rebuild(node, visit)
+        match node:
+            case ast.Flwor(clauses, where, (), ast.Flwor() as inner):
+                names = {clause.variable for clause in clauses}
+                if any(clause.variable in names for clause in inner.clauses) or (where and not _flat(inner)):
+                    return node
+                joined = ast.And((where, inner.where)) if where and inner.where else where or inner.where
+                return ast.Flwor((*clauses, *inner.clauses), joined, inner.order, inner.result, span=node.span)
+            case _:
+                return node
+
+    return replace(query, body=visit(query.body))
+
+
+def _flat(inner: ast.Flwor) -> bool:
+    """Whether moving a condition from outside behind these clauses keeps errors where they are."""
+    return all(isinstance(clause, ast.For) for clause in inner.clauses)
+
+
+def rebuild(node: Any, visit: Callable[[Any], Any]) -> Any:
+    """The node with each part replaced by `visit(part)`; a node whose parts stay is itself."""
+    if isinstance(node, tuple):
+        parts = tuple(visit(each) for each in node)
+        return node if all(new is old for new, old in zip(parts, node, strict=True)) else parts
+    if not is_dataclass(node):
+        return node
+    changed = {}
+    for each in fields(node):
+        old = getattr(node, each.name)
+        new = visit(old)
+        if new is not old:
+            changed[each.name] = new
+    return replace(node, **changed) if changed else node  # type: ignore[type-var]
+
+
+def parts(node: Any) -> Iterator[Any]:
+    """A node and everything in it that is a node of the tree, from the outside in."""
+    if isinstance(node, tuple):
+        for each in node:
+            yield from parts(each)
+    elif is_dataclass(node):
+        yield node
+        for field in fields(node):
+            yield from parts(getattr(node, field.name))

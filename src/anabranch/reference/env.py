@@ -1,0 +1,28 @@
+"""What names mean at a place in a query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from anabranch.reference.sequences import Value, Values
+
+
+@dataclass(frozen=True, slots=True)
+class Env:
+    """Variables, the context item, and namespace prefixes; binding gives a new environment."""
+
+    variables: Mapping[str, Values] = field(default_factory=dict)
+    context: Value | None = None
+    namespaces: Mapping[str, str] = field(default_factory=dict)
+    flowing: frozenset[str] = frozenset()
+    """The variables that a `let` bound to what flows."""
+
+    def bind(self, name: str, values: Values, flowing: bool = False) -> Env:
+        """With a variable bound."""
+        names = self.flowing | {name} if flowing else self.flowing - {name}
+        return replace(self, variables={**self.variables, name: values}, flowing=names)
+
+    def at(self, item: Value) -> Env:
+        """With another context item."""
+        return replace(self, context=item)

@@ -1,0 +1,246 @@
+"""The law, executable: what a query answers over finite inputs.
+
+This evaluator is obviously right and never fast; everything faster is tested against it.
+A query is evaluated once, whole, as XQuery would over documents, with three additions:
+
+* a `for` over a stream runs in rounds, one per item, window or pair (`rounds.py`), and an error in a round sets that
+  round aside and nothing else (LAWS 2.4);
+* a path over a stream is evaluated item by item, for the same reason; where the path looks at the stream's root
+  itself, it is evaluated over the whole instead;
+* comparisons, sums and orders are those of LAWS 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import partial
+from itertools import product
+from typing import TypeVar
+
+from anabranch.errors import DynamicError
+from anabranch.language import ast
+from anabranch.language.library import LIBRARY
+from anabranch.language.unbounded import flowing_fors, flows
+from anabranch.reference.calls import PythonFunction, call_python
+from anabranch.reference.construct import construct, content_text
+from anabranch.reference.env import Env
+from anabranch.reference.functions import BUILTINS
+from anabranch.reference.inputs import Input
+from anabranch.reference.paths import Walker
+from anabranch.reference.rounds import Round, rounds
+from anabranch.reference.sequences import Value, Values, at_most_one, atomize, truth
+from anabranch.reference.values import (
+    OrderRank,
+    WrittenDouble,
+    calculate,
+    compare,
+    negate,
+    order_rank,
+)
+from anabranch.stream.elements import DeadLetter, Place
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A query's answer, and what was set aside while it was found."""
+
+    values: Values
+    dead: list[DeadLetter]
+    late: list[Place]
+    """Items that came too late for a time window (LAWS 3.2)."""
+
+    @property
+    def text(self) -> str:
+        """The answer as XML content: serialised nodes, values with a space between them."""
+        return content_text(self.values)
+
+
+def evaluate(
+    query: ast.Query,
+    inputs: Mapping[str, Input],
+    *,
+    functions: Mapping[str, PythonFunction] | None = None,
+    name: str | None = None,
+    text: str | None = None,
+) -> Answer:
+    """Answer a checked query over finite inputs; `name` is the subscription's, for its dead letters."""
+    evaluator = Evaluator(query, inputs, functions or {}, name, text)
+    values = evaluator.value(query.body, Env(namespaces=dict(query.namespaces)))
+    return Answer(values, evaluator.dead, evaluator.late)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One result of a FLWR expression, with its ranks in the order asked for."""
+
+    ranks: tuple[OrderRank, ...]
+    values: Values
+
+
+class Evaluator(Walker):
+    """Evaluates the expressions of one query; holds its inputs and collects its dead letters."""
+
+    def __init__(
+        self,
+        query: ast.Query,
+        inputs: Mapping[str, Input],
+        functions: Mapping[str, PythonFunction],
+        name: str | None = None,
+        text: str | None = None,
+    ) -> None:
+        super().__init__(query, inputs, name, text)
+        self.declared = {function.name: function for function in query.functions}
+        self.registered = functions
+
+    def value(self, expression: ast.Expression, env: Env) -> Values:
+        """The value of an expression."""
+        match expression:
+            case ast.String(text):
+                return [text]
+            case ast.Number(text):
+                return [number(text)]
+            case ast.Variable(name):
+                return env.variables[name]
+            case ast.ContextItem():
+                return [self.context(env)]
+            case ast.Sequence(items):
+                return [each for item in items for each in self.value(item, env)]
+            case ast.Call():
+                return self._call(expression, env)
+            case ast.Source() | ast.Path() | ast.Filter() | ast.Root():
+                return self.path(expression, env)
+            case ast.Arithmetic(first, rest):
+                return self._arithmetic(first, rest, env)
+            case ast.Negation(operand):
+                single = at_most_one(self.value(operand, env), "'-'")
+                return [] if single is None else [negate(single)]
+            case ast.Comparison(operator, left, right):
+                lefts, rights = atomize(self.value(left, env)), atomize(self.value(right, env))
+                pairs = product(lefts, rights)
+                return [any_of(partial(compare, operator, *pair) for pair in pairs)]
+            case ast.And(operands):
+                return [not any_of(partial(self._fails, each, env) for each in operands)]
+            case ast.Or(operands):
+                return [any_of(partial(self.truth, each, env) for each in operands)]
+            case ast.If(condition, then, otherwise):
+                return self.value(then if self.truth(condition, env) else otherwise, env)
+            case ast.Quantified(kind, bindings, condition):
+                return [self._quantified(kind == "some", bindings, condition, env)]
+            case ast.Flwor():
+                return self._flwor(expression, env)
+            case ast.ElementConstructor():
+                return [construct(expression, env.namespaces, lambda e, ns: self.value(e, replace(env, namespaces=ns)))]
+
+    def truth(self, expression: ast.Expression, env: Env) -> bool:
+        return truth(self.value(expression, env))
+
+    def _fails(self, expression: ast.Expression, env: Env) -> bool:
+        return not self.truth(expression, env)
+
+    # --- operators and functions --------------------------------------------------------------------------
+
+    def _arithmetic(
+        self, first: ast.Expression, rest: Sequence[tuple[ast.ArithmeticOperator, ast.Expression]], env: Env
+    ) -> Values:
+        result = at_most_one(self.value(first, env), "arithmetic")
+        for operator, operand in rest:
+            right = at_most_one(self.value(operand, env), f"'{operator}'")
+            result = None if result is None or right is None else calculate(operator, result, right)
+        return [] if result is None else [result]
+
+    def _quantified(
+        self, some: bool, bindings: Sequence[tuple[str, ast.Expression]], condition: ast.Expression, env: Env
+    ) -> bool:
+        """`some` is a long `or`, `every` a long `and`, and so they treat errors (LAWS 2.4)."""
+        if not bindings:
+            return self.truth(condition, env)
+        (name, source), *others = bindings
+        values = self.value(source, env)
+
+        def holds(value: Value) -> bool:
+            return self._quantified(some, others, condition, env.bind(name, [value])) == some
+
+        return any_of(partial(holds, each) for each in values) == some
+
+    def _call(self, call: ast.Call, env: Env) -> Values:
+        name = call.name.removeprefix("fn:")
+        arguments = [self.value(argument, env) for argument in call.arguments]
+        if name in self.declared:
+            function = self.declared[name]
+            bound = Env(namespaces=dict(self.query.namespaces))
+            for parameter, expression, values in zip(function.parameters, call.arguments, arguments, strict=True):
+                bound = bound.bind(parameter, values, flows(expression, env.flowing, self.declared))
+            return self.value(function.body, bound)
+        if name in self.registered:
+            return call_python(self.registered[name], name, arguments)
+        if not arguments and LIBRARY[name].context:
+            arguments = [[self.context(env)]]
+        return BUILTINS[name](*arguments)
+
+    # --- FLWR ---------------------------------------------------------------------------------------------
+
+    def _flwor(self, flwor: ast.Flwor, env: Env) -> Values:
+        places = flowing_fors(flwor, env.flowing, self.declared)
+        rows: list[_Row] = []
+        if places:
+            before, rest = flwor.clauses[: places[0]], flwor.clauses[places[0] :]
+            fors = [flwor.clauses[place] for place in places]
+            others = [clause for clause in rest if clause not in fors]
+            for outer in self._tuples(before, env):
+                for each in rounds([each for each in fors if isinstance(each, ast.For)], outer, self):
+                    rows += self._round(each, flwor, others)
+        else:
+            rows += self._rows(flwor, flwor.clauses, env)
+        for index in reversed(range(len(flwor.order))):
+            rows.sort(key=lambda row: row.ranks[index], reverse=flwor.order[index].descending)
+        return [value for row in rows for value in row.values]
+
+    def _round(self, each: Round, flwor: ast.Flwor, others: Sequence[ast.For | ast.Let]) -> list[_Row]:
+        return self.guarded(each.place, lambda: list(self._rows(flwor, others, each.env)))
+
+    def _rows(self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[_Row]:
+        for bound in self._tuples(clauses, env):
+            if flwor.where is None or self.truth(flwor.where, bound):
+                keys = (at_most_one(self.value(key.key, bound), "'order by'") for key in flwor.order)
+                yield _Row(tuple(order_rank(key) for key in keys), self.value(flwor.result, bound))
+
+    def _tuples(self, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[Env]:
+        if not clauses:
+            yield env
+            return
+        first, rest = clauses[0], clauses[1:]
+        match first:
+            case ast.Let(name, value):
+                flowing = flows(value, env.flowing, self.declared)
+                yield from self._tuples(rest, env.bind(name, self.value(value, env), flowing))
+            case ast.For(name, _, None):
+                for each in self.value(first.source, env):
+                    yield from self._tuples(rest, env.bind(name, [each]))
+            case ast.For():  # a window on something finite
+                for window in rounds([first], env, self):
+                    yield from self._tuples(rest, window.env)
+
+
+def any_of(tests: Iterable[Callable[[], bool]]) -> bool:
+    """Whether one test holds, whatever the others raise; an error counts only where none does (LAWS 2.4)."""
+    failure: DynamicError | None = None
+    for test in tests:
+        try:
+            if test():
+                return True
+        except DynamicError as error:
+            failure = failure or error
+    if failure:
+        raise failure
+    return False
+
+
+def number(text: str) -> Value:
+    """The value of a number literal: an integer, a decimal or a double."""
+    if "e" in text or "E" in text:
+        return WrittenDouble(text)
+    return Decimal(text) if "." in text else int(text)

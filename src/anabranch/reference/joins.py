@@ -1,0 +1,103 @@
+"""The step join: LAWS 3.5, executable (sharing paper, 5.1.1).
+
+Every `for` of the join has a window of its own.
+Items wait until their window moves; the items that enter by a movement meet what the other windows hold at that
+moment, and only then are they held themselves.
+A window moves position by position, through empty ones too, and lets go of what it leaves behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
+from typing import Generic, Literal, TypeVar
+
+from anabranch.reference.windows import Extent
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival(Generic[T]):
+    """An item as one side of the join sees it; one that is not selected only shows how far the stream is."""
+
+    side: int
+    item: T
+    selected: bool
+    value: Fraction | None
+    """The reference value of a time window; None for a count window."""
+
+
+@dataclass(slots=True)
+class Side(Generic[T]):
+    """One window of the join. `next` is the position it has yet to move to."""
+
+    kind: Literal["count", "time"]
+    extent: Extent
+    slack: Fraction = Fraction(0)
+    next: int = 0
+    waiting: list[tuple[Fraction, T]] = field(default_factory=list)
+    held: list[tuple[Fraction, T]] = field(default_factory=list)
+    arrived: int = 0
+
+    def move(self) -> list[T]:
+        """Move to the next position; gives the items that enter."""
+        start, end = self.extent.start(self.next), self.extent.end(self.next)
+        entering = [each for each in self.waiting if start <= each[0] < end]
+        self.waiting = [each for each in self.waiting if each[0] >= end]
+        self.held = [each for each in self.held if each[0] >= start] + entering
+        self.next += 1
+        return [item for _, item in entering]
+
+    def movements_to(self, reached: Fraction) -> Iterator[list[T]]:
+        """All movements that `reached` brings about."""
+        while self.extent.end(self.next) <= reached:
+            if not self.held:  # nothing to let go of on the way: go to where something happens
+                target = min((value for value, _ in self.waiting), default=reached)
+                self.next = max(self.next, self.extent.first(min(target, reached)))
+                if self.extent.end(self.next) > reached:
+                    return
+            yield self.move()
+
+    def closing(self) -> Fraction | None:
+        """The end of the first window that holds an item still waiting."""
+        positions = ((max(self.next, self.extent.first(value)), value) for value, _ in self.waiting)
+        ends = (self.extent.end(k) for k, value in positions if self.extent.start(k) <= value)
+        return min(ends, default=None)
+
+
+def step_join(sides: list[Side[T]], arrivals: Iterable[Arrival[T]]) -> Iterator[tuple[T, ...]]:
+    """The tuples of the join, one item of each side, in the order of the movements that bring them."""
+
+    def meet(moved: int, entering: list[T]) -> Iterator[tuple[T, ...]]:
+        contents = [[item for _, item in side.held] for side in sides]
+        contents[moved] = entering
+        return product(*contents)
+
+    for arrival in arrivals:
+        side = sides[arrival.side]
+        if side.kind == "time":
+            assert arrival.value is not None
+            for entering in side.movements_to(arrival.value - side.slack):
+                yield from meet(arrival.side, entering)
+            if arrival.selected:
+                side.waiting.append((arrival.value, arrival.item))
+        elif arrival.selected:
+            side.waiting.append((Fraction(side.arrived), arrival.item))
+            side.arrived += 1
+            for entering in side.movements_to(Fraction(side.arrived)):
+                yield from meet(arrival.side, entering)
+    while closing := _first_to_close(sides):
+        for entering in sides[closing[1]].movements_to(closing[0]):
+            yield from meet(closing[1], entering)
+
+
+def _first_to_close(sides: list[Side[T]]) -> tuple[Fraction, int] | None:
+    """At the end of input: the end and number of the next window that still holds waiting items.
+
+    A count window that is not full gives nothing (LAWS 3.3).
+    """
+    ends = ((side.closing(), number) for number, side in enumerate(sides) if side.kind == "time")
+    return min(((end, number) for end, number in ends if end is not None), default=None)

@@ -1,0 +1,192 @@
+"""Paths and inputs: how an evaluation gets at nodes, and what it does when that fails.
+
+A path over a stream is taken item by item, so that an error in a predicate sets one item aside (LAWS 2.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from functools import partial
+from typing import TypeVar
+
+from anabranch.errors import DynamicError, Unsupported, UsageError
+from anabranch.language import ast
+from anabranch.language.printer import print_query
+from anabranch.reference.axes import step
+from anabranch.reference.env import Env
+from anabranch.reference.inputs import Input
+from anabranch.reference.sequences import NODES, Value, Values, truth
+from anabranch.reference.slices import Slice, WholeNeeded, slices
+from anabranch.stream.elements import DeadLetter, Place
+from anabranch.stream.tree import Node, in_document_order
+
+T = TypeVar("T")
+
+
+class Walker:
+    """Walks paths over the inputs of one query and collects its dead letters; `Evaluator` adds the rest."""
+
+    def __init__(
+        self, query: ast.Query, inputs: Mapping[str, Input], name: str | None = None, text: str | None = None
+    ) -> None:
+        self.query = query
+        self.inputs = inputs
+        self.name = name
+        self.text = text
+        self.dead: list[DeadLetter] = []
+        self.late: list[Place] = []
+
+    def value(self, expression: ast.Expression, env: Env) -> Values:
+        """The value of an expression."""
+        raise AssertionError("the evaluator gives this")
+
+    def context(self, env: Env) -> Value:
+        """The context item, which must be there."""
+        if env.context is None:
+            raise DynamicError("'.' means nothing here", code="XPDY0002")
+        return env.context
+
+    # --- paths --------------------------------------------------------------------------------------------
+
+    def path(self, expression: ast.Expression, env: Env) -> Values:
+        """A path; over a stream it is taken item by item, so that an error concerns one item."""
+        source = base_of(expression)
+        if isinstance(source, ast.Source) and source.kind == "stream":
+            return [value for _, value in self.arrivals(expression, env)]
+        return self._walk(expression, env, None)
+
+    def arrivals(self, expression: ast.Expression, env: Env) -> list[tuple[Place, Value]]:
+        """The values of an expression that flows, each with the place of the item it comes from."""
+        source = base_of(expression)
+        if not isinstance(source, ast.Source) or source.kind != "stream":
+            return [(self._place(value), value) for value in self.value(expression, env)]
+        stream = self.input(source)
+        mark = len(self.dead)
+        found: list[tuple[Place, Value]] = []
+        try:
+            for arrival, part in slices(stream):
+                reached = self.guarded(arrival.place, partial(self._walk, expression, env, part))
+                part.look_at_result(reached)
+                found.extend((arrival.place, value) for value in reached)
+        except WholeNeeded:
+            del self.dead[mark:]
+            return [(self._place(value), value) for value in self.over_whole(expression, env)]
+        return found
+
+    def over_whole(self, expression: ast.Expression, env: Env) -> Values:
+        """A path over all of a stream at once."""
+        return self._walk(expression, env, None)
+
+    def _walk(self, expression: ast.Expression, env: Env, part: Slice | None) -> Values:
+        match expression:
+            case ast.Source() if part is not None:
+                return [part.document]
+            case ast.Source():
+                return [self.input(expression).document]
+            case ast.Root():
+                return [_root(self.context(env))]
+            case ast.Filter(base, tail):
+                inner = base_of(base) is not base or isinstance(base, ast.Source)
+                values = self._walk(base, env, part) if inner else self.value(base, env)
+                return self._filter(values, tail, env, part)
+            case ast.Path(start, steps):
+                values = [self.context(env)] if start is None else self._walk(start, env, part)
+                for each in steps:
+                    values = self._step(values, each, env, part)
+                return values
+            case _:
+                return self.value(expression, env)
+
+    def _step(self, values: Values, taken: ast.Step, env: Env, part: Slice | None) -> Values:
+        reached: list[Node] = []
+        for value in values:
+            if not isinstance(value, NODES):
+                raise DynamicError("a step needs a node to start from", code="XPTY0019")
+            if part is not None:
+                part.look_at_step(value, taken)
+            reached.extend(step(value, taken, env.namespaces))
+        return self._filter(list(in_document_order(reached)), taken.tail, env, part)
+
+    def _filter(
+        self, values: Values, tail: Sequence[ast.Predicate | ast.Qualifier], env: Env, part: Slice | None
+    ) -> Values:
+        for each in tail:
+            if isinstance(each, ast.Qualifier):
+                raise Unsupported(
+                    "earlier versions of a value cannot be asked for yet",
+                    text=self.text or print_query(self.query),
+                    span=each.span,
+                    hint="'#' and '?' are read and checked; a later release answers them",
+                )
+            if part is not None:
+                part.look_at_condition(values)
+            values = [value for value in values if self._holds(each.condition, env.at(value))]
+        return values
+
+    def _holds(self, condition: ast.Expression, env: Env) -> bool:
+        values = self.value(condition, env)
+        if len(values) == 1 and isinstance(values[0], int | float | Decimal) and not isinstance(values[0], bool):
+            raise DynamicError(
+                "a number as a predicate would be a position, which streams do not have", code="FORG0006"
+            )
+        return truth(values)
+
+    # --- inputs, places and errors ------------------------------------------------------------------------
+
+    def input(self, source: ast.Source) -> Input:
+        if source.name not in self.inputs:
+            known = ", ".join(f"'{name}'" for name in self.inputs) or "none"
+            raise UsageError(f"no input is called '{source.name}'", hint=f"the inputs given are: {known}")
+        return self.inputs[source.name]
+
+    def input_of(self, expression: ast.Expression) -> Input | None:
+        """The stream that an expression's nodes come from, where it is a path over one."""
+        source = base_of(expression)
+        return self.input(source) if isinstance(source, ast.Source) else None
+
+    def _place(self, value: Value) -> Place:
+        """Where the item stands that a node is part of."""
+        node = value if isinstance(value, NODES) else None
+        while node is not None:
+            for each in self.inputs.values():
+                if node in each.places:
+                    return each.places[node]
+            node = node.parent
+        return Place("", "", 0)
+
+    def guarded(self, place: Place, body: Callable[[], list[T]]) -> list[T]:
+        """Run one round; where it fails, it is set aside and gives nothing."""
+        try:
+            return body()
+        except DynamicError as error:
+            self.set_aside(place, error)
+            return []
+
+    def set_aside(self, place: Place, error: DynamicError) -> None:
+        """Put a failed round among the dead letters."""
+        self.dead.append(DeadLetter(place, error.message, "", error.code, self.name))
+
+    def note_late(self, place: Place) -> None:
+        """Note an item that a time window came too late for."""
+        self.late.append(place)
+
+
+def base_of(expression: ast.Expression) -> ast.Expression | None:
+    """What a path starts from, predicates and steps taken away; None for the context item."""
+    match expression:
+        case ast.Path(start):
+            return None if start is None else base_of(start)
+        case ast.Filter(base):
+            return base_of(base)
+        case _:
+            return expression
+
+
+def _root(value: Value) -> Value:
+    if not isinstance(value, NODES):
+        raise DynamicError("'/' needs a node", code="XPTY0020")
+    node: Node = value
+    while node.parent is not None:
+        node = node.parent
+    return node

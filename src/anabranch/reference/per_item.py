@@ -1,0 +1,234 @@
+"""Queries that answer item by item: selection, projection and restructuring of one stream.
+
+Such a query is a frame with one hole: what stands around the stream's `for` is fixed, and each item adds its own
+piece to the hole, in stream order.
+`opening + pieces + closing` is the answer that evaluating the query whole would give, to the byte.
+Queries of other shapes are refused here with the construct named; their state is another engine's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from anabranch.errors import DynamicError, Span, StreamError, Unsupported
+from anabranch.language import ast
+from anabranch.language.printer import print_query
+from anabranch.language.rewrite import parts, rebuild
+from anabranch.language.unbounded import flowing_fors, flows
+from anabranch.reference.calls import PythonFunction
+from anabranch.reference.construct import append_values, content_text
+from anabranch.reference.env import Env
+from anabranch.reference.evaluate import Evaluator, evaluate
+from anabranch.reference.inputs import Arrival, Input
+from anabranch.reference.paths import base_of
+from anabranch.reference.sequences import Values
+from anabranch.stream.elements import Place
+from anabranch.stream.serialize import serialize
+from anabranch.stream.tree import Document, Element, Name, descendants, namespaces_in_scope
+
+
+def per_item(
+    query: ast.Query, functions: Mapping[str, PythonFunction] | None = None, text: str | None = None
+) -> ItemQuery:
+    """Take a checked query apart into frame and hole; raises `Unsupported` where it has another shape."""
+    shape = _Shape(query, text or print_query(query))
+    hole, namespaces = shape.find(query.body, dict(query.namespaces))
+    shape.check_hole(hole)
+    stream = shape.stream_of(hole)
+    frame, scope = _frame(query, hole, shape.text)
+    evaluator = _ItemEvaluator(query, {}, functions or {}, text=shape.text)
+    return ItemQuery(stream, *frame, evaluator, hole, Env(namespaces=namespaces), scope)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemQuery:
+    """A query ready to answer one item at a time."""
+
+    stream: str
+    opening: str
+    closing: str
+    empty: str
+    """The whole answer where no item adds a piece."""
+    evaluator: _ItemEvaluator
+    hole: ast.Expression
+    env: Env
+    scope: Mapping[str, str]
+    """The namespaces declared around the hole, which pieces need not repeat."""
+
+    def answer(self, root: Element, item: Element) -> str:
+        """The piece that one item adds, "" for none; `root` is the stream's root element, without its items."""
+        values = self.evaluator.answer(self.hole, self.env, self.stream, root, item)
+        return _piece(values, self.scope)
+
+
+class _ItemEvaluator(Evaluator):
+    """Evaluates the hole over a stream of one item; what the law sets aside is raised to the caller instead."""
+
+    def answer(self, hole: ast.Expression, env: Env, stream: str, root: Element, item: Element) -> Values:
+        if root.parent is None:
+            Document().append(root)
+        assert isinstance(root.parent, Document)
+        item.parent = root
+        arrival = Arrival(item, _NO_TIME, 0, _NOWHERE)
+        self.inputs = {stream: Input(root.parent, (arrival,))}
+        return self.value(hole, env)
+
+    def set_aside(self, place: Place, error: DynamicError) -> None:
+        raise error
+
+    def over_whole(self, expression: ast.Expression, env: Env) -> Values:
+        raise StreamError(
+            "the query looks at the stream's root element, which has no end", hint="use --engine reference"
+        )
+
+
+_NO_TIME = Input(Document()).slack
+_NOWHERE = Place("", "", 0)
+_CARRIER = Name("carrier")
+
+
+def _piece(values: Values, scope: Mapping[str, str]) -> str:
+    if not scope:
+        return content_text(values)
+    carrier = Element(_CARRIER, dict(scope))
+    start = len(serialize(carrier)) - len("/>") + len(">")
+    append_values(carrier, values)
+    return serialize(carrier)[start : -len(f"</{_CARRIER}>")] if carrier.children else ""
+
+
+def _frame(query: ast.Query, hole: ast.Expression, text: str) -> tuple[tuple[str, str, str], dict[str, str]]:
+    """What stands before and after the hole, and the answer with nothing in it; and the namespaces around it."""
+    mark = "hole"
+    while mark in text:
+        mark += "_"
+    marked = evaluate(_with(query, hole, ast.ElementConstructor(mark)), {})
+    opening, _, closing = marked.text.partition(f"<{mark}/>")
+    empty = evaluate(_with(query, hole, ast.Sequence(())), {}).text
+    scope: dict[str, str] = {}
+    for value in marked.values:
+        if isinstance(value, Element):
+            for node in descendants(value):
+                if isinstance(node, Element) and node.name.local == mark and isinstance(node.parent, Element):
+                    scope = namespaces_in_scope(node.parent)
+    return (opening, closing, empty), scope
+
+
+def _with(query: ast.Query, hole: ast.Expression, other: ast.Expression) -> ast.Query:
+    def visit(node: Any) -> Any:
+        return other if node is hole else rebuild(node, visit)
+
+    return replace(query, body=visit(query.body))
+
+
+class _Shape:
+    """Looks for the hole, and names what stands in the way."""
+
+    def __init__(self, query: ast.Query, text: str) -> None:
+        self.functions = {function.name: function for function in query.functions}
+        self.text = text
+
+    def unsupported(self, construct: str, span: Span) -> Unsupported:
+        return Unsupported(
+            f"{construct} cannot run on Spark yet",
+            text=self.text,
+            span=span,
+            hint="use --engine reference for finite inputs",
+        )
+
+    def find(self, expression: ast.Expression, scope: dict[str, str]) -> tuple[ast.Expression, dict[str, str]]:
+        """The part of the query that flows, with the namespaces that hold there."""
+        if flows(expression, functions=self.functions) and not isinstance(expression, ast.Sequence):
+            return expression, scope
+        match expression:
+            case ast.ElementConstructor(_, attributes, namespaces, content):
+                for attribute in attributes:
+                    if _reads(attribute):
+                        raise self.unsupported("a stream inside an attribute", attribute.span)
+                inner: list[Any] = [each.value if isinstance(each, ast.Enclosed) else each for each in content]
+                return self.only(
+                    [each for each in inner if _reads(each)], {**scope, **dict(namespaces)}, expression.span
+                )
+            case ast.Sequence(items):
+                return self.only([each for each in items if _reads(each)], scope, expression.span)
+            case ast.Call(name) if _reads(expression):
+                raise self.unsupported(f"'{name}()' over a whole stream", expression.span)
+            case _ if _reads(expression):
+                raise self.unsupported("a stream inside this expression", expression.span)
+            case _:
+                raise self.unsupported("a query that reads no stream", expression.span)
+
+    def only(self, found: list[Any], scope: dict[str, str], span: Span) -> tuple[ast.Expression, dict[str, str]]:
+        if not found:
+            raise self.unsupported("a query that reads no stream", span)
+        if len(found) > 1:
+            raise self.unsupported("reading streams in several places of a query", found[1].span)
+        return self.find(found[0], scope)
+
+    def check_hole(self, hole: ast.Expression) -> None:
+        """Refuse what needs more than one item at a time, or does not give nodes."""
+        if isinstance(hole, ast.Flwor):
+            places = flowing_fors(hole, functions=self.functions)
+            if not places:
+                raise self.unsupported("a 'let' that holds a whole stream", hole.span)
+            clause = hole.clauses[places[0]]
+            assert isinstance(clause, ast.For)
+            if len(places) > 1:
+                raise self.unsupported("a join of several streams", hole.clauses[places[1]].span)
+            if clause.window:
+                raise self.unsupported("a window", clause.window.span)
+            if hole.order:
+                raise self.unsupported("'order by' over a stream", hole.order[0].span)
+            for before in hole.clauses[: places[0]]:
+                if isinstance(before, ast.For) or _reads(before):
+                    raise self.unsupported("a clause like this before the stream's 'for'", before.span)
+        for document in _documents(hole):
+            raise self.unsupported("doc()", document.span)
+        self.check_nodes(hole)
+
+    def check_nodes(self, expression: ast.Expression) -> None:
+        """The pieces must be nodes: values of two items would have to be told apart by a space."""
+        match expression:
+            case ast.Flwor():
+                self.check_nodes(expression.result)
+            case ast.If(_, then, otherwise):
+                self.check_nodes(then)
+                self.check_nodes(otherwise)
+            case ast.Sequence(items):
+                for each in items:
+                    self.check_nodes(each)
+            case ast.Path(_, steps) if steps[-1].axis != "attribute":
+                pass
+            case ast.ElementConstructor() | ast.Variable():
+                pass
+            case ast.Filter(base):
+                self.check_nodes(base)
+            case ast.Source():
+                raise self.unsupported("a stream without a path", expression.span)
+            case _:
+                raise self.unsupported("a result that is no element", expression.span)
+
+    def stream_of(self, hole: ast.Expression) -> str:
+        found = hole
+        if isinstance(hole, ast.Flwor):
+            clause = hole.clauses[flowing_fors(hole, functions=self.functions)[0]]
+            assert isinstance(clause, ast.For)
+            found = clause.source
+        source = base_of(found)
+        if not isinstance(source, ast.Source):
+            raise self.unsupported("a stream that is not named by its path", found.span)
+        return source.name
+
+
+def _reads(node: Any) -> bool:
+    """Whether a stream is named anywhere in a part of a query."""
+    return any(source.kind == "stream" for source in _sources(node))
+
+
+def _documents(node: Any) -> list[ast.Source]:
+    return [source for source in _sources(node) if source.kind == "doc"]
+
+
+def _sources(node: Any) -> list[ast.Source]:
+    return [part for part in parts(node) if isinstance(part, ast.Source)]

@@ -1,0 +1,56 @@
+"""Sequences of nodes and values, as XQuery has them: flat lists, and what is asked of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from anabranch.errors import DynamicError
+from anabranch.reference.values import Atomic, Untyped
+from anabranch.stream.tree import Attribute, Comment, Document, Element, Instruction, Node, Text, string_value
+
+Value: TypeAlias = Node | Atomic
+Values: TypeAlias = list[Value]
+
+NODES = (Document, Element, Attribute, Text, Comment, Instruction)
+
+
+def atomize(values: Iterable[Value]) -> list[Atomic]:
+    """Nodes become their text; what has no schema is untyped, except comments and instructions."""
+    return [atom(each) for each in values]
+
+
+def atom(value: Value) -> Atomic:
+    """One value of `atomize`."""
+    match value:
+        case Comment() | Instruction():
+            return value.value
+        case Document() | Element() | Attribute() | Text():
+            return Untyped(string_value(value))
+        case _:
+            return value
+
+
+def at_most_one(values: Iterable[Value], what: str) -> Atomic | None:
+    """The single atomic value, None for none; several are an error."""
+    atoms = atomize(values)
+    if len(atoms) > 1:
+        raise DynamicError(f"{what} takes one value, not {len(atoms)}", code="XPTY0004")
+    return atoms[0] if atoms else None
+
+
+def truth(values: Values) -> bool:
+    """XQuery's effective boolean value."""
+    if not values:
+        return False
+    first = values[0]
+    if isinstance(first, NODES):
+        return True
+    if len(values) > 1:
+        raise DynamicError("a sequence of several values is neither true nor false", code="FORG0006")
+    match first:
+        case float():
+            return first != 0 and not math.isnan(first)
+        case _:
+            return bool(first)

@@ -1,0 +1,346 @@
+"""Atomic values and what may be done with them: LAWS section 2, executable.
+
+Python's own types stand for XQuery's: `int` for xs:integer, `Decimal` for xs:decimal, `float` for xs:double, `bool`,
+and `str` for xs:string; text from items is `Untyped`.
+Comparisons of text with numbers are exact, and so are sums: nothing is rounded before the end.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from decimal import ROUND_HALF_DOWN, Context, Decimal, InvalidOperation
+from fractions import Fraction
+from typing import TypeAlias
+
+from anabranch.errors import DynamicError
+from anabranch.language.ast import ArithmeticOperator, ComparisonOperator
+
+
+class Untyped(str):
+    """Text from an item, which has no type yet (xs:untypedAtomic)."""
+
+    __slots__ = ()
+
+
+class WrittenDouble(float):
+    """A double as a query wrote it (`1.3e0`), which compares with text by its exact decimal value."""
+
+    __slots__ = ("exact",)
+    exact: Decimal
+
+    def __new__(cls, text: str) -> WrittenDouble:
+        self = super().__new__(cls, text)
+        self.exact = _EXACT.create_decimal(text)
+        return self
+
+
+Atomic: TypeAlias = str | bool | int | Decimal | float
+Numeric: TypeAlias = int | Decimal | float
+
+_EXACT = Context(prec=2_000)
+"""Digits beyond these in one number are rounded off, so that hostile numbers stay cheap."""
+
+_DOUBLE = re.compile(
+    r"[ \t\r\n]*(?:([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)|(NaN|[+-]?INF))[ \t\r\n]*\Z", re.ASCII
+)
+
+
+# --- numbers ----------------------------------------------------------------------------------------------
+
+
+def exact_number(text: str) -> Decimal | None:
+    """The value of a text that is a number of xs:double (INF and NaN among them), else None."""
+    found = _DOUBLE.match(text)
+    if found is None:
+        return None
+    digits, special = found.groups()
+    if special:
+        return Decimal(special.replace("INF", "Infinity"))
+    try:
+        return _EXACT.create_decimal(digits)
+    except InvalidOperation:  # an exponent beyond all bounds
+        return Decimal(repr(float(digits)))
+
+
+def to_double(value: Atomic) -> float:
+    """Cast to xs:double; raises FORG0001 for text that is no number."""
+    match value:
+        case float():
+            return value
+        case Untyped():
+            number = exact_number(value)
+            if number is None:
+                raise DynamicError(f"'{_shown(value)}' is no number", code="FORG0001")
+            return float(number)
+        case str():
+            raise DynamicError(f"a number is needed, not the string '{_shown(value)}'", code="XPTY0004")
+        case _:
+            try:
+                return float(value)
+            except OverflowError:
+                return math.inf if value > 0 else -math.inf
+
+
+def as_number(value: Atomic) -> Numeric:
+    """What arithmetic makes of a value: numbers stay, untyped text becomes a double."""
+    match value:
+        case bool():
+            raise DynamicError("a number is needed, not a boolean", code="XPTY0004")
+        case int() | Decimal() | float():
+            return value
+        case _:
+            return to_double(value)
+
+
+def spell(value: Atomic) -> str:
+    """XQuery's spelling of a value (LAWS 2.1)."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str() | int():
+            return str(value)
+        case Decimal():
+            return _plain(value)
+        case float():
+            return _spell_double(value)
+
+
+def _spell_double(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "INF" if value > 0 else "-INF"
+    if value == 0:
+        return "-0" if math.copysign(1, value) < 0 else "0"
+    shortest = Decimal(repr(float(value)))
+    if 1e-6 <= abs(value) < 1e6:
+        return _plain(shortest)
+    sign, digits, _ = shortest.as_tuple()
+    figures = "".join(map(str, digits)).rstrip("0")
+    return f"{'-' if sign else ''}{figures[0]}.{figures[1:] or '0'}E{shortest.adjusted()}"
+
+
+def _plain(value: Decimal) -> str:
+    text = format(value, "f")
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text in ("-0", "") else text
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+# --- arithmetic -------------------------------------------------------------------------------------------
+
+
+def calculate(operator: ArithmeticOperator, left: Atomic, right: Atomic) -> Numeric:
+    """One arithmetic operation with XQuery's promotions: integer to decimal to double."""
+    a, b = as_number(left), as_number(right)
+    if isinstance(a, float) or isinstance(b, float):
+        return _calculate_double(operator, to_double(a), to_double(b))
+    if operator in ("div", "mod") and b == 0:
+        raise DynamicError("division by zero", code="FOAR0001")
+    if operator == "div":
+        x, y = Decimal(a), Decimal(b)
+        scale = max(18, -_exponent(x), -_exponent(y))
+        return _EXACT.divide(x, y).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_DOWN, _EXACT)
+    if isinstance(a, int) and isinstance(b, int):
+        match operator:
+            case "+":
+                return a + b
+            case "-":
+                return a - b
+            case "*":
+                return a * b
+            case "mod":
+                return a - b * _truncated(Fraction(a, b))
+    x, y = Decimal(a), Decimal(b)
+    match operator:
+        case "+":
+            return _EXACT.add(x, y)
+        case "-":
+            return _EXACT.subtract(x, y)
+        case "*":
+            return _EXACT.multiply(x, y)
+        case "mod":
+            return _EXACT.remainder(x, y)
+
+
+def _exponent(value: Decimal) -> int:
+    exponent = value.as_tuple().exponent
+    return exponent if isinstance(exponent, int) else 0
+
+
+def _truncated(ratio: Fraction) -> int:
+    return math.floor(ratio) if ratio >= 0 else math.ceil(ratio)
+
+
+def _calculate_double(operator: ArithmeticOperator, a: float, b: float) -> float:
+    match operator:
+        case "+":
+            return a + b
+        case "-":
+            return a - b
+        case "*":
+            return a * b
+        case "div":
+            if b != 0:
+                return a / b
+            if a == 0 or math.isnan(a):
+                return math.nan
+            return math.copysign(math.inf, math.copysign(1, a) * math.copysign(1, b))
+        case "mod":
+            if b == 0 or math.isinf(a) or math.isnan(a) or math.isnan(b):
+                return math.nan
+            return math.fmod(a, b)
+
+
+def negate(value: Atomic) -> Numeric:
+    """Unary minus."""
+    number = as_number(value)
+    return -number if not isinstance(number, Decimal) else number.copy_negate()
+
+
+# --- comparison -------------------------------------------------------------------------------------------
+
+
+def compare(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
+    """Compare two values as LAWS 2.3 says; raises where XQuery would."""
+    match left, right:
+        case Untyped(), Untyped():
+            if operator not in ("=", "!="):
+                a, b = exact_number(left), exact_number(right)
+                if a is not None and b is not None:
+                    return _holds(operator, a, b)
+            return _holds(operator, str(left), str(right))
+        case Untyped(), bool():
+            return _holds(operator, _boolean(left), right)
+        case bool(), Untyped():
+            return _holds(operator, left, _boolean(right))
+        case Untyped(), int() | Decimal() | float():
+            return _holds(operator, *_text_and_number(left, right))
+        case int() | Decimal() | float(), Untyped():
+            value, number = _text_and_number(right, left)
+            return _holds(operator, number, value)
+        case bool(), bool():
+            return _holds(operator, left, right)
+        case str(), str():
+            return _holds(operator, str(left), str(right))
+        case bool() | str(), _:
+            pass
+        case _, bool() | str():
+            pass
+        case float(), _:
+            return _holds(operator, float(left), to_double(right))
+        case _, float():
+            return _holds(operator, to_double(left), float(right))
+        case _:
+            return _holds(operator, left, right)
+    raise DynamicError(f"a {_kind(left)} and a {_kind(right)} cannot be compared", code="XPTY0004")
+
+
+def _text_and_number(text: Untyped, number: Numeric) -> tuple[Numeric, Numeric]:
+    """Both in a form that compares exactly: decimals, except where the number was computed as a double."""
+    if isinstance(number, float) and not isinstance(number, WrittenDouble):
+        return to_double(text), number
+    exact = exact_number(text)
+    if exact is None:
+        raise DynamicError(f"'{_shown(text)}' is no number", code="FORG0001")
+    return exact, number.exact if isinstance(number, WrittenDouble) else number
+
+
+def _holds(operator: ComparisonOperator, a: Atomic, b: Atomic) -> bool:
+    if any(isinstance(each, Decimal) and each.is_nan() for each in (a, b)):
+        return operator == "!="
+    match operator:
+        case "=":
+            return a == b
+        case "!=":
+            return a != b
+        case "<":
+            return a < b  # type: ignore[operator]  # both are strings, booleans or numbers
+        case "<=":
+            return a <= b  # type: ignore[operator]
+        case ">":
+            return a > b  # type: ignore[operator]
+        case ">=":
+            return a >= b  # type: ignore[operator]
+
+
+def _boolean(text: Untyped) -> bool:
+    word = text.strip(" \t\r\n")
+    if word not in ("true", "false", "1", "0"):
+        raise DynamicError(f"'{_shown(text)}' is no boolean", code="FORG0001")
+    return word in ("true", "1")
+
+
+def _kind(value: Atomic) -> str:
+    return "boolean" if isinstance(value, bool) else "string" if isinstance(value, str) else "number"
+
+
+OrderRank: TypeAlias = tuple[int, Decimal | str]
+
+
+def order_rank(key: Atomic | None) -> OrderRank:
+    """Where a key sorts: empty first, then NaN, numbers by value, text by code point (LAWS 2.3)."""
+    match key:
+        case None:
+            return 0, ""
+        case Untyped():
+            number = exact_number(key)
+        case bool():
+            number = Decimal(key)
+        case str():
+            number = None
+        case int() | Decimal() | float():
+            number = Decimal(key)
+    if number is None:
+        return 3, str(key)
+    return (1, "") if number.is_nan() else (2, number)
+
+
+# --- aggregates -------------------------------------------------------------------------------------------
+
+
+def exact_sum(values: Iterable[Atomic]) -> Fraction | float:
+    """The true sum of all values as a fraction; a float only where INF or NaN is among them."""
+    total, special = Fraction(0), 0.0
+    for value in values:
+        number = exact_number(value) if isinstance(value, Untyped) else value
+        if isinstance(number, bool | str) or number is None:
+            to_double(value)  # raises for what is no number
+            raise DynamicError(f"a {_kind(value)} cannot be summed", code="FORG0006")
+        if isinstance(number, Decimal) and number.is_finite() and abs(number.adjusted()) > 1_100:
+            number = float(number)  # beyond every double: it counts as INF or 0, and costs nothing
+        if isinstance(number, float | Decimal) and not math.isfinite(number):
+            special += float(number)
+        else:
+            total += Fraction(number)
+    return total if special == 0 else special
+
+
+def nearest_double(value: Fraction | float) -> float:
+    """The double nearest to a fraction (LAWS 2.2)."""
+    if isinstance(value, float):
+        return value
+    try:
+        return value.numerator / value.denominator
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def extreme(values: list[Atomic], greatest: bool) -> Atomic | None:
+    """The least or greatest value: a double for numbers (LAWS 2.1), a string for strings."""
+    if not values:
+        return None
+    if all(isinstance(each, str) and not isinstance(each, Untyped) for each in values):
+        strings = [str(each) for each in values]
+        return max(strings) if greatest else min(strings)
+    if any(isinstance(each, bool) or (isinstance(each, str) and not isinstance(each, Untyped)) for each in values):
+        raise DynamicError("values of several kinds have no least or greatest", code="FORG0006")
+    doubles = [to_double(each) for each in values]
+    if any(math.isnan(each) for each in doubles):
+        return math.nan
+    return max(doubles) if greatest else min(doubles)

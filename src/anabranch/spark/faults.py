@@ -1,0 +1,48 @@
+"""Spark's exceptions in our words: the one place where they are translated.
+
+What tasks can foresee (an unreadable file, a stream that is refused) they report as values, and the driver raises it
+as the error it is; only what nobody foresaw arrives here, wrapped in layers of Java and Python stack traces.
+Of these the innermost Python error, or else Spark's own first line, is what a user can act upon.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from anabranch import errors
+from anabranch.errors import AnabranchError
+
+_PYTHON_ERROR = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Z]\w*(?:Error|Exception|Interrupt|Exit|Refused|Unsupported)): (.+)$", re.M)
+_CONDITION = re.compile(r"\[[A-Z][A-Z_.]+\] *")
+_OURS = {"StreamError": errors.StreamError, "UsageError": errors.UsageError}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One of our errors on its way from a task to the driver."""
+
+    kind: str
+    message: str
+    code: str | None
+    hint: str | None
+
+    @staticmethod
+    def of(error: AnabranchError) -> Fault:
+        return Fault(type(error).__name__, error.message, error.code, error.hint)
+
+    def error(self) -> AnabranchError:
+        return _OURS.get(self.kind, AnabranchError)(self.message, code=self.code, hint=self.hint)
+
+
+def translated(error: BaseException) -> AnabranchError:
+    """The error to show for one of Spark's."""
+    text = str(error)
+    innermost = _PYTHON_ERROR.findall(text)
+    if innermost:
+        kind, message = innermost[-1]
+        if kind in _OURS:
+            return _OURS[kind](message)
+        return AnabranchError(f"the trunk failed on Spark: {kind}: {message}")
+    first = _CONDITION.sub("", text.strip().split("\n", 1)[0]) or type(error).__name__
+    return AnabranchError(f"the trunk failed on Spark: {first}")

@@ -1,0 +1,229 @@
+"""Descriptions: the predicates of `where`, which say which items an accent or punctuation speaks of.
+
+A description compares paths with constants and joins the comparisons by `and`, `or` and `not(...)`; `true()`, or
+nothing at all, describes every item.
+It is smaller than a condition of the query language on purpose: what can be written here can be turned into an exact
+set of items (LAWS 4.4), and sets can be compared, subtracted and mapped.
+A constant is a Decimal or a string, which also says how the comparison compares.
+
+Guarantees: `parse(str(d)) == d` for every description within the caps; decimals are kept exactly, and equal ones
+(`1.3`, `1.30`) are equal descriptions.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal, TypeAlias, cast
+
+from anabranch.errors import StreamError
+from anabranch.stream.path import Path
+
+MAX_LENGTH = 10_000
+MAX_DEPTH = 50
+
+Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
+
+_MIRRORED: dict[Operator, Operator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_STEP = r"@?[^\W\d][\w.\-]*(?::[^\W\d][\w.\-]*)?"
+_TOKEN = re.compile(
+    rf"""\s*(?:
+        (?P<number>-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?![\w.]))
+      | (?P<string>'(?:[^']|'')*'|"(?:[^"]|"")*")
+      | (?P<name>(?:\./)?{_STEP}(?:/{_STEP})*)
+      | (?P<sign>!=|<=|>=|[=<>()])
+    )""",
+    re.VERBOSE,
+)
+_HINT = "write comparisons of a path with a constant, as in region = 'A' and s <= 10"
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """Every item: `true()`."""
+
+    def __str__(self) -> str:
+        return "true()"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`path op constant`; an item without the path does not fulfil it."""
+
+    path: Path
+    op: Operator
+    constant: Decimal | str
+
+    def __str__(self) -> str:
+        if isinstance(self.constant, Decimal):
+            return f"{self.path} {self.op} {self.constant:f}"
+        quoted = self.constant.replace("'", "''")
+        return f"{self.path} {self.op} '{quoted}'"
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All parts hold; there are at least two."""
+
+    parts: tuple[Description, ...]
+
+    def __str__(self) -> str:
+        return " and ".join(f"({part})" if isinstance(part, And | Or) else str(part) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Some part holds; there are at least two."""
+
+    parts: tuple[Description, ...]
+
+    def __str__(self) -> str:
+        return " or ".join(f"({part})" if isinstance(part, Or) else str(part) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The part does not hold; an item without its paths fulfils `not(path = 'A')`."""
+
+    part: Description
+
+    def __str__(self) -> str:
+        return f"not({self.part})"
+
+
+Description: TypeAlias = Everything | Comparison | And | Or | Not
+
+
+def paths(description: Description) -> frozenset[Path]:
+    """All paths that a description names."""
+    match description:
+        case Everything():
+            return frozenset()
+        case Comparison():
+            return frozenset((description.path,))
+        case And(parts) | Or(parts):
+            return frozenset(path for part in parts for path in paths(part))
+        case Not(part):
+            return paths(part)
+
+
+def parse(text: str) -> Description:
+    """Read the text of a `where`; blank text describes every item; StreamError with the place of what is wrong."""
+    if len(text) > MAX_LENGTH:
+        raise StreamError(f"a description may have at most {MAX_LENGTH:,} characters, this has {len(text):,}")
+    parser = _Parser(text)
+    if not parser.token:
+        return Everything()
+    description = parser.alternatives(0)
+    if parser.token:
+        raise parser.unexpected("'and', 'or' or the end")
+    return description
+
+
+class _Parser:
+    """One method per level of precedence, one token of lookahead."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.start = self.end = 0
+        self.kind: str | None = None
+        self.token = ""
+        self.advance()
+
+    def advance(self) -> str:
+        """Step to the next token and return the one left behind; the empty token is the end."""
+        left = self.token
+        found = _TOKEN.match(self.text, self.end)
+        if found:
+            assert found.lastgroup is not None
+            self.kind, self.token = found.lastgroup, found[found.lastgroup]
+            self.start, self.end = found.span(found.lastgroup)
+        else:
+            rest = self.text[self.end :]
+            self.start = self.end + len(rest) - len(rest.lstrip())
+            self.kind, self.token = None, ""
+            if self.start < len(self.text):
+                raise self.unexpected("a path, a number, a quoted string or an operator")
+        return left
+
+    def unexpected(self, wanted: str) -> StreamError:
+        """The error for the current token, with its place."""
+        return self.error(f"expected {wanted}", self.start)
+
+    def error(self, message: str, position: int) -> StreamError:
+        return StreamError(f"{message} at character {position + 1} of the description", hint=_HINT)
+
+    def expect(self, sign: str) -> None:
+        if self.token != sign:
+            raise self.unexpected(f"'{sign}'")
+        self.advance()
+
+    def alternatives(self, depth: int) -> Description:
+        parts = [self.conjunction(depth)]
+        while self.token == "or":
+            self.advance()
+            parts.append(self.conjunction(depth))
+        return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+    def conjunction(self, depth: int) -> Description:
+        parts = [self.condition(depth)]
+        while self.token == "and":
+            self.advance()
+            parts.append(self.condition(depth))
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+    def condition(self, depth: int) -> Description:
+        if self.token == "(":
+            return self.group(depth)
+        if self.kind != "name":
+            return self.comparison()
+        place, name = self.start, self.advance()
+        if self.token != "(":  # names are not reserved: `not = 1` compares a path called 'not'
+            return Comparison(self.path(name, place), self.operator(), self.constant())
+        match name:
+            case "not":
+                return Not(self.group(depth))
+            case "true":
+                self.advance()
+                self.expect(")")
+                return Everything()
+            case _:
+                raise self.error(f"unknown function '{name}'", place)
+
+    def group(self, depth: int) -> Description:
+        if depth == MAX_DEPTH:
+            raise self.error(f"more than {MAX_DEPTH} open parentheses", self.start)
+        self.expect("(")
+        inner = self.alternatives(depth + 1)
+        self.expect(")")
+        return inner
+
+    def comparison(self) -> Comparison:
+        """`constant op path`, turned round."""
+        constant, op = self.constant(wanted="a path, a constant, 'not(' or '('"), self.operator()
+        if self.kind != "name":
+            raise self.unexpected("a path")
+        place = self.start
+        return Comparison(self.path(self.advance(), place), _MIRRORED[op], constant)
+
+    def path(self, name: str, place: int) -> Path:
+        try:
+            return Path.parse(name)
+        except StreamError as error:
+            raise self.error(error.message, place) from None
+
+    def operator(self) -> Operator:
+        if self.token not in _MIRRORED:
+            raise self.unexpected("one of = != < <= > >=")
+        return cast(Operator, self.advance())
+
+    def constant(self, wanted: str = "a number or a quoted string") -> Decimal | str:
+        match self.kind:
+            case "number":
+                return Decimal(self.advance())
+            case "string":
+                quoted = self.advance()
+                return quoted[1:-1].replace(quoted[0] * 2, quoted[0])
+            case _:
+                raise self.unexpected(wanted)

@@ -1,0 +1,110 @@
+"""What flows: items, accents, punctuations, updates; and what was set aside.
+
+The words are those of the glossary; the wire forms are in `wire.py` (XML) and `json_items.py` (JSON).
+An element's place is where it stood in the stream: it is exact, so that it can be found again and replayed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal, TypeAlias
+
+from anabranch.stream.affine import Affine
+from anabranch.stream.description import Description
+from anabranch.stream.path import Path
+from anabranch.stream.tree import Child, Element
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an element stands: stream, partition, and byte offset (of the uncompressed data)."""
+
+    stream: str
+    partition: str
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.stream}/{self.partition} at byte {self.offset}"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One tree below the stream's root; `at` is its time where the wire gave one (LAWS 1.3)."""
+
+    tree: Element
+    place: Place
+    at: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    path: Path
+    type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Alter:
+    path: Path
+    by: Affine
+
+
+@dataclass(frozen=True, slots=True)
+class Accent:
+    """From here on, the items described carry a path, no longer carry it, or measure it otherwise."""
+
+    where: Description
+    evolution: Add | Drop | Alter
+    place: Place
+    at: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Punctuation:
+    """No item that fulfils `where` follows; with `at` and no `where` it is a heartbeat (LAWS 1.3)."""
+
+    where: Description | None
+    place: Place
+    at: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A mutable part that stands between items; a mutable part inside an item stays in its tree."""
+
+    id: str
+    content: tuple[Child, ...]
+    place: Place
+    at: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """An edit of an earlier region: its replacement (empty content deletes), or an insertion beside it."""
+
+    kind: Literal["replace", "before", "after"]
+    target: str
+    id: str | None
+    content: tuple[Child, ...]
+    place: Place
+    at: Decimal | None = None
+
+
+StreamElement: TypeAlias = Item | Accent | Punctuation | Region | Update
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """Something set aside, with the reason; `raw` is its text, cut to a readable length."""
+
+    place: Place
+    reason: str
+    raw: str
+    code: str | None = None
+    subscription: str | None = None
+    """The subscription whose evaluation failed (LAWS 2.4); None where the input itself is bad (LAWS 2.5)."""

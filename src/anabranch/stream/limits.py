@@ -1,0 +1,40 @@
+"""Caps on what one piece of input may cost: the one place that holds them.
+
+Input is hostile until shown otherwise.
+Whatever reads it takes a `Limits` and sets aside what goes beyond, so that neither memory nor time is the sender's to
+spend; everything that reads is linear in bytes, and these numbers bound the constants.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from anabranch.errors import UsageError
+
+MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The largest item that is read; a larger one becomes a dead letter."""
+
+    item_bytes: int = 4 * MEBIBYTE
+    depth: int = 100
+    nodes: int = 100_000
+    """Elements, attributes, texts, comments and instructions of one item together."""
+    attributes: int = 256
+    """Attributes of one element, namespace declarations among them."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            if getattr(self, each.name) < 1:
+                raise UsageError(f"the limit '{each.name}' must be at least 1")
+        # Arrow batches carry whole items, and 64 MiB is the most that one of their cells should hold.
+        if self.item_bytes >= 64 * MEBIBYTE:
+            raise UsageError("the limit 'item_bytes' must be below 64 MiB")
+
+
+DOCUMENT = Limits(item_bytes=64 * MEBIBYTE - 1, depth=200, nodes=5_000_000)
+"""For the finite documents behind `doc()`, which are read whole."""
+LONGEST_NAME = 1_000
+"""The longest name of an element, attribute or namespace, in characters; names are kept, so they must be small."""

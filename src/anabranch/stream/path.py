@@ -1,0 +1,29 @@
+"""Paths name an attribute of an item: `coord/cel/ra`, `@id`, `coord/@unit`; they are relative to the item."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from anabranch.errors import StreamError
+
+_STEP = re.compile(r"@?[^\W\d][\w.\-]*(:[^\W\d][\w.\-]*)?\Z")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Path:
+    """The names from just below the item down; only the last may be an attribute (`@name`)."""
+
+    steps: tuple[str, ...]
+
+    @staticmethod
+    def parse(text: str) -> Path:
+        """Read `a/b/@c`; a leading `./` is allowed, anything else is an error."""
+        steps = tuple(text.strip().removeprefix("./").split("/"))
+        bad = [step for step in steps if not _STEP.match(step)]
+        if bad or any(step.startswith("@") for step in steps[:-1]):
+            raise StreamError(f"'{text}' is not a path", hint="write names with '/' between them, as in coord/cel/ra")
+        return Path(steps)
+
+    def __str__(self) -> str:
+        return "/".join(self.steps)

@@ -1,0 +1,291 @@
+"""Schemas: which paths the items of a stream may carry, from a DTD or learned from the items themselves.
+
+A schema is a set of declarations, each saying what one kind of element may hold, and every child points at the
+declaration that holds for it.
+A DTD declares by name, wherever the element stands, so its declarations are keyed by name and may form a cycle; what
+is learned from data is known by path, so its declarations are keyed by path and form a tree.
+With the pointers in between nobody who asks has to know the difference.
+
+A DTD is read by lxml's own class, which would open files and sockets for external entities.
+So every entity declaration is checked before: only entities whose text stands there in quotes pass, and the text of
+a parameter entity must be too plain to build another declaration.
+
+Regions and updates inside an item are looked through: what stands in `s:mutable` counts as if it stood around it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path as FilePath
+from typing import Any, TypeAlias
+
+from lxml import etree
+
+from anabranch.errors import StreamError
+from anabranch.stream.path import Path
+from anabranch.stream.tree import STREAM_NAMESPACE, Element
+
+MAX_DTD = 1 << 20
+
+_ENTITY = re.compile(r"<!ENTITY")
+_HARMLESS_ENTITY = re.compile(
+    r"""<!ENTITY\s+(?:%\s+[\w.:-]+\s+(?:"[^"'<>&]*"|'[^"'<>&]*')|[\w.:-]+\s+(?:"[^"]*"|'[^']*'))\s*>"""
+)
+_TEXT_DECLARATION = re.compile(r"\ufeff?\s*<\?xml\s[^>]*\?>")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A child in a declaration: its name, the key of its own declaration, and how often it may occur."""
+
+    name: str
+    declared: str
+    optional: bool
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What one kind of element may hold; children are in declared order, or as first seen."""
+
+    children: Mapping[str, Part]
+    attributes: tuple[str, ...] = ()
+    text: bool = False
+
+
+_TEXT_ONLY = Declaration({}, (), True)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The root's name, and all declarations by key; the root's own key is its name."""
+
+    root: str
+    declarations: Mapping[str, Declaration]
+
+    @staticmethod
+    def from_dtd(text: str, root: str | None = None) -> Schema:
+        """Read a DTD; the root is the one element that stands in no other, unless it is given."""
+        elements = _elements(text)
+        models = _models(elements)
+        anything = {name: Part(name, name, optional=True, repeated=True) for name in elements}
+        declarations = {
+            name: Declaration(
+                anything if each.type == "any" else models[name],
+                tuple(sorted(_full_name(attribute) for attribute in each.iterattributes())),
+                each.type in ("any", "mixed"),
+            )
+            for name, each in elements.items()
+        }
+        return Schema(_root(models, root), declarations)
+
+    @staticmethod
+    def read_dtd(file: str | FilePath, root: str | None = None) -> Schema:
+        """Read a DTD from a file, in UTF-8."""
+        try:
+            text = FilePath(file).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise StreamError(f"cannot read the DTD '{file}': {reason}") from None
+        return Schema.from_dtd(text, root)
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The names of the items: the root's children."""
+        return tuple(self.declarations[self.root].children)
+
+    def child(self, item: str, *steps: str) -> Part | None:
+        """The part that an item, or an element below it, is; None where it is not declared."""
+        part = self.declarations[self.root].children.get(item)
+        for step in steps:
+            if part is None:
+                return None
+            part = self.declaration(part).children.get(step)
+        return part
+
+    def declaration(self, part: Part) -> Declaration:
+        """What a part may hold; an element that a DTD uses and does not declare may hold text."""
+        return self.declarations.get(part.declared, _TEXT_ONLY)
+
+    def has(self, path: Path, item: str) -> bool:
+        """Is the path declared for items of this name?"""
+        *above, last = path.steps
+        if not last.startswith("@"):
+            return self.child(item, *path.steps) is not None
+        part = self.child(item, *above)
+        return part is not None and last[1:] in self.declaration(part).attributes
+
+    def repeats(self, path: Path, item: str) -> bool:
+        """May the path occur more than once in an item?"""
+        parts = (self.child(item, *path.steps[:depth]) for depth in range(1, len(path.steps) + 1))
+        return any(part is not None and part.repeated for part in parts)
+
+    def paths(self, item: str) -> Iterator[Path]:
+        """All paths of an item, in declared order; an element that is nested in itself is not entered again."""
+        start = self.child(item)
+        if start is not None:
+            yield from self._below(start, (), frozenset())
+
+    def _below(self, part: Part, steps: tuple[str, ...], above: frozenset[str]) -> Iterator[Path]:
+        declaration = self.declaration(part)
+        for attribute in declaration.attributes:
+            yield Path((*steps, f"@{attribute}"))
+        above = above | {part.declared}
+        for child in declaration.children.values():
+            yield Path((*steps, child.name))
+            if child.declared not in above:
+                yield from self._below(child, (*steps, child.name), above)
+
+    def nests(self, name: str) -> bool:
+        """May an element of this name stand, at any depth, inside another of the same name?"""
+        parts = [part for each in self.declarations.values() for part in each.children.values()]
+        pending = [part.declared for part in parts if part.name == name] + ([name] if name == self.root else [])
+        reached: set[str] = set()
+        while pending:
+            key = pending.pop()
+            if key in reached:
+                continue
+            reached.add(key)
+            children = self.declarations.get(key, _TEXT_ONLY).children
+            if name in children:
+                return True
+            pending.extend(part.declared for part in children.values())
+        return False
+
+    def undeclared(self, tree: Element) -> Path | None:
+        """The first path of an item that is not declared, or None; an unknown item gives its own name."""
+        item = str(tree.name)
+        pending: list[tuple[Element, Part | None, tuple[str, ...]]] = [(tree, self.child(item), ())]
+        while pending:
+            element, part, steps = pending.pop()
+            if part is None:
+                return Path(steps or (item,))
+            declaration = self.declaration(part)
+            for attribute in element.attributes:
+                if str(attribute.name) not in declaration.attributes:
+                    return Path((*steps, f"@{attribute.name}"))
+            for child in reversed(list(children_of(element))):
+                name = str(child.name)
+                pending.append((child, declaration.children.get(name), (*steps, name)))
+        return None
+
+
+def children_of(element: Element) -> Iterator[Element]:
+    """The child elements, those in regions and updates among them."""
+    pending = list(reversed(element.children))
+    while pending:
+        child = pending.pop()
+        if isinstance(child, Element):
+            if child.name.uri == STREAM_NAMESPACE:
+                pending.extend(reversed(child.children))
+            else:
+                yield child
+
+
+# --- from a DTD ---------------------------------------------------------------------------------------------
+
+
+def _elements(text: str) -> dict[str, Any]:
+    """lxml's element declarations by name, from a text that has been found harmless."""
+    if len(text) > MAX_DTD:
+        raise StreamError(f"a DTD may have at most {MAX_DTD:,} characters")
+    for entity in _ENTITY.finditer(text):
+        if not _HARMLESS_ENTITY.match(text, entity.start()):
+            line = text.count("\n", 0, entity.start()) + 1
+            raise StreamError(
+                f"line {line} of the DTD declares an entity that is external or too complex",
+                hint="nothing is fetched from outside: write the entity's text in place",
+            )
+    text = _TEXT_DECLARATION.sub("", text, count=1)  # it could announce an encoding in which the check sees nothing
+    try:
+        dtd: Any = etree.DTD(StringIO(text))
+    except etree.DTDParseError as error:
+        last: Any = error.error_log.last_error
+        detail = f", line {last.line}: {last.message}" if last is not None else ""
+        raise StreamError(f"not a DTD{detail}") from None
+    return {_full_name(each): each for each in dtd.iterelements()}
+
+
+def _full_name(declared: Any) -> str:
+    return f"{declared.prefix}:{declared.name}" if declared.prefix else str(declared.name)
+
+
+def _models(elements: Mapping[str, Any]) -> dict[str, dict[str, Part]]:
+    """For each element the children that its content model names; what ANY allows is not named."""
+    # lxml gives the names in a content model without their prefixes
+    full = {each.name: name for name, each in elements.items()} | {name: name for name in elements}
+    models: dict[str, dict[str, Part]] = {}
+    for name, each in elements.items():
+        inside = {} if each.content is None else _occurrences(each.content)
+        children = {full.get(child, child): occurrence for child, occurrence in inside.items()}
+        models[name] = {child: Part(child, child, *occurrence) for child, occurrence in children.items()}
+    return models
+
+
+def _root(models: Mapping[str, Mapping[str, Part]], chosen: str | None) -> str:
+    if chosen is not None:
+        if chosen not in models:
+            raise StreamError(f"the DTD does not declare the root '{chosen}'")
+        return chosen
+    inside = {child for name, model in models.items() for child in model if child != name}
+    candidates = [name for name in models if name not in inside]
+    match candidates:
+        case [root]:
+            return root
+        case []:
+            what = "every element stands in another" if models else "it declares no elements"
+            raise StreamError(f"the DTD has no root: {what}")
+        case _:
+            shown = ", ".join(f"'{name}'" for name in candidates[:10])
+            raise StreamError(f"the DTD has several possible roots: {shown}", hint="say which one is meant with 'root'")
+
+
+_Occurrences: TypeAlias = dict[str, tuple[bool, bool]]
+"""Each name in a content model with (optional, repeated)."""
+
+
+def _occurrences(content: Any) -> _Occurrences:
+    match content.type:
+        case "element":
+            found = {content.name: (False, False)}
+        case "seq":
+            found = _of_sequence(content)
+        case "or":
+            found = _of_choice(content)
+        case _:  # text
+            found = {}
+    may_lack, may_repeat = content.occur in ("opt", "mult"), content.occur in ("plus", "mult")
+    return {name: (optional or may_lack, repeated or may_repeat) for name, (optional, repeated) in found.items()}
+
+
+def _of_sequence(content: Any) -> _Occurrences:
+    found: _Occurrences = {}
+    for branch in _branches(content):
+        for name, (optional, repeated) in _occurrences(branch).items():
+            found[name] = (optional and found[name][0], True) if name in found else (optional, repeated)
+    return found
+
+
+def _of_choice(content: Any) -> _Occurrences:
+    found: _Occurrences = {}
+    certain: Counter[str] = Counter()
+    branches = _branches(content)
+    for branch in branches:
+        for name, (optional, repeated) in _occurrences(branch).items():
+            found[name] = (True, repeated or (name in found and found[name][1]))
+            certain[name] += not optional
+    return {name: (certain[name] < len(branches), repeated) for name, (_, repeated) in found.items()}
+
+
+def _branches(content: Any) -> list[Any]:
+    """The branches of a sequence or choice, which libxml2 keeps as a chain to the right."""
+    branches = [content.left]
+    rest = content.right
+    while rest is not None and rest.type == content.type and rest.occur == "once":
+        branches.append(rest.left)
+        rest = rest.right
+    return branches if rest is None else [*branches, rest]

@@ -1,0 +1,195 @@
+"""XML trees: the nodes that items are made of and that queries construct.
+
+The model is XQuery's, as far as the language can see it: documents, elements, attributes, text, comments and
+processing instructions, with identity, parents and document order.
+Nodes are numbered when they are made, and whoever makes a tree makes it in document order, so comparing `order`
+compares document order; this is the one assumption to keep when building trees.
+A tree is not changed once it is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TypeAlias
+
+XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
+STREAM_NAMESPACE = "urn:anabranch:stream"
+"""The namespace of control elements (accents, punctuations, regions and updates) in a stream."""
+
+_numbers = count()
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """An expanded name; the prefix is kept for writing and does not count in comparisons."""
+
+    local: str
+    uri: str = ""
+    prefix: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.prefix}:{self.local}" if self.prefix else self.local
+
+
+class _Node:
+    __slots__ = ("order", "parent")
+
+    def __init__(self) -> None:
+        self.order: int = next(_numbers)
+        self.parent: Document | Element | None = None
+
+
+class Text(_Node):
+    __slots__ = ("value",)
+
+    def __init__(self, value: str) -> None:
+        super().__init__()
+        self.value = value
+
+
+class Comment(_Node):
+    __slots__ = ("value",)
+
+    def __init__(self, value: str) -> None:
+        super().__init__()
+        self.value = value
+
+
+class Instruction(_Node):
+    """A processing instruction."""
+
+    __slots__ = ("target", "value")
+
+    def __init__(self, target: str, value: str) -> None:
+        super().__init__()
+        self.target = target
+        self.value = value
+
+
+class Attribute(_Node):
+    __slots__ = ("name", "value")
+
+    def __init__(self, name: Name, value: str) -> None:
+        super().__init__()
+        self.name = name
+        self.value = value
+
+
+class Element(_Node):
+    """An element; `namespaces` are the declarations written on it (prefix to URI, `""` undeclares)."""
+
+    __slots__ = ("attributes", "children", "name", "namespaces")
+
+    def __init__(self, name: Name, namespaces: dict[str, str] | None = None) -> None:
+        super().__init__()
+        self.name = name
+        self.namespaces: dict[str, str] = namespaces or {}
+        self.attributes: list[Attribute] = []
+        self.children: list[Child] = []
+
+    def set(self, name: Name, value: str) -> None:
+        """Give the element an attribute; to be called before children are appended."""
+        attribute = Attribute(name, value)
+        attribute.parent = self
+        self.attributes.append(attribute)
+
+    def get(self, local: str, uri: str = "") -> str | None:
+        """The value of an attribute, or None."""
+        for attribute in self.attributes:
+            if attribute.name.local == local and attribute.name.uri == uri:
+                return attribute.value
+        return None
+
+    def append(self, child: Child) -> None:
+        child.parent = self
+        self.children.append(child)
+
+
+class Document(_Node):
+    """A document node; a stream is one, whose single child is the root element that holds the items."""
+
+    __slots__ = ("children",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.children: list[Child] = []
+
+    def append(self, child: Child) -> None:
+        child.parent = self
+        self.children.append(child)
+
+
+Child: TypeAlias = Element | Text | Comment | Instruction
+Node: TypeAlias = Document | Element | Attribute | Text | Comment | Instruction
+
+
+def string_value(node: Node) -> str:
+    """The concatenated text below a node; comments and instructions inside do not count."""
+    match node:
+        case Element() | Document():
+            children = node.children
+            if len(children) == 1 and isinstance(children[0], Text):
+                return children[0].value
+            return "".join(each.value for each in descendants(node) if isinstance(each, Text))
+        case _:
+            return node.value
+
+
+def descendants(node: Element | Document) -> Iterator[Child]:
+    """All nodes below `node`, attributes not among them, in document order."""
+    pending: list[Child] = list(reversed(node.children))
+    while pending:
+        each = pending.pop()
+        yield each
+        if isinstance(each, Element):
+            pending.extend(reversed(each.children))
+
+
+def namespaces_in_scope(element: Element) -> dict[str, str]:
+    """Prefix to URI for all declarations that reach `element`, the nearest winning."""
+    chain: list[Element] = []
+    at: Document | Element | None = element
+    while isinstance(at, Element):
+        chain.append(at)
+        at = at.parent
+    scope: dict[str, str] = {}
+    for each in reversed(chain):
+        scope.update(each.namespaces)
+    return {prefix: uri for prefix, uri in scope.items() if uri}
+
+
+def copy(node: Child) -> Child:
+    """A deep copy without parent; an element takes the namespaces in scope along, as XQuery copies do."""
+    if isinstance(node, Element):
+        fresh = Element(node.name, namespaces_in_scope(node))
+        _fill(fresh, node)
+        return fresh
+    return _copy_inner(node)
+
+
+def _fill(fresh: Element, source: Element) -> None:
+    for attribute in source.attributes:
+        fresh.set(attribute.name, attribute.value)
+    for child in source.children:
+        fresh.append(_copy_inner(child))
+
+
+def _copy_inner(node: Child) -> Child:
+    match node:
+        case Element():
+            fresh = Element(node.name, dict(node.namespaces) if node.namespaces else None)
+            _fill(fresh, node)
+            return fresh
+        case Text():
+            return Text(node.value)
+        case Comment():
+            return Comment(node.value)
+        case Instruction():
+            return Instruction(node.target, node.value)
+
+
+def in_document_order(nodes: Sequence[Node]) -> list[Node]:
+    """Without duplicates, in document order."""
+    return sorted(dict.fromkeys(nodes), key=lambda node: node.order)

@@ -1,0 +1,263 @@
+"""The wire format in XML: trees become stream elements, and stream elements become trees again.
+
+Control elements stand in the namespace `urn:anabranch:stream`, under any prefix; every other tree is an item.
+All checking of control elements is here and nowhere else: JSON builds the same trees and hands them to this module.
+A malformed control element is a bad item, never an ignored one, because a stream that lost an accent or an update
+would go on with wrong answers.
+
+Where regions and updates may stand: between items, inside items, and inside one another (history paper, section 2).
+Accents and punctuations speak about the items that follow, so they stand between items only.
+
+Guarantees: `element_of(tree_of(e), e.place)` says the same as `e`; the time of both functions is linear in the tree.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from anabranch.errors import BadItem, StreamError
+from anabranch.stream import affine, description
+from anabranch.stream.description import Description, Everything
+from anabranch.stream.elements import (
+    Accent,
+    Add,
+    Alter,
+    Drop,
+    Item,
+    Place,
+    Punctuation,
+    Region,
+    StreamElement,
+    Update,
+)
+from anabranch.stream.path import Path
+from anabranch.stream.serialize import serialize
+from anabranch.stream.tree import (
+    STREAM_NAMESPACE,
+    Child,
+    Comment,
+    Element,
+    Instruction,
+    Name,
+    Text,
+    copy,
+    descendants,
+    namespaces_in_scope,
+)
+
+_ATTRIBUTES = {
+    "accent": ("where", "at"),
+    "add": ("path", "type"),
+    "drop": ("path",),
+    "alter": ("path", "by"),
+    "punctuation": ("where", "at"),
+    "mutable": ("id", "at"),
+    "replace": ("target", "id", "at"),
+    "before": ("target", "id", "at"),
+    "after": ("target", "id", "at"),
+}
+_REQUIRED = {"path", "by", "target"}
+_INSIDE_ITEMS = ("mutable", "replace", "before", "after")
+_AT = Name("at", STREAM_NAMESPACE)
+_TIME = re.compile(r"\s*([0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})\s*\Z")
+
+
+def element_of(tree: Element, place: Place) -> StreamElement:
+    """Read one child of the root; it takes the tree over, and takes an item's `s:at` off it; BadItem if malformed."""
+    if tree.name.uri != STREAM_NAMESPACE:
+        at = _item_time(tree)
+        _check_inside(tree)
+        return Item(tree, place, at)
+    given = _attributes(tree)
+    at = _time(given["at"]) if "at" in given else None
+    match tree.name.local:
+        case "accent":
+            where = _description(given.get("where", ""))
+            return Accent(where, _evolution(tree, where), place, at)
+        case "punctuation":
+            if not given:
+                raise BadItem(f"'{tree.name}' needs 'where' or 'at'")
+            if _elements(tree):
+                raise BadItem(f"'{tree.name}' must be empty")
+            return Punctuation(_description(given["where"]) if "where" in given else None, place, at)
+        case "mutable":
+            _check_inside(tree)
+            return Region(given["id"], tuple(tree.children), place, at)
+        case "replace" | "before" | "after" as kind:
+            _check_inside(tree)
+            return Update(kind, given["target"], given.get("id"), tuple(tree.children), place, at)
+        case _:
+            raise BadItem(f"'{tree.name}' cannot stand between items", hint="add, drop and alter belong in an accent")
+
+
+def tree_of(element: StreamElement) -> Element:
+    """The tree that `element_of` would read as this element; content is copied where it gets a new parent."""
+    match element:
+        case Item(tree, _, None):
+            return tree
+        case Item(tree, _, at):
+            return _stamped(tree, f"{at:f}")
+        case Accent(where, evolution, _, at):
+            told = None if where == Everything() else str(where)
+            accent = _control("accent", where=told, at=_written(at))
+            match evolution:
+                case Add(path, type_):
+                    accent.append(_control("add", path=str(path), type=type_))
+                case Drop(path):
+                    accent.append(_control("drop", path=str(path)))
+                case Alter(path, by):
+                    accent.append(_control("alter", path=str(path), by=str(by)))
+            return accent
+        case Punctuation(told_of, _, at):
+            return _control("punctuation", where=None if told_of is None else str(told_of), at=_written(at))
+        case Region(id_, content, _, at):
+            return _filled(_control("mutable", id=id_, at=_written(at)), content)
+        case Update(kind, target, id_, content, _, at):
+            return _filled(_control(kind, target=target, id=id_, at=_written(at)), content)
+
+
+def write(element: StreamElement) -> str:
+    """The element's text on the wire."""
+    return serialize(tree_of(element))
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+def _item_time(tree: Element) -> Decimal | None:
+    text = tree.get(_AT.local, _AT.uri)
+    if text is None:
+        return None
+    tree.attributes = [each for each in tree.attributes if each.name != _AT]
+    return _time(text)
+
+
+def _time(text: str) -> Decimal:
+    found = _TIME.match(text)
+    if not found:
+        raise BadItem(f"'{_short(text)}' is not a time", hint="a time is a decimal number of seconds, 0 or more")
+    return Decimal(found[1])
+
+
+def _attributes(control: Element) -> dict[str, str]:
+    """The attributes of a control element, each known, those it needs all there, none that names something empty."""
+    known = _ATTRIBUTES.get(control.name.local)
+    if known is None:
+        raise BadItem(f"unknown control element '{control.name}'")
+    given: dict[str, str] = {}
+    for attribute in control.attributes:
+        if attribute.name.uri or attribute.name.local not in known:
+            raise BadItem(f"'{control.name}' has no attribute '{_short(str(attribute.name))}'")
+        given[attribute.name.local] = attribute.value
+    for name in known:
+        needed = name in _REQUIRED or (name == "id" and control.name.local == "mutable")
+        if needed and name not in given:
+            raise BadItem(f"'{control.name}' needs '{name}'")
+        if name in ("id", "target", "type") and not given.get(name, "-").strip():
+            raise BadItem(f"'{name}' of '{control.name}' is empty")
+    return given
+
+
+def _description(text: str) -> Description:
+    try:
+        return description.parse(text)
+    except StreamError as error:
+        raise BadItem(f"bad 'where': {_short(error.message)}", hint=error.hint) from None
+
+
+def _evolution(accent: Element, where: Description) -> Add | Drop | Alter:
+    primitives = _elements(accent)
+    if len(primitives) != 1:
+        raise BadItem(f"'{accent.name}' needs exactly one of add, drop and alter, this has {len(primitives)}")
+    primitive = primitives[0]
+    if primitive.name.uri != STREAM_NAMESPACE or primitive.name.local not in ("add", "drop", "alter"):
+        raise BadItem(f"'{_short(str(primitive.name))}' is none of add, drop and alter")
+    if _elements(primitive):
+        raise BadItem(f"'{primitive.name}' must be empty")
+    given = _attributes(primitive)
+    try:
+        path = Path.parse(given["path"])
+        by = affine.parse(given["by"]) if "by" in given else None
+    except StreamError as error:
+        raise BadItem(f"bad '{primitive.name}': {_short(error.message)}", hint=error.hint) from None
+    # accents paper, section 3: a description of the evolving path itself would be ambiguous
+    if any(named.steps[: len(path.steps)] == path.steps for named in description.paths(where)):
+        raise BadItem(f"the description names '{path}', the path that evolves")
+    if by is not None:
+        return Alter(path, by)
+    return Drop(path) if primitive.name.local == "drop" else Add(path, given.get("type"))
+
+
+def _elements(control: Element) -> list[Element]:
+    """The child elements of a control element that holds nothing else but white space and comments."""
+    found: list[Element] = []
+    for child in control.children:
+        match child:
+            case Element():
+                found.append(child)
+            case Text() if child.value.strip():
+                raise BadItem(f"'{control.name}' must not hold text")
+            case Text() | Comment() | Instruction():
+                pass
+    return found
+
+
+def _check_inside(tree: Element) -> None:
+    """Judge what stands in an item, a region or an update: ordinary elements, and further regions and updates."""
+    if tree.name.uri != STREAM_NAMESPACE:
+        _check_plain(tree)
+    for node in descendants(tree):
+        if not isinstance(node, Element):
+            continue
+        if node.name.uri != STREAM_NAMESPACE:
+            _check_plain(node)
+            continue
+        given = _attributes(node)
+        if node.name.local not in _INSIDE_ITEMS:
+            raise BadItem(f"'{node.name}' cannot stand inside '{_short(str(tree.name))}'")
+        if "at" in given:
+            _time(given["at"])
+
+
+def _check_plain(element: Element) -> None:
+    for attribute in element.attributes:
+        if attribute.name.uri == STREAM_NAMESPACE:
+            raise BadItem(
+                f"'{_short(str(element.name))}' has no attribute '{_short(str(attribute.name))}'",
+                hint="only an item itself has a time",
+            )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
+# --- writing ------------------------------------------------------------------------------------------------
+
+
+def _control(local: str, **attributes: str | None) -> Element:
+    element = Element(Name(local, STREAM_NAMESPACE, "s"), {"s": STREAM_NAMESPACE})
+    for name, value in attributes.items():
+        if value is not None:
+            element.set(Name(name), value)
+    return element
+
+
+def _filled(element: Element, content: tuple[Child, ...]) -> Element:
+    for child in content:
+        element.append(copy(child))
+    return element
+
+
+def _stamped(tree: Element, at: str) -> Element:
+    """A copy of an item with its time on it; whoever writes it sees to it that the prefix means the right thing."""
+    fresh = Element(tree.name, namespaces_in_scope(tree))
+    for attribute in tree.attributes:
+        fresh.set(attribute.name, attribute.value)
+    fresh.set(Name(_AT.local, _AT.uri, "s"), at)
+    return _filled(fresh, tuple(tree.children))
+
+
+def _written(at: Decimal | None) -> str | None:
+    return None if at is None else f"{at:f}"

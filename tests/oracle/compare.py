@@ -1,0 +1,36 @@
+"""The reference and Saxon side by side; this is the one place here that calls the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from anabranch.language import parse, print_query
+from anabranch.reference import evaluate, text_input
+from oracle.saxon import canonical, judge
+
+compared: set[str] = set()
+"""The texts of the generated queries that were compared in this run."""
+
+
+def reference(query: str, inputs: Mapping[str, str], times: Mapping[str, str] | None = None) -> str:
+    """The reference's answer, canonical."""
+    given = {name: text_input(text, name=name, time=(times or {}).get(name)) for name, text in inputs.items()}
+    return canonical(evaluate(parse(query), given).text)
+
+
+def saxon(query: str, inputs: Mapping[str, str], times: Mapping[str, str] | None = None) -> str:
+    """Saxon's answer to the translated query, canonical."""
+    return judge(parse(query), inputs, times)
+
+
+def difference(query: str, inputs: Mapping[str, str], times: Mapping[str, str] | None = None) -> str | None:
+    """Query, inputs and both answers, where these differ; also if printing and parsing the query changes it."""
+    tree = parse(query)
+    printed = print_query(tree)
+    if parse(printed) != tree:
+        return f"not read back as it was written\nquery: {query}\nprinted: {printed}"
+    ours, theirs = reference(query, inputs, times), judge(tree, inputs, times)
+    if ours == theirs:
+        return None
+    given = "\n".join(f"{name}: {text}" for name, text in inputs.items())
+    return f"query: {query}\n{given}\ntime paths: {times or 'none'}\nreference: {ours}\nsaxon:     {theirs}"

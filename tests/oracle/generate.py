@@ -1,0 +1,318 @@
+"""Random streams and random queries over them, as hypothesis strategies.
+
+An item `i` has leaves `a` (anything), `n` and `t` (numbers, `t` mostly rising), `s` (mixed content), an attribute
+`id`, and inner elements `c` with leaves and an attribute of their own; everything may repeat or be missing.
+Queries are written as text, so that the parser takes part, and are well formed by construction.
+What XQuery leaves to the processor is not generated: a value that may fail and need not be looked at, arithmetic
+between literals only, attributes at the top of an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+from xml.sax.saxutils import escape, quoteattr
+
+from hypothesis import strategies as st
+
+NUMBERS = ("0", "1", "2", "5", "7.5", "10", "-3", "-0", "1.3", "1.30", "0.1", "0.2", "007", " 5 ", "+4", "99", "100")
+LONG = ("1.00000000000000000001", "0.3333333333333333333333", "12345678901234567890.5", "1e3", "1.5E2", "2e-1")
+TEXTS = ("", "x", "abc", "b", "10 apples", "Wiley", "1,5", "é", "<&>", "NaN", "INF", "-INF", "inf")
+LITERALS = ("0", "1", "1.3", "2", "-3", "5", "5.0", "7.5", "10", "1e1", "1.30", "99.5")
+WORDS = ('"x"', '"abc"', "'5'", '"1.3"', '""', '"Wiley"', '"é"')
+COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+
+Kind: TypeAlias = Literal["item", "inner", "leaf"]
+"""What a path starts from."""
+
+PATHS: dict[Kind, tuple[str, ...]] = {
+    "item": (
+        *("a", "n", "t", "s", "@id", "c/a", "c/n", "c/@k", "//a", "//n", "//@k", "*/a", "c/*", "a/text()", "s//text()"),
+        *("c/../n", "c/a/../@k", "descendant::n", "self::i/a", "missing", "c/missing"),
+    ),
+    "inner": ("a", "n", "@k", "../n", "../@id", "parent::i/a", "*", "node()", "//a", "a/text()"),
+    "leaf": ("text()", "../a", "../n", "self::a", "self::node()"),
+}
+SINGLE: dict[Kind, tuple[str, ...]] = {
+    "item": ("t", "t", "@id", "s", "s/e", "self::node()"),
+    "inner": ("@k", "a", "../t", "parent::i/@id"),
+    "leaf": ("self::node()", "../../t", "self::n"),
+}
+"""Paths that mostly give one node, for where more than one is an error."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query with its inputs; `timed` streams have the time path `t`."""
+
+    query: str
+    inputs: dict[str, str]
+    timed: bool = False
+
+    def __str__(self) -> str:
+        inputs = "".join(f"\n{name}{' (timed)' if self.timed else ''}: {text}" for name, text in self.inputs.items())
+        return f"{self.query}{inputs}"
+
+
+class Writer:
+    """Writes streams and queries, one random decision after the other."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.draw = draw
+
+    def one(self, *choices: str | Callable[[], str]) -> str:
+        chosen = self.draw(st.sampled_from(choices))
+        return chosen if isinstance(chosen, str) else chosen()
+
+    def upto(self, most: int, least: int = 0) -> range:
+        return range(self.draw(st.integers(least, most)))
+
+    # --- streams ------------------------------------------------------------------------------------------
+
+    def leaf(self, name: str, *values: str) -> str:
+        return f"<{name}>{escape(self.one(*values))}</{name}>"
+
+    def inner(self) -> str:
+        leaves = [
+            self.one(lambda: self.leaf("a", *NUMBERS, *TEXTS), lambda: self.leaf("n", *NUMBERS)) for _ in self.upto(3)
+        ]
+        return f"<c k={quoteattr(self.one('x', '5', *TEXTS))}>{''.join(leaves)}</c>"
+
+    def item(self, time: str) -> str:
+        parts = [self.leaf("a", *NUMBERS, *LONG, *TEXTS) for _ in self.upto(2)]
+        parts += [self.leaf("n", *NUMBERS, *LONG) for _ in self.upto(2)]
+        parts += [f"<t>{time}</t>"] if time else []
+        parts += [self.one("<s/>", "<s>x<e>5</e>y</s>", "<s><e>1</e><e>2</e></s>", "<s>abc</s>") for _ in self.upto(1)]
+        parts += [self.inner() for _ in self.upto(2)]
+        return f"<i id={quoteattr(self.one('1', '2', 'x'))}>{''.join(parts)}</i>"
+
+    def stream(self, most: int = 6) -> str:
+        time, items = 0.0, ""
+        for _ in self.upto(most, least=self.draw(st.sampled_from((0, 3, 3, 3, 3)))):
+            time += self.draw(st.sampled_from((0.5, 0, 1, 2.5, 3, 7, 12, -2)))
+            items += self.item(self.one(*[f"{time:g}"] * 12, "", "x"))
+        return f"<r>{items}</r>"
+
+    # --- paths and values ---------------------------------------------------------------------------------
+
+    def path(self, base: str, kind: Kind, depth: int = 1) -> str:
+        """A path from `base` (nothing: from the context item) to leaves."""
+        path = self.one(*PATHS[kind])
+        if depth and kind == "item":
+            path = self.one(
+                path,
+                lambda: f"c[{self.condition('', 'inner', depth - 1)}]/{self.one('a', 'n', '@k')}",
+                lambda: f"{self.one('a', 'n', '*', '//a')}[{self.condition('', 'leaf', depth - 1)}]",
+                lambda: f"c/a[{self.condition('', 'leaf', 0)}][{self.condition('', 'leaf', 0)}]",
+                lambda: f"self::i[{self.condition('', 'item', depth - 1)}]/n",
+            )
+        if path.startswith("//"):
+            return f"{base or '.'}{path}"
+        return f"{base}/{path}" if base else path
+
+    def single(self, base: str, kind: Kind) -> str:
+        path = self.one(*SINGLE[kind])
+        return self.one(*[f"{base}/{path}" if base else path] * 5, lambda: self.path(base, kind))
+
+    def number(self, base: str, kind: Kind, depth: int = 1) -> str:
+        """A computed number, or nothing, or an error."""
+        single = self.single(base, kind)
+        return self.one(
+            lambda: f"count({self.path(base, kind, depth)})",
+            lambda: f"{self.one('sum', 'avg', 'min', 'max')}({self.path(base, kind, depth)})",
+            lambda: f"{self.one('number', 'string-length')}({single})",
+            lambda: f"({single} {self.one('+', '-', '*', 'div', 'mod')} {self.one(*LITERALS)})",
+            lambda: f"({single} * {self.single(base, kind)} - {self.one(*LITERALS)})",
+            lambda: f"-{single}",
+        )
+
+    def text(self, base: str, kind: Kind) -> str:
+        return self.one(
+            lambda: f"string({self.single(base, kind)})",
+            lambda: f"concat({self.single(base, kind)}, {self.one(*WORDS)}, {self.number(base, kind, 0)})",
+            lambda: self.one(*WORDS),
+        )
+
+    # --- conditions ---------------------------------------------------------------------------------------
+
+    def condition(self, base: str, kind: Kind, depth: int = 2) -> str:
+        simple = (
+            lambda: f"{self.path(base, kind, depth)} {self.one(*COMPARISONS)} {self.one(*LITERALS)}",
+            lambda: f"{self.one(*LITERALS)} {self.one(*COMPARISONS)} {self.path(base, kind, depth)}",
+            lambda: f"{self.path(base, kind, depth)} {self.one(*COMPARISONS)} {self.path(base, kind, 0)}",
+            lambda: f"{self.path(base, kind, depth)} {self.one(*COMPARISONS)} {self.one(*WORDS)}",
+            lambda: f"{self.number(base, kind, 0)} {self.one(*COMPARISONS)} {self.one(*LITERALS)}",
+            lambda: f"{self.number(base, kind, 0)} {self.one(*COMPARISONS)} {self.path(base, kind, 0)}",
+            lambda: f"{self.one('exists', 'empty', 'not')}({self.path(base, kind, depth)})",
+            lambda: f"{self.one('contains', 'starts-with')}({self.single(base, kind)}, {self.one(*WORDS)})",
+            lambda: self.path(base, kind, depth),
+        )
+        if not depth:
+            return self.one(*simple)
+        less = depth - 1
+        both = (
+            lambda: f"({self.condition(base, kind, less)} and {self.condition(base, kind, less)})",
+            lambda: f"({self.condition(base, kind, less)} or {self.condition(base, kind, less)})",
+            lambda: f"not({self.condition(base, kind, less)})",
+        )
+        if kind != "item":
+            return self.one(*simple, *both)
+        inner = f"{base}/c" if base else "c"
+        return self.one(
+            *simple,
+            *both,
+            lambda: f"({self.one('some', 'every')} $q in {inner} satisfies {self.condition('$q', 'inner', less)})",
+            lambda: f"({self.one('some', 'every')} $q in {inner}, $v in $q/n satisfies $v {self.one('<', '=')} $q/a)",
+        )
+
+    # --- results ------------------------------------------------------------------------------------------
+
+    def content(self, base: str, kind: Kind, depth: int = 2) -> str:
+        """What stands between the braces of a constructor."""
+        simple = (
+            lambda: self.path(base, kind),
+            lambda: self.number(base, kind),
+            lambda: self.text(base, kind),
+            lambda: base,
+        )
+        if not depth:
+            return self.one(*simple)
+        less = depth - 1
+        nested = (
+            lambda: self.element(base, kind, less),
+            lambda: f"({self.content(base, kind, less)}, {self.content(base, kind, less)})",
+            lambda: (
+                f"if ({self.condition(base, kind, 1)}) then {self.content(base, kind, less)} "
+                f"else {self.content(base, kind, less)}"
+            ),
+            lambda: "()",
+        )
+        if kind != "item":
+            return self.one(*simple, *nested)
+        return self.one(
+            *simple,
+            *nested,
+            lambda: (
+                f"for $d in {base}/c {self.where('$d', 'inner')}{self.order('$d', 'inner')}"
+                f"return {self.content('$d', 'inner', less)}"
+            ),
+            lambda: f"for $d in {base}/c, $e in $d/* return {self.element('$e', 'leaf', 0)}",
+        )
+
+    def element(self, base: str, kind: Kind, depth: int = 2) -> str:
+        attributes = self.one(
+            "",
+            lambda: f' k="{{{self.text(base, kind)}}}"',
+            lambda: f' k="x{{{self.path(base, kind)}}}&lt;" l="1"',
+        )
+        parts = [
+            self.one(
+                "text &amp; {{}} ",
+                "<e/>",
+                lambda: f"{{ {self.content(base, kind, depth)} }}",
+                lambda: f"{{ {self.content(base, kind, depth)} }}",
+            )
+            for _ in self.upto(3)
+        ]
+        return f"<o{attributes}>{''.join(parts)}</o>"
+
+    # --- clauses ------------------------------------------------------------------------------------------
+
+    def where(self, base: str, kind: Kind) -> str:
+        return self.one("", lambda: f"where {self.condition(base, kind)} ")
+
+    def order(self, base: str, kind: Kind) -> str:
+        def key() -> str:
+            value = self.one(lambda: self.single(base, kind), lambda: self.number(base, kind))
+            return f"{value}{self.one('', ' descending')}"
+
+        return self.one("", lambda: f"order by {key()} ", lambda: f"order by {key()}, {key()} ")
+
+    def window(self) -> str:
+        reference = self.one("t", "/r/i/t", "./t")
+        size, step = self.one("10", "5", "20", "2.5", "0.3"), self.one("5", "1", "4", "0.5", "12")
+        count, by = self.one("1", "2", "3"), self.one("1", "2", "3", "4")
+        return self.one(
+            f"|{reference} diff {size}|",
+            f"|{reference} diff {size} step {step}|",
+            f"|count {count}|",
+            f"|count {count} step {by}|",
+        )
+
+    def chosen(self) -> str:
+        return self.one("", "", "", lambda: f"[{self.condition('', 'item', 1)}]")
+
+    def framed(self, body: str) -> str:
+        return self.one(body, f"<out>{{ {body} }}</out>", f"<out><head/>{{ {body} }}</out>")
+
+
+# --- families of queries --------------------------------------------------------------------------------------
+
+
+@st.composite
+def item_queries(draw: st.DrawFn) -> Case:
+    """Selection, projection and restructuring, item by item, also against a document."""
+    write = Writer(draw)
+    where, order, result = write.where("$x", "item"), write.order("$x", "item"), write.element("$x", "item")
+    source = f'stream("s"){write.one("/r/i", "//i", "/*/i", "/r/*")}{write.chosen()}'
+    body = write.one(
+        f"for $x in {source} {where}{order}return {result}",
+        f"for $x in {source} {where}{order}return ({result}, {write.number('$x', 'item')})",
+        lambda: f"for $x in {source} let $v := {write.path('$x', 'item')} {where}{order}return <o>{{ $v }}{result}</o>",
+        lambda: f"for $x in {source}, $y in $x/c {write.where('$y', 'inner')}return {write.element('$y', 'inner')}",
+        lambda: f'let $v := doc("d")/r/i/n for $x in {source} where $x/n = $v {order}return {result}',
+        lambda: f'for $x in {source}, $y in doc("d")/r/i where $x/n < $y/n return <o>{{ $x/n, $y/t }}</o>',
+        lambda: (
+            f"for $x in {source} return {write.one('$x', '$x/a', '$x/n', 'count($x/*)', '$x/s/text()', 'string($x/s)')}"
+        ),
+    )
+    return Case(write.framed(body), {"s": write.stream(), "d": write.stream(3)})
+
+
+@st.composite
+def window_queries(draw: st.DrawFn) -> Case:
+    """One windowed `for`, with and without aggregates."""
+    write = Writer(draw)
+    aggregate = f"{write.one('count', 'sum', 'avg', 'min', 'max')}({write.path('$w', 'item')})"
+    where = write.one(
+        "", f"where $a {write.one(*COMPARISONS)} {write.one(*LITERALS)} ", lambda: write.where("$w", "item")
+    )
+    result = write.one(
+        "<o>{ $a }</o>",
+        "<o n='{count($w)}'>{ $a, $w/t }</o>",
+        lambda: f"<o>{{ $a }}{write.element('$w', 'item')}</o>",
+        lambda: f"<o>{{ $a, for $x in $w {write.where('$x', 'item')}{write.order('$x', 'item')}return $x/t }}</o>",
+        lambda: f"<o>{{ $a, $w[{write.condition('', 'item')}]/n }}</o>",
+        lambda: f"<o>{{ $a, some $x in $w satisfies {write.condition('$x', 'item')} }}</o>",
+    )
+    source = f'stream("s")/r/i{write.chosen()}'
+    body = f"for $w in {source} {write.window()} let $a := {aggregate} {where}return {result}"
+    return Case(write.framed(body), {"s": write.stream(12)})
+
+
+@st.composite
+def join_queries(draw: st.DrawFn) -> Case:
+    """Step joins of two and three windows, self-joins among them, and interval joins."""
+    write = Writer(draw)
+    op = write.one(*COMPARISONS)
+    where = write.one(
+        "",
+        "",
+        f"where $x/n {op} $y/n ",
+        f"where $x/a {op} $y/a ",
+        f"where $x/n {op} $y/n + 0.5 ",
+        lambda: f"where {write.condition('$x', 'item', 1)} and {write.condition('$y', 'item', 1)} ",
+    )
+    result = write.one("<p>{ $x/t, $y/t }</p>", lambda: f"<p>{{ $x/t, $y/t }}{write.element('$y', 'item')}</p>")
+    first, second, third = (f'stream("{name}")/r/i{write.chosen()}' for name in write.one("ppp", "pqp", "pqq", "pqr"))
+    windows = [write.window() for _ in range(3)]
+    size = write.one("1", "5", "2.5")
+    body = write.one(
+        f"for $x in {first} {windows[0]} for $y in {second} {windows[1]} {where}return {result}",
+        f"for $x in {first} {windows[0]}, $y in {second} {windows[1]}, $z in {third} {windows[2]} {where}"
+        f"return <p>{{ $x/t, $y/t, $z/t }}</p>",
+        f"for $x in {first} for $y in {second} where $x/t >= $y/t - {size} and $x/t <= $y/t + {size} return {result}",
+    )
+    inputs = {name: write.stream(7) for name in "pqr"}
+    return Case(write.framed(body), inputs, timed=write.draw(st.booleans()))

@@ -1,0 +1,171 @@
+(: The laws that standard XQuery does not have, written in standard XQuery 3.1.
+   `translate.py` puts this text in front of every translated query.
+   A condition is judged three-valued, as 'true', 'false' or 'error', so that one side of an `and` can settle it
+   whatever the other raises. :)
+
+(: --- values: LAWS 2.1 to 2.3 ---------------------------------------------------------------------------- :)
+
+(: Everything in `$items` is evaluated, where `exists` and its like could stop at the first. :)
+declare function o:all($items as item()*) as item()* {
+  fold-left($items, (), function($before, $item) { $before, $item })
+};
+
+declare function o:finite($value as xs:double) as xs:boolean { abs($value) lt xs:double("INF") };
+
+declare function o:ten-to($exponent as xs:integer) as xs:decimal {
+  let $zeros := string-join((1 to abs($exponent)) ! "0")
+  return xs:decimal(if ($exponent ge 0) then "1" || $zeros else "0." || substring($zeros, 2) || "1")
+};
+
+(: The exact value of a number, or of text that is one; INF and NaN stay doubles. Other text raises FORG0001. :)
+declare function o:exact($value as xs:anyAtomicType) as xs:numeric {
+  if ($value instance of xs:decimal) then $value
+  else if ($value instance of xs:untypedAtomic and $value castable as xs:decimal) then xs:decimal($value)
+  else if (not(o:finite(xs:double($value)))) then xs:double($value)
+  else if ($value instance of xs:double) then xs:decimal($value)
+  else let $parts := tokenize(normalize-space($value), "[eE]")
+       return xs:decimal($parts[1]) * o:ten-to(xs:integer($parts[2]))
+};
+
+declare function o:sum($items as item()*) as xs:numeric {
+  let $values := data($items) ! o:exact(.)
+  return if (empty($values)) then 0 else xs:double(sum($values))
+};
+
+(: The nearest double: 400 digits of the quotient, and one more that says whether it goes on behind them. :)
+declare function o:avg($items as item()*) as xs:double? {
+  let $values := data($items) ! o:exact(.)
+  return
+    if (empty($values)) then ()
+    else if (exists($values[. instance of xs:double])) then xs:double(avg($values))
+    else
+      let $sum := sum($values), $scaled := abs($sum) * o:ten-to(400), $count := count($values)
+      let $digits := string($scaled idiv $count) || (if ($scaled mod $count eq 0) then "0" else "1")
+      return xs:double((if ($sum lt 0) then "-" else "") || $digits || "e-401")
+};
+
+declare function o:compare($operator as xs:string, $a as xs:anyAtomicType, $b as xs:anyAtomicType) as xs:boolean {
+  switch ($operator)
+    case "=" return $a = $b
+    case "!=" return $a != $b
+    case "<" return $a < $b
+    case "<=" return $a <= $b
+    case ">" return $a > $b
+    default return $a >= $b
+};
+
+declare function o:pair($operator as xs:string, $a as xs:anyAtomicType, $b as xs:anyAtomicType) as xs:boolean {
+  let $texts := ($a, $b)[. instance of xs:untypedAtomic]
+  let $ordered := not($operator = ("=", "!="))
+  return
+    if (count($texts) eq 2 and $ordered and $a castable as xs:double and $b castable as xs:double)
+    then o:compare($operator, o:exact($a), o:exact($b))
+    else if (count($texts) eq 1 and ($a, $b)[. instance of xs:decimal])
+    then o:compare($operator, o:exact($a), o:exact($b))
+    else if ($a instance of xs:numeric and $b instance of xs:numeric)
+    then o:compare($operator, xs:double($a), xs:double($b))
+    else o:compare($operator, $a, $b)
+};
+
+declare function o:holds($operator as xs:string, $left as item()*, $right as item()*) as xs:boolean {
+  o:some(
+    for $a in data($left), $b in data($right)
+    return try { string(o:pair($operator, $a, $b)) } catch * { "error" }
+  )
+};
+
+(: Where a value stands in `order by`: nothing, NaN, numbers by size, text; then the key within its place. :)
+declare function o:place($key as xs:anyAtomicType?) as xs:integer {
+  if (empty($key)) then 0
+  else if ($key instance of xs:string or not($key castable as xs:double)) then 5
+  else let $value := xs:double($key)
+       return if ($value ne $value) then 1 else if (o:finite($value)) then 3 else if ($value lt 0) then 2 else 4
+};
+declare function o:size($key as xs:anyAtomicType?) as xs:numeric { if (o:place($key) eq 3) then o:exact($key) else 0 };
+declare function o:spelling($key as xs:anyAtomicType?) as xs:string { if (o:place($key) eq 5) then string($key) else "" };
+
+(: --- errors: LAWS 2.4 ------------------------------------------------------------------------------------ :)
+
+declare function o:some($judged as xs:string*) as xs:boolean {
+  if ($judged = "true") then true() else if ($judged = "error") then error() else false()
+};
+declare function o:every($judged as xs:string*) as xs:boolean {
+  if ($judged = "false") then false() else if ($judged = "error") then error() else true()
+};
+
+(: --- windows: LAWS 3.1 to 3.3 ---------------------------------------------------------------------------- :)
+
+(: The positions k of the windows [k*step, k*step + size) that hold `$at`. :)
+declare function o:positions($at as xs:decimal, $size as xs:decimal, $step as xs:decimal) as xs:integer* {
+  if ($at lt 0) then ()
+  else (if ($at lt $size) then 0 else ($at - $size) idiv $step + 1) to $at idiv $step
+};
+
+declare function o:number($nodes as node()*) as xs:decimal? {
+  let $values := data($nodes)[. castable as xs:double][o:finite(xs:double(.))]
+  return if (count($nodes) eq 1) then $values ! o:exact(.) else ()
+};
+
+(: Items as a window sees them arrive: its positions for them, and how far it has come with them.
+   A count window is a window over the numbers of the chosen items, which has come to n with the n-th of them. :)
+declare function o:arrivals($window as map(*)) as map(*)* {
+  fold-left($window?items, map { "arrived": [], "reach": 0, "time": 0 }, function($state, $item) {
+    let $chosen := try { exists($window?choose($item)) } catch * { false() }
+    let $at := if ($window?timed) then o:number($window?reference($item)) else $state?reach[$chosen]
+    let $late := $window?timed and $at lt $state?reach
+    let $reach := max(($state?reach, if ($window?timed) then $at else $at + 1))
+    let $time := max(($state?time, o:number($window?time($item))))
+    let $arrival := map {
+      "item": $item,
+      "positions": if ($chosen and exists($at) and not($late)) then o:positions($at, $window?size, $window?step) else (),
+      "reach": $reach,
+      "time": $time
+    }
+    return map { "arrived": array:append($state?arrived, $arrival), "reach": $reach, "time": $time }
+  })?arrived?*
+};
+
+declare function o:windows($window as map(*)) as array(*)* {
+  let $arrivals := o:arrivals($window), $reach := max($arrivals?reach)
+  return
+    for $arrival in $arrivals, $k in $arrival?positions
+    where $window?timed or $k * $window?step + $window?size le $reach
+    let $item := $arrival?item
+    group by $k
+    order by $k
+    return array { $item }
+};
+
+(: --- joins: LAWS 3.5 ------------------------------------------------------------------------------------- :)
+
+(: The movements of the windows of a step join, in order: for each `for` the items that take part in it.
+   Arrivals are merged by time, ties to the stream named first; a self-join feeds an item to one `for` after the
+   other, so each takes a turn of its own. What moves is a window k of one `for` that something enters, that is, whose
+   first position is k; it does so when its end is reached, or else after the end of input in the order of ends. :)
+declare function o:movements($sides as map(*)*) as array(*)* {
+  let $arrivals :=
+    for $side at $number in $sides, $arrival at $place in o:arrivals($side)
+    order by $arrival?time, $side?stream, $place, $number
+    return map:put($arrival, "side", $number)
+  let $turns := for $arrival at $turn in $arrivals return map:put($arrival, "turn", $turn)
+  let $moves :=
+    for $side at $number in $sides
+    let $own := $turns[?side eq $number]
+    for $k in distinct-values($own ! head(?positions))
+    let $end := $k * $side?step + $side?size
+    let $turn := head($own[?reach ge $end])?turn
+    where exists($turn) or $side?timed
+    order by ($turn, count($turns) + 1)[1], $end[empty($turn)] empty least, $number, $k
+    return map { "side": $number, "k": $k, "turn": ($turn, count($turns) + 1)[1] }
+  for $move at $nth in $moves
+  return array:join(
+    for $side at $number in $sides
+    let $own := $turns[?side eq $number]
+    let $reach := max($own[?turn lt $move?turn]?reach)
+    let $reached := ($reach[. ge $side?size] - $side?size) idiv $side?step
+    let $stands := max(($reached, subsequence($moves, 1, $nth - 1)[?side eq $number]?k))
+    return [
+      if ($number eq $move?side) then $own[head(?positions) = $move?k]?item else $own[?positions = $stands]?item
+    ]
+  )
+};

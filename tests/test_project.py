@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+TOP = Path(__file__).parent.parent
+PURE = ("errors", "stream", "predicate", "language", "algebra", "sharing", "columnar", "reference", "network")
+"""What lies below `spark` or beside it; ARCHITECTURE.md promises that it knows no Spark."""
+
+IMPORT_ALL = f"""
+import importlib, pkgutil, sys
+import anabranch
+
+def load(path, prefix):
+    for module in pkgutil.iter_modules(path, prefix):
+        if module.name.split(".")[1] in {PURE!r}:
+            loaded = importlib.import_module(module.name)
+            if module.ispkg:
+                load(loaded.__path__, module.name + ".")
+
+load(anabranch.__path__, "anabranch.")
+print("anabranch.stream.tree" in sys.modules, "pyspark" in sys.modules)
+"""
+
+
+def test_pure_packages_load_without_pyspark() -> None:
+    """Importing every module that is not about Spark leaves pyspark out, also through other modules."""
+    done = subprocess.run([sys.executable, "-c", IMPORT_ALL], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "True False\n"
+
+
+def test_every_dependency_is_pinned() -> None:
+    """Each requirement in pyproject.toml has one line in constraints.txt, with a version that it allows."""
+    project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
+    wanted = [Requirement(each) for each in project["dependencies"] + project["optional-dependencies"]["dev"]]
+    lines = [line for line in (TOP / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    pins = {canonicalize_name(name): version for name, version in (line.split("==") for line in lines)}
+    assert len(pins) == len(lines)
+    refused = [each for each in wanted if not each.specifier.contains(pins.get(canonicalize_name(each.name), "0"))]
+    missing = [each.name for each in wanted if canonicalize_name(each.name) not in pins]
+    assert (refused, missing) == ([], [])
+
+
+def test_every_test_says_what_is_expected() -> None:
+    """Each test function, also one in a class, has a docstring."""
+    tests = [
+        (path.name, node)
+        for path in (TOP / "tests").rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    ]
+    assert len(tests) > 10
+    assert [(file, node.name) for file, node in tests if not ast.get_docstring(node)] == []
