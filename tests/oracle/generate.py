@@ -123,21 +123,31 @@ class Writer:
             lambda: f"{self.one('sum', 'avg', 'min', 'max')}({self.path(base, kind, depth)})",
             lambda: f"{self.one('number', 'string-length')}({single})",
             lambda: f"({single} {self.one('+', '-', '*', 'div', 'mod')} {self.one(*LITERALS)})",
-            lambda: f"({single} * {self.single(base, kind)} - {self.one(*LITERALS)})",
+            lambda: f"({single} * {single} - {self.one(*LITERALS)})",
+            lambda: (
+                f"(count({self.path(base, kind, 0)}) {self.one('+', '-', '*', 'div', 'mod')} {self.one('4', '0.5')})"
+            ),
+            lambda: f"{self.one('abs', 'floor', 'ceiling', 'round')}({single} - {self.one(*LITERALS)})",
             lambda: f"-{single}",
         )
 
     def text(self, base: str, kind: Kind) -> str:
+        single = self.single(base, kind)
         return self.one(
-            lambda: f"string({self.single(base, kind)})",
-            lambda: f"concat({self.single(base, kind)}, {self.one(*WORDS)}, {self.number(base, kind, 0)})",
+            lambda: f"string({single})",
+            lambda: f"concat({single}, {self.one(*WORDS)}, {self.number(base, kind, 0)})",
+            lambda: f"{self.one('upper-case', 'normalize-space', 'name', 'local-name')}({single})",
+            lambda: f"{self.one('substring-before', 'substring-after')}({single}, {self.one(*WORDS)})",
+            lambda: f"substring({single}, {self.one('0', '2', '1.5')}, {self.one('1', '2')})",
+            lambda: f"translate({single}, 'abx5', '1-')",
+            lambda: f"string-join({self.path(base, kind)}, {self.one(*WORDS)})",
             lambda: self.one(*WORDS),
         )
 
     # --- conditions ---------------------------------------------------------------------------------------
 
     def condition(self, base: str, kind: Kind, depth: int = 2) -> str:
-        simple = (
+        simple: tuple[Callable[[], str], ...] = (
             lambda: f"{self.path(base, kind, depth)} {self.one(*COMPARISONS)} {self.one(*LITERALS)}",
             lambda: f"{self.one(*LITERALS)} {self.one(*COMPARISONS)} {self.path(base, kind, depth)}",
             lambda: f"{self.path(base, kind, depth)} {self.one(*COMPARISONS)} {self.path(base, kind, 0)}",
@@ -145,9 +155,14 @@ class Writer:
             lambda: f"{self.number(base, kind, 0)} {self.one(*COMPARISONS)} {self.one(*LITERALS)}",
             lambda: f"{self.number(base, kind, 0)} {self.one(*COMPARISONS)} {self.path(base, kind, 0)}",
             lambda: f"{self.one('exists', 'empty', 'not')}({self.path(base, kind, depth)})",
-            lambda: f"{self.one('contains', 'starts-with')}({self.single(base, kind)}, {self.one(*WORDS)})",
+            lambda: (
+                f"{self.one('contains', 'starts-with', 'ends-with')}({self.single(base, kind)}, {self.one(*WORDS)})"
+            ),
             lambda: self.path(base, kind, depth),
         )
+        if kind == "leaf":
+            here = self.one(". > 1", "string-length() > 1", "string() != 'x'", "name() = 'a'", "number() >= 5", ". = 5")
+            simple = (*simple, lambda: here)
         if not depth:
             return self.one(*simple)
         less = depth - 1
@@ -174,6 +189,8 @@ class Writer:
             lambda: self.path(base, kind),
             lambda: self.number(base, kind),
             lambda: self.text(base, kind),
+            lambda: f"distinct-values({self.path(base, kind)})",
+            lambda: f"({self.path(base, kind, 0)}, {self.path(base, kind, 0)})[{self.condition('', 'leaf', 1)}]",
             lambda: base,
         )
         if not depth:
@@ -198,6 +215,9 @@ class Writer:
                 f"return {self.content('$d', 'inner', less)}"
             ),
             lambda: f"for $d in {base}/c, $e in $d/* return {self.element('$e', 'leaf', 0)}",
+            lambda: (
+                f"for $d in {base}/c let $e := {self.path('$d', 'inner')} return ($e, {self.content('$d', 'inner', 0)})"
+            ),
         )
 
     def element(self, base: str, kind: Kind, depth: int = 2) -> str:
@@ -252,22 +272,27 @@ class Writer:
 
 @st.composite
 def item_queries(draw: st.DrawFn) -> Case:
-    """Selection, projection and restructuring, item by item, also against a document."""
+    """Selection, projection and restructuring, item by item, also against a document; and streams taken as a whole."""
     write = Writer(draw)
-    where, order, result = write.where("$x", "item"), write.order("$x", "item"), write.element("$x", "item")
     source = f'stream("s"){write.one("/r/i", "//i", "/*/i", "/r/*")}{write.chosen()}'
+    where, order, result = write.where("$x", "item"), write.order("$x", "item"), write.element("$x", "item")
+    plain = write.one("$x", "$x/a", "count($x/*)", "$x/s/text()", "string($x/s)", "('a', $x/n)")
     body = write.one(
         f"for $x in {source} {where}{order}return {result}",
         f"for $x in {source} {where}{order}return ({result}, {write.number('$x', 'item')})",
+        f"for $x in {source} {where}{order}return {plain}",
         lambda: f"for $x in {source} let $v := {write.path('$x', 'item')} {where}{order}return <o>{{ $v }}{result}</o>",
         lambda: f"for $x in {source}, $y in $x/c {write.where('$y', 'inner')}return {write.element('$y', 'inner')}",
+        lambda: f"for $x in {source}/{write.one('a', 'n', 'c/a', '*')} return <o>{{ $x, $x/../@id }}</o>",
+        lambda: f"for $x in {source} {where}return <o>{{ local:f($x, {write.one(*LITERALS)}) }}</o>",
         lambda: f'let $v := doc("d")/r/i/n for $x in {source} where $x/n = $v {order}return {result}',
         lambda: f'for $x in {source}, $y in doc("d")/r/i where $x/n < $y/n return <o>{{ $x/n, $y/t }}</o>',
-        lambda: (
-            f"for $x in {source} return {write.one('$x', '$x/a', '$x/n', 'count($x/*)', '$x/s/text()', 'string($x/s)')}"
-        ),
+        'for $x in doc("d")/r/i where $x/n < 5 order by $x/t return $x/n',
+        f"(count({source}), sum({source}/n), {source}/c/n, some $x in {source} satisfies $x/a = 'x')",
     )
-    return Case(write.framed(body), {"s": write.stream(), "d": write.stream(3)})
+    function = f"declare function local:f($v, $u) {{ ({write.content('$v', 'item')}, $u) }};\n"
+    query = f"{function if 'local:f' in body else ''}{write.framed(body)}"
+    return Case(query, {"s": write.stream(), "d": write.stream(3)})
 
 
 @st.composite

@@ -27,6 +27,11 @@ declare function o:exact($value as xs:anyAtomicType) as xs:numeric {
        return xs:decimal($parts[1]) * o:ten-to(xs:integer($parts[2]))
 };
 
+(: `min` and `max` see text as doubles; Saxon's own leave off at the first NaN. :)
+declare function o:doubles($items as item()*) as xs:anyAtomicType* {
+  o:all(for $value in data($items) return if ($value instance of xs:untypedAtomic) then xs:double($value) else $value)
+};
+
 declare function o:sum($items as item()*) as xs:numeric {
   let $values := data($items) ! o:exact(.)
   return if (empty($values)) then 0 else xs:double(sum($values))

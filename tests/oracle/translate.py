@@ -44,7 +44,8 @@ def translate(query: ast.Query, inputs: Iterable[str], times: Mapping[str, str] 
         for each in query.functions
     )
     # The body is handed over in an element, so that neighbouring atomic values are joined as in any content.
-    return "\n".join((*prolog, LAWS, *functions, f"<answer>{{ {translation.expression(query.body)} }}</answer>"))
+    body = f'element {{ QName("", "answer") }} {{ {translation.expression(query.body)} }}'
+    return "\n".join((*prolog, LAWS, *functions, body))
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,8 @@ class _Translation:
         name = name.removeprefix("fn:")
         if name in ("sum", "avg"):
             name = f"o:{name}"
+        elif name in ("min", "max"):
+            given = [f"o:doubles({each})" for each in given]
         elif name in _HASTY:
             given = [f"o:all({each})" for each in given]
         return f"{name}({', '.join(given)})"

@@ -14,7 +14,7 @@ from anabranch.language import ast
 from anabranch.language.scanner import NCNAME, resolve
 
 if TYPE_CHECKING:
-    from anabranch.language.parser import Parser
+    from anabranch.language.parse_paths import PathParser
 
 _NAME = re.compile(rf"{NCNAME}(?::{NCNAME})?")
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -22,13 +22,13 @@ _CONTENT_END = re.compile(r"[<{}]")
 _SPACES_IN_VALUE = str.maketrans("\t\r\n", "   ")
 
 
-def parse_constructor(parser: Parser, start: int) -> tuple[ast.ElementConstructor, int]:
+def parse_constructor(parser: PathParser, start: int) -> tuple[ast.ElementConstructor, int]:
     """Read the constructor whose `<` is at `start`; gives it and the position behind it."""
     return _Reader(parser, start).element()
 
 
 class _Reader:
-    def __init__(self, parser: Parser, start: int) -> None:
+    def __init__(self, parser: PathParser, start: int) -> None:
         self.parser = parser
         self.text = parser.text
         self.at = start

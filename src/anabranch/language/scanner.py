@@ -15,6 +15,7 @@ from anabranch.errors import QueryError, Span
 
 Kind: TypeAlias = Literal["name", "number", "string", "symbol", "end"]
 
+MAX_DIGITS = 1_000
 NCNAME = r"[^\W\d][\w.\-]*"
 _SPACE = re.compile(r"[ \t\r\n]+")
 _TOKEN = re.compile(
@@ -63,6 +64,10 @@ def scan(text: str, position: int) -> Token:
         quote = value[0]
         value = resolve(value[1:-1].replace(quote * 2, quote), text, Span(position, end))
     elif kind == "number":
+        if end - position > MAX_DIGITS:
+            raise QueryError(
+                f"this number has more than {MAX_DIGITS} digits", text=text, span=Span(position, end), code="FOAR0002"
+            )
         if end < len(text) and (text[end].isalpha() or text[end] == "_"):
             raise QueryError(
                 f"'{text[end]}' follows the number '{value}' directly",

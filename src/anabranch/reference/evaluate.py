@@ -19,9 +19,11 @@ from functools import partial
 from itertools import product
 from typing import TypeVar
 
-from anabranch.errors import DynamicError
+from anabranch.errors import DynamicError, Unsupported
 from anabranch.language import ast
 from anabranch.language.library import LIBRARY
+from anabranch.language.printer import print_query
+from anabranch.language.rewrite import parts
 from anabranch.language.unbounded import flowing_fors, flows
 from anabranch.reference.calls import PythonFunction, call_python
 from anabranch.reference.construct import construct, content_text
@@ -68,9 +70,22 @@ def evaluate(
     text: str | None = None,
 ) -> Answer:
     """Answer a checked query over finite inputs; `name` is the subscription's, for its dead letters."""
+    refuse_qualifiers(query, text)
     evaluator = Evaluator(query, inputs, functions or {}, name, text)
     values = evaluator.value(query.body, Env(namespaces=dict(query.namespaces)))
     return Answer(values, evaluator.dead, evaluator.late)
+
+
+def refuse_qualifiers(query: ast.Query, text: str | None) -> None:
+    """Refuse a query that asks for earlier versions: it is read and checked, and cannot be answered yet."""
+    for part in parts(query):
+        if isinstance(part, ast.Qualifier):
+            raise Unsupported(
+                "earlier versions of a value cannot be asked for yet",
+                text=text or print_query(query),
+                span=part.span,
+                hint="'#' and '?' are read and checked; a later release answers them",
+            )
 
 
 @dataclass(frozen=True, slots=True)

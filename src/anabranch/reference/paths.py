@@ -10,9 +10,8 @@ from decimal import Decimal
 from functools import partial
 from typing import TypeVar
 
-from anabranch.errors import DynamicError, Unsupported, UsageError
+from anabranch.errors import DynamicError, UsageError
 from anabranch.language import ast
-from anabranch.language.printer import print_query
 from anabranch.reference.axes import step
 from anabranch.reference.env import Env
 from anabranch.reference.inputs import Input
@@ -112,13 +111,7 @@ class Walker:
         self, values: Values, tail: Sequence[ast.Predicate | ast.Qualifier], env: Env, part: Slice | None
     ) -> Values:
         for each in tail:
-            if isinstance(each, ast.Qualifier):
-                raise Unsupported(
-                    "earlier versions of a value cannot be asked for yet",
-                    text=self.text or print_query(self.query),
-                    span=each.span,
-                    hint="'#' and '?' are read and checked; a later release answers them",
-                )
+            assert isinstance(each, ast.Predicate)  # a query with qualifiers does not get here
             if part is not None:
                 part.look_at_condition(values)
             values = [value for value in values if self._holds(each.condition, env.at(value))]

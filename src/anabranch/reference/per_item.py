@@ -20,7 +20,7 @@ from anabranch.language.unbounded import flowing_fors, flows
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.construct import append_values, content_text
 from anabranch.reference.env import Env
-from anabranch.reference.evaluate import Evaluator, evaluate
+from anabranch.reference.evaluate import Evaluator, evaluate, refuse_qualifiers
 from anabranch.reference.inputs import Arrival, Input
 from anabranch.reference.paths import base_of
 from anabranch.reference.sequences import Values
@@ -33,6 +33,7 @@ def per_item(
     query: ast.Query, functions: Mapping[str, PythonFunction] | None = None, text: str | None = None
 ) -> ItemQuery:
     """Take a checked query apart into frame and hole; raises `Unsupported` where it has another shape."""
+    refuse_qualifiers(query, text)
     shape = _Shape(query, text or print_query(query))
     hole, namespaces = shape.find(query.body, dict(query.namespaces))
     shape.check_hole(hole)

@@ -16,7 +16,7 @@ from anabranch.stream.elements import DeadLetter
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What stands around the answers to single items: `<photons>` and `</photons>`, or `<photons/>` if there are none."""
+    """What stands around the answers to single items, `<photons>` and `</photons>`; without any, `<photons/>`."""
 
     opening: str
     closing: str

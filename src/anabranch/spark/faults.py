@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from anabranch import errors
 from anabranch.errors import AnabranchError
 
-_PYTHON_ERROR = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Z]\w*(?:Error|Exception|Interrupt|Exit|Refused|Unsupported)): (.+)$", re.M)
+_PYTHON_ERROR = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Z]\w*(?:Error|Exception|Interrupt|Exit)): (.+)$", re.MULTILINE)
 _CONDITION = re.compile(r"\[[A-Z][A-Z_.]+\] *")
 _OURS = {"StreamError": errors.StreamError, "UsageError": errors.UsageError}
 

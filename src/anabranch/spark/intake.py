@@ -22,11 +22,11 @@ from pyspark.sql.types import StructType
 
 from anabranch.spark import ranges
 from anabranch.spark.plan import Plan, PlanFile
-from anabranch.spark.ranges import File, Offset, Range
+from anabranch.spark.ranges import Range
 from anabranch.spark.storage import line_end
 
 NAME = "anabranch-ranges"
-SCHEMA = "stream string, file string, path string, start long, end long, last boolean, sequence long"
+SCHEMA = "stream string, file string, path string, start long, end long, last boolean, packed boolean, sequence long"
 """The fields of a `Range`, in order."""
 
 
@@ -40,8 +40,8 @@ class RangeSource(DataSource):
     def schema(self) -> str:
         return SCHEMA
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        return RangeReader(PlanFile(Path(self.options["plan"]), self.options["digest"]).load())
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        return Intake(PlanFile(Path(self.options["plan"]), self.options["digest"]).load())
 
 
 class TaskRanges(InputPartition):
@@ -51,31 +51,33 @@ class TaskRanges(InputPartition):
         super().__init__(held)
 
 
-class RangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Answers Spark's questions by the functions of `ranges.py`; it holds no state of its own."""
+class Intake(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Answers Spark's questions by the functions of `ranges.py`; it holds no state of its own.
+
+    The names of the methods are Spark's (hence no check of names on them).
+    """
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._partitions = [stream.partition for stream in plan.streams]
 
-    def initialOffset(self) -> dict[str, Any]:
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         return {}
 
-    def prepareForTriggerAvailableNow(self) -> None:
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Nothing to record: the plan already says which bytes there are."""
 
-    def getDefaultReadLimit(self) -> ReadLimit:
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadMaxBytes(self._plan.epoch_bytes)
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         match limit:
             case ReadMaxBytes(most):
-                budget = most
+                return ranges.reach(self._partitions, start, most, line_end)
             case ReadAllAvailable():
-                budget = None
+                return ranges.reach(self._partitions, start, None, line_end)
             case _:
                 raise AssertionError(f"Spark asked for a limit we did not offer: {limit}")
-        return ranges.reach(self._partitions, start, budget, line_end)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         found = ranges.ranges(self._partitions, start, end, self._plan.cores, line_end)

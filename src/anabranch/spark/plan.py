@@ -17,8 +17,12 @@ from typing import Any
 
 from anabranch.errors import StreamError
 from anabranch.spark.ranges import File, Partition
+from anabranch.spark.storage import is_packed
 from anabranch.stream.limits import Limits
+from anabranch.stream.reader import Format
 from anabranch.stream.schema import Declaration, Part, Schema
+from anabranch.stream.serialize import serialize
+from anabranch.stream.source import Source, read
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +30,29 @@ class StreamPlan:
     """A stream as tasks need it: where it lies, how it is written, what its root and items are called."""
 
     partition: Partition
-    format: str
+    format: Format
     root: str
+    """The stream's root element as text, without the items."""
     item: str
     schema: Schema | None
     """The schema that items must keep to; None unless the stream is strict."""
+
+    @staticmethod
+    def of(source: Source, limits: Limits) -> StreamPlan:
+        """Look at a stream's files and at the front of the first; `StreamError` where it cannot be read."""
+        contents = read(source, limits)
+        root = serialize(contents.root)
+        files = [_file(path, contents._format) for path in source.files]
+        partition = Partition(source.name, source.path.name, tuple(file for file in files if file.size))
+        schema = source.schema if source.strict else None
+        return StreamPlan(partition, contents._format, root, source.item or "item", schema)
+
+
+def _file(path: Path, form: Format) -> File:
+    where = str(path.absolute())
+    if is_packed(where):
+        return File(path.name, where, path.stat().st_size, "nowhere")
+    return File(path.name, where, path.stat().st_size, "anywhere" if form == "document" else "after lines")
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class Range:
     """What a task reads: bytes `start` to `end` of a file; `last` where the file ends with it.
 
     Ranges of one epoch are numbered in the order of their streams, `sequence`.
-    A gzip file is one range that counts bytes on disk; positions inside it count uncompressed bytes.
+    A gzip file, `packed`, is one range that counts bytes on disk; positions inside it count uncompressed bytes.
     """
 
     stream: str
@@ -63,6 +63,7 @@ class Range:
     start: int
     end: int
     last: bool
+    packed: bool
     sequence: int
 
 
@@ -92,8 +93,8 @@ def ranges(partitions: Sequence[Partition], start: Offset, end: Offset, cores: i
         target = min(LARGEST_RANGE, max(SMALLEST_RANGE, -(-(after - first) // cores)))
         while first < after:
             stop = min(after, line_end(file, first + target)) if file.cuts == "after lines" else after
-            last = stop == file.size
-            found.append(Range(stream, file.name, file.path, first, stop, last, len(found)))
+            last, packed = stop == file.size, file.cuts == "nowhere"
+            found.append(Range(stream, file.name, file.path, first, stop, last, packed, len(found)))
             first = stop
     return found
 

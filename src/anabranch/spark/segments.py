@@ -95,6 +95,7 @@ def read_chunk(folder: Path, chunk: Chunk, most: int | None = None) -> str:
 
 
 def read_dead_letters(folder: Path, chunk: Chunk) -> Iterator[DeadLetter]:
+    """The dead letters in a chunk of them."""
     for line in read_chunk(folder, chunk).splitlines():
         yield _letter_from_json(line)
 

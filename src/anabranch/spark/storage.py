@@ -5,22 +5,34 @@ What is opened is what the user named as a stream's path, never what the data sa
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from pyarrow import NativeFile
 from pyarrow.fs import FileSystem
 
+from anabranch.errors import StreamError
 from anabranch.spark.ranges import File
 
 PIECE = 8 << 20
 """How many bytes of a range are held at a time."""
 _GLANCE = 1 << 16
+_GZIP = b"\x1f\x8b"
 
 
 def open_file(path: str) -> NativeFile:
-    """A file that can be read from any position."""
-    system, inner = FileSystem.from_uri(path)
-    return system.open_input_file(inner)
+    """A file that can be read from any position; `StreamError` if it cannot be opened."""
+    try:
+        system, inner = FileSystem.from_uri(path)
+        return system.open_input_file(inner)
+    except OSError as error:
+        raise StreamError(f"cannot read '{path}': {os.strerror(error.errno) if error.errno else error}") from None
+
+
+def is_packed(path: str) -> bool:
+    """Whether a file is gzip, by its bytes, for names lie."""
+    with open_file(path) as source:
+        return bool(source.read(len(_GZIP)) == _GZIP)
 
 
 def line_end(file: File, position: int) -> int:
@@ -33,8 +45,8 @@ def line_end(file: File, position: int) -> int:
             found = glance.find(b"\n")
             if found >= 0:
                 return int(at + found + 1)
-            if not glance:  # the file has shrunk under us
-                break
+            if not glance:
+                raise StreamError(f"'{file.path}' has become shorter while it was read")
             at += len(glance)
     return file.size
 
@@ -46,6 +58,6 @@ def pieces(path: str, start: int, end: int) -> Iterator[bytes]:
         while start < end:
             piece = source.read(min(PIECE, end - start))
             if not piece:
-                return
+                raise StreamError(f"'{path}' has become shorter while it was read")
             yield piece
             start += len(piece)

@@ -18,15 +18,15 @@ from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
-from anabranch.errors import AnabranchError, UsageError
-from anabranch.language import parse
+from anabranch.errors import AnabranchError
+from anabranch.language import check, parse, print_query
 from anabranch.reference.per_item import ItemQuery, per_item
 from anabranch.spark import intake
 from anabranch.spark.answers import Answer, AnswerLog, Frame
 from anabranch.spark.faults import translated
-from anabranch.spark.plan import Plan, PlanFile, plan_stream
+from anabranch.spark.plan import Plan, PlanFile, StreamPlan
 from anabranch.spark.segments import Chunk, read_chunk
 from anabranch.spark.task import REPORTS, Job, Report, answer_ranges
 from anabranch.stream.elements import DeadLetter
@@ -36,7 +36,7 @@ from anabranch.stream.source import Source
 EPOCH_BYTES = 16 << 20
 """How much an epoch reads unless told otherwise: a few seconds of work, so that a run shows how it gets on."""
 _SAMPLE = 400
-_PATIENCE = 0.5
+_PATIENCE = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +78,22 @@ def run_queries(
 ) -> Outcome:
     """Answer the queries, given by name, over the streams to their end; `work` is an empty folder for this run.
 
-    Raises what `parse` and `per_item` raise for a query that Spark cannot answer yet, and `StreamError` for a stream
-    that cannot be read or that carries control elements; nothing is answered in part.
+    Raises `QueryError` for a query that is wrong, `Unsupported` for one that Spark cannot answer yet, and `StreamError`
+    for a stream that cannot be read or that carries control elements; nothing is answered in part.
     `on_progress` is called on another thread than the caller's.
     """
-    compiled = {name: per_item(parse(text, name)) for name, text in queries.items()}
-    known = {source.name: source for source in sources}
-    for name, query in compiled.items():
-        if query.stream not in known:
-            hint = f"name it with --stream {query.stream}=FILE"
-            raise UsageError(f"query '{name}' reads stream '{query.stream}', which is not there", hint=hint)
+    inputs = {source.name: source.schema for source in sources}
+    checked = {name: check(parse(text, name), text, inputs=inputs, name=name).query for name, text in queries.items()}
+    compiled = {name: per_item(query, text=queries[name]) for name, query in checked.items()}
     needed = {query.stream for query in compiled.values()}
-    streams = tuple(plan_stream(source) for source in sources if source.name in needed)
-    cores = spark.sparkContext.defaultParallelism
-    plan = Plan(streams, tuple(queries.items()), limits or Limits(), epoch_bytes, cores)
+    limits = limits or Limits()
+    plan = Plan(
+        streams=tuple(StreamPlan.of(source, limits) for source in sources if source.name in needed),
+        subscriptions=tuple((name, print_query(query)) for name, query in checked.items()),
+        limits=limits,
+        epoch_bytes=epoch_bytes,
+        cores=spark.sparkContext.defaultParallelism,
+    )
     trunk = _Trunk(plan, compiled, work, on_progress)
     trunk.run(spark)
     return trunk.outcome()
@@ -196,8 +198,9 @@ class _Trunk:
         )
 
     def outcome(self) -> Outcome:
-        answers = {
-            name: Answer(name, Frame(query.opening, query.closing, query.empty), self._log.folder, self._log.chunks(number))
-            for number, (name, query) in enumerate(self._queries.items())
-        }
+        """What the run gave, once it is over."""
+        answers: dict[str, Answer] = {}
+        for number, (name, query) in enumerate(self._queries.items()):
+            frame = Frame(query.opening, query.closing, query.empty)
+            answers[name] = Answer(name, frame, self._log.folder, self._log.chunks(number))
         return Outcome(answers, self._progress, self._log)

@@ -86,7 +86,6 @@ def check_width(head: bytes) -> None:
 
 def declared_encoding(head: bytes) -> str:
     """The encoding that an XML declaration at the front names, in Python's word for it; UTF-8 without one."""
-    check_width(head[:4])
     declared = _DECLARATION.match(head)
     if not declared:
         return "utf-8"
@@ -243,8 +242,10 @@ class Window:
     def bare_tags(self, at: int, end: int) -> Iterator[tuple[int, int, bytes, bytes]]:
         """All that looks like a tag, wherever it stands: start, end, the name if it closes, the name if it opens."""
         for tag in _BARE_TAG.finditer(self._data, at - self.start, end - self.start):
-            self.scanned += tag.end() - tag.start()
-            yield tag.start() + self.start, tag.end() + self.start, bytes(tag[1] or b""), bytes(tag[2] or b"")
+            self.scanned += tag.end() + self.start - at
+            at = tag.end() + self.start
+            yield tag.start() + self.start, at, bytes(tag[1] or b""), bytes(tag[2] or b"")
+        self.scanned += end - at
 
     def last_opening(self, at: int, end: int) -> int:
         """Where a tag may begin that `bare_tags` could not see whole; `end` where there is none."""

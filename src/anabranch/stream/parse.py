@@ -19,7 +19,7 @@ from xml.parsers import expat
 
 from anabranch.errors import BadItem, StreamError
 from anabranch.stream.limits import DOCUMENT, LONGEST_NAME, Limits
-from anabranch.stream.markup import DOCTYPE, PROLOG, declared_encoding
+from anabranch.stream.markup import DOCTYPE, PROLOG, check_width, declared_encoding
 from anabranch.stream.tree import XML_NAMESPACE, Child, Comment, Document, Element, Instruction, Name, Text
 
 _XMLNS_NAMESPACE = "http://www.w3.org/2000/xmlns/"
@@ -47,6 +47,7 @@ def implied_root(name: str) -> Element:
 
 def parse_document(data: bytes, limits: Limits = DOCUMENT) -> Document:
     """Read a finite document whole; its document type, if it has one, is left out unread."""
+    check_width(data[:4])
     document = Document()  # made first, for it stands first in document order
     prolog = PROLOG.match(data)
     end = prolog.end() if prolog else 0
@@ -68,6 +69,8 @@ def _parse(raw: bytes, limits: Limits, outer: Mapping[str, str], encoding: str) 
         raise BadItem(f"more than {limits.item_bytes:,} bytes")
     if encoding != "utf-8":
         raw = _recoded(raw, encoding)
+    if b"\0" in raw:  # expat would take it for UTF-16, whatever it is told
+        raise BadItem(f"a control character (U+0000) at byte {raw.index(0)}")
     top: list[Child] = []
     open_elements: list[Element] = []
     pending: list[str] = []  # expat hands text out in pieces

@@ -92,12 +92,9 @@ class Contents:
     @property
     def root(self) -> Element:
         """The root element: the first one in the stream, or the implied one."""
-        while self._root is None:
-            following = next(self._rest, None)
-            if following is not None:
-                self._ahead.append(following)
-            elif self._root is None:
-                self._root = implied_root(self._source.implied_root)
+        while self._root is None and (following := next(self._rest, None)) is not None:
+            self._ahead.append(following)
+        self._root = self._root or implied_root(self._source.implied_root)
         return self._root
 
     def __iter__(self) -> Iterator[StreamElement | DeadLetter]:
@@ -108,22 +105,24 @@ class Contents:
 
     def _read(self, files: Iterable[FilePath]) -> Iterator[StreamElement | DeadLetter]:
         for file in files:
-            pieces = _pieces(file)
             splitter: DocumentSplitter | LineSplitter | None = None
+            damage: DeadLetter | None = None
             position = 0
-            for piece in pieces:
+            for piece in _pieces(file):
                 if isinstance(piece, _Damage):
-                    yield DeadLetter(Place(self._source.name, file.name, position), piece.reason, "")
-                    break
-                splitter = splitter or self._splitter(piece)
-                position += len(piece)
-                yield from self._elements(splitter.feed(piece), splitter, file.name)
+                    damage = DeadLetter(Place(self._source.name, file.name, position), piece.reason, "")
+                else:
+                    position += len(piece)
+                    splitter = splitter or self._splitter(piece)
+                    yield from self._elements(splitter.feed(piece), splitter, file.name)
             if splitter:
                 yield from self._elements(splitter.finish(), splitter, file.name)
+            if damage:
+                yield damage
 
     def _splitter(self, head: bytes) -> DocumentSplitter | LineSplitter:
         schema = self._source.schema
-        form = self._format or detect(head[:_HEAD], len(head) < _HEAD, schema.root if schema else None)
+        form = self._format or detect(head[:_HEAD], schema.root if schema else None)
         if head.strip():
             self._format = form  # one source, one format: the first file that holds something decides
         if form == "document":
@@ -180,37 +179,30 @@ class Contents:
         return self._around[2:]
 
 
-def detect(head: bytes, complete: bool, schema_root: str | None) -> Format:
-    """Tell the format from the front of a stream, which is all of it if `complete`.
+def detect(head: bytes, schema_root: str | None) -> Format:
+    """Tell the format from the front of a stream; 64 KiB of it are plenty.
 
     XML whose first element is closed and followed by another has an item per line; where the schema names the root,
     the first element decides alone.
     """
-    if head.removeprefix(BOM).lstrip()[:1] == b"{":
+    if head.removeprefix(BOM).lstrip().startswith(b"{"):
         return "json"
     window = Window(0)
     window.append(head)
-    depth = 0
+    depth = at = 0
     closed = False
-    at = 0
     while (at := window.find(b"<", at, window.end)) >= 0:
-        token = window.token(at, window.end, prolog=depth == 0)
-        if token is None:
-            # Cut off by the end of the head: enough if it begins like a tag.
-            return "lines" if closed and window.broken(at, window.end).name else "document"
-        match token.kind:
-            case "open" | "empty" if closed:
+        token = window.token(at, window.end, prolog=depth == 0) or window.broken(at, window.end)
+        if token.kind in ("open", "empty", "broken") and token.name:
+            if closed:
                 return "lines"
-            case "open" | "empty":
-                if depth == 0 and schema_root is not None:
-                    return "document" if token.name.decode("utf-8", "replace") == schema_root else "lines"
-                depth += token.kind == "open"
-                closed = depth == 0
-            case "close":
-                depth -= 1
-                closed = depth == 0
-            case _:
-                pass
+            if depth == 0 and schema_root is not None:
+                return "document" if token.name.decode("utf-8", "replace") == schema_root else "lines"
+            depth += token.kind != "empty"
+            closed = depth == 0
+        elif token.kind == "close":
+            depth -= 1
+            closed = depth == 0
         at = token.end
     return "document"
 
@@ -235,25 +227,35 @@ def _pieces(file: FilePath) -> Iterator[bytes | _Damage]:
 
 
 def _gunzip(chunks: Iterable[bytes]) -> Iterator[bytes | _Damage]:
-    """Unpack piece by piece, so that neither a bomb nor a cut file costs what came before it."""
+    """Unpack piece by piece, so that neither a bomb nor damage costs what came before it."""
     out = bytearray()
     inflate = zlib.decompressobj(_GZIP_WINDOW)
-    damage = None
-    try:
-        for chunk in chunks:
-            while chunk:
-                if inflate.eof:  # a gzip file may have several members
-                    inflate = zlib.decompressobj(_GZIP_WINDOW)
+    for chunk in chunks:
+        while chunk:
+            if inflate.eof:  # a gzip file may have several members
+                inflate = zlib.decompressobj(_GZIP_WINDOW)
+            before = inflate.copy()
+            try:
                 out += inflate.decompress(chunk, _CHUNK)
-                chunk = inflate.unconsumed_tail or inflate.unused_data.lstrip(b"\0")
-                if len(out) >= _HEAD:
-                    yield bytes(out)
-                    out.clear()
-        out += inflate.flush()
-        if not inflate.eof:
-            damage = "the gzip data is cut short"
+            except zlib.error:
+                yield bytes(out + _inflated_before_damage(before, chunk))
+                yield _Damage("the gzip data is damaged")
+                return
+            chunk = inflate.unconsumed_tail or inflate.unused_data.lstrip(b"\0")
+            if len(out) >= _HEAD:
+                yield bytes(out)
+                out.clear()
+    yield bytes(out + inflate.flush())
+    if not inflate.eof:
+        yield _Damage("the gzip data is cut short")
+
+
+def _inflated_before_damage(inflate: zlib._Decompress, chunk: bytes) -> bytes:
+    """What zlib threw away with its error: unpacked again byte by byte, up to the bad one."""
+    out = bytearray()
+    try:
+        for byte in chunk:
+            out += inflate.decompress(bytes((byte,)))
     except zlib.error:
-        damage = "the gzip data is damaged"
-    yield bytes(out)
-    if damage:
-        yield _Damage(damage)
+        pass
+    return bytes(out)

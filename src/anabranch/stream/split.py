@@ -1,74 +1,25 @@
-"""Bytes into raw items, piece by piece: one item per line, or the children of a document's root.
+"""Whole documents into raw items: the children of the root, also of a root that is never closed.
 
-A splitter finds borders and leaves judging what lies between them to the parser; it speaks up only where there is no
-item to parse: text between items, an item that never ends, one that is too long.
 Broken markup costs the item it is in and no other.
-The item ends at its own closing tag whatever is wrong inside; where that does not come, reading goes on at the first
-start tag of the same name inside it (*strictly* then, as far as the bytes were read before: a further tag of that name
-ends the item again), else at the first tag further on that looks like this item's start or end or the root's end.
-Nothing is read more than twice, so the work is linear in bytes.
+The item ends at its own closing tag whatever is wrong inside, and the parser will say what.
+Where that tag does not come, reading goes on at the first start tag of the same name inside the item: *strictly* then,
+as far as the bytes were read before, which means that a further tag of that name ends the item again.
+Where there is none either, reading goes on at the first thing further on that looks like the start or the end of such
+an item, or like the end of the root; comments are not respected then, since one that is never closed may be the cause.
 
-Guarantees: the cuts depend on the bytes alone, not on how they were fed; a splitter made from another's `carry` and fed
-with the bytes from `carry.position` on continues as the other would have; no more than one item is held in memory.
+So nothing is read more than twice, and the work is linear in bytes; what `lines.py` guarantees holds here too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from anabranch.stream.limits import Limits
-from anabranch.stream.markup import BOM, Token, Window, check_width, declared_encoding, start_tag_name
+from anabranch.stream.lines import SHOWN, START, Carry, Cut, LineSplitter, has_front, too_long
+from anabranch.stream.markup import BOM, Token, Window, declared_encoding, start_tag_name
 
-SHOWN = 8_192
-"""How many bytes of a bad piece are kept for the dead letter."""
+__all__ = ["Carry", "Cut", "DocumentSplitter", "LineSplitter"]
 
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """A piece of a partition: an item's bytes, or something bad with the reason, of which only the front is kept.
-
-    `start` and `end` are positions in the uncompressed partition; `root` is the start tag of the root around the item
-    and `encoding` that of its document, because several documents may follow one another.
-    """
-
-    start: int
-    end: int
-    raw: bytes
-    reason: str | None = None
-    root: bytes | None = None
-    encoding: str = "utf-8"
-
-
-@dataclass(frozen=True, slots=True)
-class Carry:
-    """Where a splitter stands, and all that another needs to go on from there."""
-
-    position: int = 0
-    """The first byte that is still needed: where the last unfinished item starts."""
-    skipping: str | None = None
-    """The item whose end is looked for, because it is bad; empty for a line."""
-    root: str | None = None
-    """The start tag of the last root that was seen, a character per byte."""
-    inside: bool = False
-    """Whether that root is still open."""
-    encoding: str = "utf-8"
-    strict: int = 0
-    """Items are read strictly before this position."""
-
-    def to_json(self) -> dict[str, Any]:
-        """A value that the json module can write."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
-    @staticmethod
-    def from_json(value: Mapping[str, Any]) -> Carry:
-        """The carry that `to_json` gave this value for."""
-        return Carry(**value)
-
-
-_START = Carry()
-_SHORTEST_GLANCE = 256
 _DECLARATIONS = (b"<?xml ", b"<?xml\t", b"<?xml\r", b"<?xml\n")
 _OPENINGS = (
     (b"<!--", "a comment"),
@@ -76,73 +27,6 @@ _OPENINGS = (
     (b"<!DOCTYPE", "a DOCTYPE"),
     (b"<?", "a processing instruction"),
 )
-
-
-class LineSplitter:
-    """One item per line; LF and CRLF end a line, a CR alone does not; blank lines are nothing."""
-
-    root: bytes | None = None
-
-    def __init__(self, limits: Limits, carry: Carry = _START) -> None:
-        self._limits = limits
-        self._window = Window(carry.position)
-        self._at = carry.position
-        self._skipping = carry.skipping is not None
-
-    @property
-    def carry(self) -> Carry:
-        return Carry(self._at, "" if self._skipping else None)
-
-    def feed(self, data: bytes) -> list[Cut]:
-        """Take the next bytes; give the lines that end in them."""
-        self._window.append(data)
-        return self._advance(final=False)
-
-    def finish(self) -> list[Cut]:
-        """There are no more bytes: give the last line, if it has no line end."""
-        return self._advance(final=True)
-
-    def _advance(self, *, final: bool) -> list[Cut]:
-        cuts: list[Cut] = []
-        window = self._window
-        if self._at == 0 and not _has_front(window, final=final):
-            return cuts
-        end = window.end
-        while (newline := window.find(b"\n", self._at, end)) >= 0:
-            self._line(newline, cuts)
-            self._skipping = False
-            self._at = newline + 1
-        if final or self._skipping or end - self._at > self._limits.item_bytes:
-            self._line(end, cuts)
-            self._skipping = not final
-            self._at = end
-        window.drop(self._at)
-        return cuts
-
-    def _line(self, end: int, cuts: list[Cut]) -> None:
-        if self._skipping:
-            return
-        start = self._at
-        if start == 0 and self._window.read(0, 3) == BOM:
-            start = 3
-        if end - start > self._limits.item_bytes:
-            shown = self._window.read(start, start + min(self._limits.item_bytes, SHOWN))
-            cuts.append(Cut(start, start + self._limits.item_bytes, shown, _too_long(self._limits)))
-            return
-        line = self._window.read(start, end).removesuffix(b"\r")
-        if line and not line.isspace():
-            cuts.append(Cut(start, start + len(line), line))
-
-
-def _has_front(window: Window, *, final: bool) -> bool:
-    """Whether the first bytes of a partition are there and are no wide encoding."""
-    head = window.read(0, min(4, window.end))
-    check_width(head)
-    return final or len(head) == 4
-
-
-def _too_long(limits: Limits) -> str:
-    return f"more than {limits.item_bytes:,} bytes"
 
 
 @dataclass(slots=True)
@@ -161,7 +45,7 @@ class _Item:
 class DocumentSplitter:
     """The children of the root of a document, or of several documents one behind the other."""
 
-    def __init__(self, limits: Limits, carry: Carry = _START) -> None:
+    def __init__(self, limits: Limits, carry: Carry = START) -> None:
         self._limits = limits
         self._window = Window(carry.position)
         self._at = carry.position
@@ -171,7 +55,7 @@ class DocumentSplitter:
         self._strict = carry.strict
         self._item: _Item | None = None
         self._final = False
-        self._glance = _SHORTEST_GLANCE
+        self._glance = 0
         self._cuts: list[Cut] = []
         self.root: bytes | None = None if carry.root is None else carry.root.encode("latin-1")
         """The start tag of the root, once it is seen."""
@@ -206,7 +90,7 @@ class DocumentSplitter:
 
     def _advance(self) -> list[Cut]:
         self._cuts = []
-        if self._at > 0 or _has_front(self._window, final=self._final):
+        if self._at > 0 or has_front(self._window, final=self._final):
             while self._step():
                 pass
             self._window.drop(self._at)
@@ -313,7 +197,7 @@ class DocumentSplitter:
             self._cut(at, plain)
         else:
             self._item = _Item(at, token.name, token.end, [token.name])
-            self._glance = _SHORTEST_GLANCE
+            self._glance = 0
 
     def _read_item(self, item: _Item) -> bool:
         window = self._window
@@ -336,7 +220,7 @@ class DocumentSplitter:
         if at < 0:
             at = item.position = end
         if end == limit:
-            return self._give_up(item, _too_long(self._limits), at, end)
+            return self._give_up(item, too_long(self._limits), at, end)
         if self._final:
             return self._give_up(item, _unclosed(item), at, end)
         return False
@@ -382,8 +266,8 @@ class DocumentSplitter:
             self._read_again(item, at)
         else:
             self._cut(item.start, end)
-            # Items resemble one another. What a glance in vain costs is paid for by the length of the item before.
-            self._glance = _SHORTEST_GLANCE + 2 * (end - item.start)
+            # Items resemble one another. A glance in vain costs no more than this item, and the next comes after another.
+            self._glance = 2 * (end - item.start)
         return True
 
     def _give_up(self, item: _Item, reason: str, at: int, end: int) -> bool:

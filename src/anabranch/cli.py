@@ -1,0 +1,259 @@
+"""The command line: `anabranch query | generate | demo | bench`.
+
+Answers go to standard output or to files, everything else to standard error.
+The exit status is 0; 1 where a query is refused, aborted or fails; 2 for wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from anabranch.engine import Inputs, Prepared, Run, answering, prepare
+from anabranch.errors import AnabranchError, UsageError
+from anabranch.stream.elements import DeadLetter
+from anabranch.stream.limits import Limits
+from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.photons import write_photons
+from anabranch.stream.schema import Schema
+from anabranch.stream.source import Source
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; gives the exit status."""
+    options = _parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], None] = options.run
+    try:
+        run(options)
+    except UsageError as error:
+        print(f"anabranch: {error}", file=sys.stderr)
+        return 2
+    except AnabranchError as error:
+        print(f"anabranch: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read the answer has enough of it
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="anabranch", description="Standing XQuery subscriptions over streams, on Spark."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    query = commands.add_parser("query", help="answer queries over inputs that have an end")
+    query.add_argument("queries", nargs="+", type=Path, metavar="Q.xq", help="a file with one query")
+    query.add_argument("--stream", action="append", default=[], metavar="NAME=FILE", help="a file or directory")
+    query.add_argument("--doc", action="append", default=[], metavar="NAME=FILE", help="a document for doc()")
+    query.add_argument("--dtd", action="append", default=[], metavar="NAME=FILE", help="the schema of a stream")
+    query.add_argument("--time", action="append", default=[], metavar="NAME=PATH", help="where items carry their time")
+    query.add_argument("--slack", action="append", default=[], metavar="NAME=N", help="how late items may come")
+    query.add_argument("--origin", action="append", default=[], metavar="NAME=N", help="where time windows begin")
+    query.add_argument("--format", action="append", default=[], metavar="NAME=F", help="lines, document or json")
+    query.add_argument("--out", type=Path, metavar="DIR", help="write DIR/<query>.xml instead of printing")
+    query.add_argument("--engine", choices=("spark", "reference"), help="default: spark where it can, else reference")
+    query.add_argument("--dead-letter", type=Path, metavar="FILE", help="what was set aside, one JSON line each")
+    query.add_argument(
+        "--max-item-bytes", type=int, default=Limits().item_bytes, metavar="N", help="larger items are bad"
+    )
+    query.add_argument("--max-depth", type=int, default=Limits().depth, metavar="N", help="deeper items are bad")
+    query.set_defaults(run=_query)
+
+    generate = commands.add_parser("generate", help="make test data")
+    kinds = generate.add_subparsers(required=True, metavar="KIND")
+    photons = kinds.add_parser("photons", help="photons as the sharing paper's satellite sees them")
+    photons.add_argument("--count", type=int, required=True, metavar="N")
+    photons.add_argument("--seed", type=int, default=0, metavar="S")
+    photons.add_argument("--out", type=Path, metavar="FILE", help="default: standard output")
+    photons.set_defaults(run=_generate_photons)
+
+    demo = commands.add_parser("demo", help="show the main job at work, for less than two minutes")
+    demo.add_argument("--count", type=int, default=400_000, metavar="N", help="how many photons")
+    demo.set_defaults(run=_demo)
+
+    bench = commands.add_parser("bench", help="measure")
+    bench.add_argument("name", choices=("parse",), metavar="NAME", help="what to measure: parse")
+    bench.add_argument("--quick", action="store_true", help="fewer rounds")
+    bench.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+    bench.set_defaults(run=_bench)
+    return parser
+
+
+# --- query ------------------------------------------------------------------------------------------------
+
+
+def _query(options: argparse.Namespace) -> None:
+    inputs = _inputs(options)
+    files: list[Path] = options.queries
+    names = [file.stem for file in files]
+    if len(files) > 1 and options.out is None:
+        raise UsageError("several queries need a place for their answers", hint="give one with --out DIR")
+    if len(set(names)) < len(names):
+        raise UsageError("two queries have the same name", hint="their answers would be written to one file")
+    prepared = [
+        prepare(name, _read_text(file), inputs, options.engine) for name, file in zip(names, files, strict=True)
+    ]
+    for query in prepared:
+        for warning in (*query.warnings, *((query.note,) if query.note else ())):
+            print(f"anabranch: note: {warning}", file=sys.stderr)
+    limits = Limits(item_bytes=options.max_item_bytes, depth=options.max_depth)
+    console = Console(stderr=True)
+    with (
+        console.status("starting") as status,
+        answering(
+            prepared, inputs, limits=limits, on_progress=lambda now: status.update(f"{now.items:,} items read")
+        ) as run,
+    ):
+        status.stop()
+        _write_answers(prepared, run, options.out)
+        _report(run, options.dead_letter)
+
+
+def _write_answers(prepared: Sequence[Prepared], run: Run, out: Path | None) -> None:
+    if out is None:
+        for piece in run.answers[prepared[0].name]:
+            sys.stdout.write(piece)
+        sys.stdout.write("\n")
+        sys.stdout.flush()
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    for query in prepared:
+        with (out / f"{query.name}.xml").open("w", encoding="utf-8", newline="") as file:
+            for piece in run.answers[query.name]:
+                file.write(piece)
+            file.write("\n")
+
+
+def _report(run: Run, dead_letter: Path | None) -> None:
+    dead = list(run.dead)
+    if dead_letter is not None:
+        _write_dead_letters(dead, dead_letter)
+    where = f", see {dead_letter}" if dead_letter and dead else ""
+    parts = [f"{run.items:,} items", f"{len(dead):,} dead letters{where}"]
+    if run.late:
+        parts.append(f"{run.late:,} late items")
+    print(f"anabranch: {', '.join(parts)}", file=sys.stderr)
+
+
+def _write_dead_letters(dead: Iterable[DeadLetter], path: Path) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for letter in dead:
+            file.write(json.dumps(_dead_letter(letter), ensure_ascii=False) + "\n")
+
+
+def _dead_letter(letter: DeadLetter) -> dict[str, Any]:
+    line: dict[str, Any] = {**asdict(letter.place), "reason": letter.reason, "raw": letter.raw}
+    for key in ("code", "subscription"):
+        if getattr(letter, key) is not None:
+            line[key] = getattr(letter, key)
+    return line
+
+
+def _inputs(options: argparse.Namespace) -> Inputs:
+    streams = _pairs(options.stream, "--stream")
+    settings = {key: _pairs(getattr(options, key), f"--{key}") for key in ("dtd", "time", "slack", "origin", "format")}
+    for key, given in settings.items():
+        for name in given:
+            if name not in streams:
+                raise UsageError(f"--{key} names stream '{name}', which is not given", hint=f"add --stream {name}=FILE")
+    documents = {name: Path(path) for name, path in _pairs(options.doc, "--doc").items()}
+    for name in documents.keys() & streams.keys():
+        raise UsageError(f"'{name}' is both a stream and a document")
+    return Inputs([_source(name, Path(path), settings) for name, path in streams.items()], documents)
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """The settings of one stream, as texts."""
+
+    dtd: str | None
+    time: str | None
+    slack: str | None
+    origin: str | None
+    format: str | None
+
+
+def _source(name: str, path: Path, settings: dict[str, dict[str, str]]) -> Source:
+    if not path.exists():
+        raise UsageError(f"stream '{name}': there is no '{path}'")
+    given = _Settings(**{key: values.get(name) for key, values in settings.items()})
+    form = given.format or "auto"
+    if form not in ("auto", "lines", "document", "json"):
+        raise UsageError(f"--format {name}={form} is unknown", hint="use lines, document or json")
+    return Source(
+        name,
+        path,
+        form,  # type: ignore[arg-type]  # just checked
+        Schema.read_dtd(Path(given.dtd)) if given.dtd else None,
+        time=ItemPath.parse(given.time) if given.time else None,
+        slack=_decimal(given.slack, "--slack"),
+        origin=_decimal(given.origin, "--origin"),
+    )
+
+
+def _decimal(text: str | None, option: str) -> Decimal:
+    try:
+        value = Decimal(text or "0")
+    except InvalidOperation:
+        value = Decimal("NaN")
+    if not value.is_finite():
+        raise UsageError(f"{option} takes a number, not '{text}'")
+    return value
+
+
+def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name or not value:
+            raise UsageError(f"{option} takes NAME=VALUE, not '{each}'")
+        if name in pairs:
+            raise UsageError(f"{option} is given twice for '{name}'")
+        pairs[name] = value
+    return pairs
+
+
+def _read_text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read '{file}': {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"'{file}' is not UTF-8: {error.reason} at byte {error.start}") from None
+
+
+# --- the others -------------------------------------------------------------------------------------------
+
+
+def _generate_photons(options: argparse.Namespace) -> None:
+    if options.count < 0:
+        raise UsageError(f"--count takes a number of photons, not {options.count}")
+    if options.out is None:
+        write_photons(sys.stdout, options.count, options.seed)
+        return
+    with options.out.open("w", encoding="utf-8", newline="") as file:
+        write_photons(file, options.count, options.seed)
+
+
+def _demo(options: argparse.Namespace) -> None:
+    from anabranch.demo import show  # Spark is not loaded for the commands that do not need it
+
+    show(options.count)
+
+
+def _bench(options: argparse.Namespace) -> None:
+    from anabranch.bench import run
+
+    run(options.name, quick=options.quick, json_file=options.json)

@@ -1,0 +1,176 @@
+"""Answering queries over inputs that have an end, on Spark or by the reference evaluator.
+
+All queries of a run are subscriptions of one trunk, so each stream is read once, whatever their number.
+A query that Spark cannot answer yet goes to the reference evaluator unless the caller insists on Spark; both give the
+same answer, so nothing but the speed tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from anabranch.errors import Unsupported, UsageError
+from anabranch.language import Checked, check, parse, print_query
+from anabranch.reference import Input, document_input, evaluate, stream_input
+from anabranch.reference.calls import PythonFunction
+from anabranch.reference.per_item import per_item
+from anabranch.stream.elements import DeadLetter
+from anabranch.stream.limits import Limits
+from anabranch.stream.parse import parse_document
+from anabranch.stream.source import Source, read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from anabranch.spark.trunk import Progress
+
+EngineName: TypeAlias = Literal["spark", "reference"]
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What queries may read: streams, and documents by name."""
+
+    streams: Sequence[Source] = ()
+    documents: Mapping[str, Path] | None = None
+    functions: Mapping[str, PythonFunction] | None = None
+
+    def schemas(self) -> dict[str, object]:
+        return {source.name: source.schema for source in self.streams} | dict.fromkeys(self.documents or {})
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A query that was checked, with the engine that will answer it."""
+
+    name: str
+    text: str
+    checked: Checked
+    engine: EngineName
+    note: str | None
+    """Why it is not answered on Spark, where the caller left the choice open."""
+
+    @property
+    def warnings(self) -> Iterator[str]:
+        for warning in self.checked.warnings:
+            line = self.text.count("\n", 0, warning.span.start) + 1
+            yield f"{self.name}:{line}: {warning.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The answers of a run, as pieces of text, and what was set aside; valid inside `answering` only."""
+
+    answers: Mapping[str, Iterable[str]]
+    dead: Iterable[DeadLetter]
+    items: int
+    late: int
+
+
+def prepare(name: str, text: str, inputs: Inputs, engine: EngineName | None) -> Prepared:
+    """Parse and check a query and choose its engine; `engine` of None means Spark where it can."""
+    checked = check(
+        parse(text, name),
+        text,
+        inputs=inputs.schemas(),  # type: ignore[arg-type]  # a mapping to Schema | None
+        functions=tuple(inputs.functions or ()),
+        name=name,
+    )
+    if engine == "reference":
+        return Prepared(name, text, checked, "reference", None)
+    try:
+        per_item(checked.query, inputs.functions, text)
+    except Unsupported as error:
+        error.name = name
+        if engine == "spark":
+            raise
+        return Prepared(name, text, checked, "reference", f"{error.message}; the reference engine answers '{name}'")
+    return Prepared(name, text, checked, "spark", None)
+
+
+@contextmanager
+def answering(
+    queries: Sequence[Prepared],
+    inputs: Inputs,
+    *,
+    limits: Limits | None = None,
+    epoch_bytes: int = 16 << 20,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Iterator[Run]:
+    """Answer the queries to the end of their inputs; the answers can be read while inside.
+
+    `epoch_bytes` bounds what Spark reads between two calls of `on_progress`.
+    """
+    caps = limits or Limits()
+    on_spark = [query for query in queries if query.engine == "spark"]
+    others = [query for query in queries if query.engine == "reference"]
+    with TemporaryDirectory(prefix="anabranch-") as folder:
+        runs = []
+        if on_spark:
+            runs.append(_on_spark(on_spark, inputs, caps, Path(folder), epoch_bytes, on_progress))
+        if others:
+            runs.append(_by_reference(others, inputs, caps))
+        found = {name: answer for run in runs for name, answer in run.answers.items()}
+        answers = {query.name: found[query.name] for query in queries}
+        dead = dict.fromkeys(letter for run in runs for letter in run.dead)  # both engines saw the same bad input
+        yield Run(answers, list(dead), max(run.items for run in runs), sum(run.late for run in runs))
+
+
+def _on_spark(
+    queries: Sequence[Prepared],
+    inputs: Inputs,
+    limits: Limits,
+    folder: Path,
+    epoch_bytes: int,
+    on_progress: Callable[[Progress], None] | None,
+) -> Run:
+    # Imported here: whoever only wants the reference need not wait for Spark, nor have Java.
+    from anabranch.spark.session import local_session
+    from anabranch.spark.trunk import run_queries
+
+    texts = {query.name: print_query(query.checked.query) for query in queries}
+    spark = local_session()
+    outcome = run_queries(
+        spark, inputs.streams, texts, folder, limits, epoch_bytes=epoch_bytes, on_progress=on_progress
+    )
+    return Run(outcome.answers, outcome.dead_letters(), outcome.progress.items, 0)
+
+
+def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -> Run:
+    needed = {name for query in queries for name in (*query.checked.streams, *query.checked.documents)}
+    dead: list[DeadLetter] = []
+    read_inputs: dict[str, Input] = {}
+    for source in inputs.streams:
+        if source.name in needed:
+            read_inputs[source.name], bad = _read_stream(source, limits)
+            dead += bad
+    for name, path in (inputs.documents or {}).items():
+        if name in needed:
+            read_inputs[name] = document_input(parse_document(_bytes_of(path)))
+    answers: dict[str, Iterable[str]] = {}
+    late = set()
+    for query in queries:
+        law = query.checked.query
+        answer = evaluate(law, read_inputs, functions=inputs.functions, name=query.name, text=query.text)
+        answers[query.name] = (answer.text,)
+        dead += answer.dead
+        late |= set(answer.late)
+    items = sum(len(each.arrivals) for each in read_inputs.values())
+    return Run(answers, dead, items, len(late))
+
+
+def _read_stream(source: Source, limits: Limits) -> tuple[Input, list[DeadLetter]]:
+    contents = read(source, limits)
+    return stream_input(contents.root, [contents], time=source.time, slack=source.slack, origin=source.origin)
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read '{path}': {error.strerror}") from None

@@ -1,0 +1,15 @@
+(: The energetic photons from RX J0852.0-4622, which lies inside Vela: query 3 of the same paper. :)
+<photons>
+{ for $p in stream("photons")/photons/photon
+  where $p/en >= 1.3
+    and $p/coord/cel/ra >= 130.5
+    and $p/coord/cel/ra <= 135.5
+    and $p/coord/cel/dec >= -48.0
+    and $p/coord/cel/dec <= -45.0
+  return
+    <rxj>
+      { $p/coord/cel/ra }
+      { $p/coord/cel/dec }
+      { $p/en } { $p/det_time }
+    </rxj> }
+</photons>

@@ -1,0 +1,282 @@
+"""Everything that the README and the pages in docs/ show is run: an example that lies fails here.
+
+A page is read from top to bottom, and its fenced blocks say by their first line what they are:
+
+* `xml stream=NAME` (with `time=`, `slack=` and `origin=` where wanted) and `xml doc=NAME` are inputs, and
+  `dtd stream=NAME` is a schema, for the rest of the page;
+* `xquery` is a query and the `xml` block behind it the exact answer, but for line breaks between tags, which are
+  layout; what the query warns of or sets aside stands in a `text` block behind that, and nothing where there is none;
+* `xquery error` is followed by a `text` block with the message;
+* `xquery parses` is only parsed and checked; `input=NAME` behind any of the three leaves all other inputs away;
+* `python` shows one of the functions registered here.
+
+Blocks for a shell or without a name are passed over, all others are an error.
+Tables between `<!-- NAME -->` and `<!-- end -->` are compared with the code they are about.
+`ANABRANCH_REWRITE_DOCS=1 pytest tests/test_docs.py` writes what came out into the pages; read the difference.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import pytest
+
+from anabranch.errors import AnabranchError
+from anabranch.language import check, parse
+from anabranch.language.check_streams import MAX_OVERLAP
+from anabranch.language.cursor import MAX_CHARACTERS, MAX_DEPTH
+from anabranch.language.library import LIBRARY
+from anabranch.language.refusals import REFUSALS
+from anabranch.reference import Input, document_input, evaluate, text_input
+from anabranch.stream.limits import LONGEST_NAME, Limits
+from anabranch.stream.parse import parse_document
+from anabranch.stream.schema import Schema
+
+TOP = Path(__file__).parent.parent
+PAGES = sorted([TOP / "README.md", *TOP.glob("docs/**/*.md")])
+REWRITE = os.environ.get("ANABRANCH_REWRITE_DOCS") == "1"
+
+SHELL = ("", "sh", "console")
+FENCED = re.compile(r"^```(.*)\n((?:(?!```).*\n)*)```$", re.M)
+
+
+# --- the functions that the pages register ----------------------------------------------------------------
+
+
+def distance(a: float, b: float) -> float:
+    """How far apart two places on a road are."""
+    return abs(a - b)
+
+
+def triangulate(a: float, b: float) -> float:
+    """Stands in for the history paper's function; queries that call it are not answered yet."""
+    raise AssertionError("a query that needs it was answered")
+
+
+FUNCTIONS: Mapping[str, Callable[..., object]] = {"distance": distance, "triangulate": triangulate}
+
+
+# --- reading pages ----------------------------------------------------------------------------------------
+
+Inputs: TypeAlias = dict[str, tuple[Input, Schema | None]]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its number and first line on the page, the words behind the fence, and the text."""
+
+    page: Path
+    number: int
+    line: int
+    kind: str
+    words: tuple[str, ...]
+    text: str
+
+    @property
+    def options(self) -> dict[str, str]:
+        return dict(word.split("=", 1) for word in self.words if "=" in word)
+
+    @property
+    def place(self) -> str:
+        return f"{self.page.relative_to(TOP)}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Example:
+    """A query with the inputs that hold at its place, and the blocks that say what comes out."""
+
+    mode: Literal["answers", "error", "parses"]
+    query: Block
+    inputs: Inputs
+    expected: tuple[Block, ...]
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    text = page.read_text(encoding="utf-8")
+    for number, found in enumerate(FENCED.finditer(text)):
+        kind, *words = found[1].split() or [""]
+        line = text.count("\n", 0, found.start()) + 2
+        yield Block(page, number, line, kind, tuple(words), found[2].removesuffix("\n"))
+
+
+def examples(page: Path) -> Iterator[Example]:
+    inputs: Inputs = {}
+    pending = list(blocks(page))
+    while pending:
+        block = pending.pop(0)
+        match block.kind, block.words:
+            case "xml", (word, *_) if word.startswith(("stream=", "doc=")):
+                inputs = {**inputs, **given(block)}
+            case "dtd", (word,) if word.startswith("stream="):
+                stream = block.options["stream"]
+                inputs = {**inputs, stream: (inputs[stream][0], Schema.from_dtd(block.text))}
+            case "xquery", words:
+                yield example(block, words, inputs, pending)
+            case "python", ():
+                sources = [inspect.getsource(each).strip() for each in FUNCTIONS.values()]
+                assert block.text in sources, f"{block.place} is no function registered here"
+            case kind, () if kind in SHELL:
+                pass
+            case _:
+                raise AssertionError(f"{block.place} is of unknown kind '{' '.join((block.kind, *block.words))}'")
+
+
+def given(block: Block) -> Inputs:
+    match block.options:
+        case {"stream": name, **settings}:
+            return {name: (text_input(block.text, name=name, **settings), None)}
+        case {"doc": name}:
+            return {name: (document_input(parse_document(block.text.encode())), None)}
+    raise AssertionError(f"{block.place} is neither a stream nor a document")
+
+
+def example(block: Block, words: tuple[str, ...], inputs: Inputs, pending: list[Block]) -> Example:
+    """The example that begins with `block`; what it expects is taken from `pending`."""
+    only = block.options.get("input")
+    known = {name: value for name, value in inputs.items() if only in (None, name)}
+    match [word for word in words if "=" not in word]:
+        case ["parses"]:
+            return Example("parses", block, known, ())
+        case ["error"]:
+            return Example("error", block, known, taken("text", pending, block))
+        case []:
+            answer = taken("xml", pending, block)
+            notes = taken("text", pending, block) if pending and pending[0].kind == "text" else ()
+            return Example("answers", block, known, (*answer, *notes))
+    raise AssertionError(f"{block.place} is a query of unknown kind")
+
+
+def taken(kind: str, pending: list[Block], behind: Block) -> tuple[Block]:
+    """The next block, which has to be of a kind."""
+    assert pending, f"{behind.place} is the last block, without '{kind}' behind it"
+    block = pending.pop(0)
+    assert (block.kind, block.words) == (kind, ()), f"{behind.place} needs '{kind}' behind it"
+    return (block,)
+
+
+# --- examples ---------------------------------------------------------------------------------------------
+
+
+def run(example: Example) -> tuple[str, str]:
+    """The answer, and what was noted on the way, one line each."""
+    text = example.query.text
+    schemas = {name: schema for name, (_, schema) in example.inputs.items()}
+    checked = check(parse(text), text, inputs=schemas, functions=FUNCTIONS)
+    inputs = {name: each for name, (each, _) in example.inputs.items()}
+    answer = evaluate(checked.query, inputs, functions=FUNCTIONS, text=text)
+    notes = [f"warning: {each.message}" for each in checked.warnings]
+    notes += [f"set aside: {each.reason}" + (f" [{each.code}]" if each.code else "") for each in answer.dead]
+    notes += [f"late: {each}" for each in answer.late]
+    return answer.text, "\n".join(notes)
+
+
+def unfolded(text: str) -> str:
+    """An answer without the line breaks between tags that make it readable on a page."""
+    return re.sub(r">\n *<", "><", text)
+
+
+def show(block: Block, found: str) -> None:
+    """Compare a block with what came out, or rewrite it."""
+    if not REWRITE:
+        assert found == unfolded(block.text), block.place
+    elif found != unfolded(block.text):
+        text = block.page.read_text(encoding="utf-8")
+        old = list(FENCED.finditer(text))[block.number]
+        block.page.write_text(text[: old.start(2)] + found + "\n" + text[old.end(2) :], encoding="utf-8")
+
+
+EXAMPLES = [each for page in PAGES for each in examples(page)]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.query.place)
+def test_example(example: Example) -> None:
+    """A query on a page gives the answer, the notes or the error that the page shows."""
+    match example.mode:
+        case "parses":
+            text = example.query.text
+            inputs = dict.fromkeys(example.inputs) if example.query.options.get("input") else None
+            check(parse(text), text, inputs=inputs, functions=FUNCTIONS)
+        case "error":
+            with pytest.raises(AnabranchError) as raised:
+                run(example)
+            show(example.expected[0], str(raised.value))
+        case "answers":
+            answer, notes = run(example)
+            block, *more = example.expected
+            show(block, answer)
+            if more:
+                show(more[0], notes)
+            else:
+                assert notes == "", f"{block.place} lacks a text block with the notes"
+
+
+def test_the_language_page_has_its_examples() -> None:
+    """The reference is full of examples; were they no longer found, the tests above would pass for nothing."""
+    found = [each for each in EXAMPLES if each.query.page.name == "language.md"]
+    assert len(found) >= 80
+    assert {each.mode for each in found} == {"answers", "error", "parses"}
+
+
+# --- tables -----------------------------------------------------------------------------------------------
+
+
+def row(*cells: str) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def code(text: str) -> str:
+    """Text as code in a table cell, where a bar would end the cell."""
+    return "`" + text.replace("|", r"\|") + "`"
+
+
+def refusals() -> list[str]:
+    rows = [row(each.name, each.hint.replace("|", r"\|"), code(each.example)) for each in REFUSALS.values()]
+    return [row("refused", "instead", "example"), row("---", "---", "---"), *rows]
+
+
+def limits() -> list[str]:
+    item = Limits()
+    known = {
+        "characters of a query": MAX_CHARACTERS,
+        "depth of nested expressions": MAX_DEPTH,
+        "windows that one item may be in": MAX_OVERLAP,
+        "bytes of an item": item.item_bytes,
+        "depth of an item": item.depth,
+        "nodes of an item": item.nodes,
+        "attributes of one element": item.attributes,
+        "characters of a name in an item": LONGEST_NAME,
+    }
+    return [row("limit", "value"), row("---", "---:"), *(row(what, f"{value:,}") for what, value in known.items())]
+
+
+@pytest.mark.parametrize("table", [refusals, limits], ids=lambda table: str(table.__name__))
+def test_table(table: Callable[[], list[str]]) -> None:
+    """A table on the language page says what the code says."""
+    page = TOP / "docs/language.md"
+    text = page.read_text(encoding="utf-8")
+    found = re.search(rf"<!-- {table.__name__} -->\n\n(.*?)\n\n<!-- end -->", text, re.S)
+    assert found
+    if REWRITE:
+        page.write_text(text[: found.start(1)] + "\n".join(table()) + text[found.end(1) :], encoding="utf-8")
+    else:
+        assert found[1].split("\n") == table()
+
+
+def test_table_of_functions() -> None:
+    """The functions listed are those there are, with the right numbers of arguments, and each example holds."""
+    text = (TOP / "docs/language.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([\w-]+)\((.*?)\)` \| [^|]* \| `(.*)` \| `(.*)` \|$", text, re.M)
+    assert [name for name, *_ in rows] == list(dict.fromkeys(name for name, *_ in rows))
+    assert {name for name, *_ in rows} == set(LIBRARY)
+    for name, written, query, answer in rows:
+        parameters = [each for each in written.split(", ") if each]
+        least = sum(not each.endswith(("?", "...")) for each in parameters)
+        accepted = [count for count in range(10) if LIBRARY[name].accepts(count)]
+        assert accepted == [*range(least, 10 if "..." in parameters else len(parameters) + 1)], name
+        assert evaluate(check(parse(query), query).query, {}).text == answer, name
