@@ -27,6 +27,7 @@ from typing import Literal, TypeAlias
 
 import pytest
 
+import papers
 from anabranch.errors import AnabranchError
 from anabranch.language import check, parse
 from anabranch.language.check_streams import MAX_OVERLAP
@@ -99,7 +100,9 @@ class Example:
 
 def blocks(page: Path) -> Iterator[Block]:
     text = page.read_text(encoding="utf-8")
-    for number, found in enumerate(FENCED.finditer(text)):
+    fenced = list(FENCED.finditer(text))
+    assert len(re.findall(r"^ *```", text, re.M)) == 2 * len(fenced), f"a fence stands alone in {page}"
+    for number, found in enumerate(fenced):
         kind, *words = found[1].split() or [""]
         line = text.count("\n", 0, found.start()) + 2
         yield Block(page, number, line, kind, tuple(words), found[2].removesuffix("\n"))
@@ -223,6 +226,14 @@ def test_the_language_page_has_its_examples() -> None:
     assert {each.mode for each in found} == {"answers", "error", "parses"}
 
 
+def test_the_language_page_shows_the_papers_queries() -> None:
+    """Each example query of the papers is on the page, word for word."""
+    shown = {each.query.text.replace("≥", ">=") for each in EXAMPLES if each.query.page.name == "language.md"}
+    queries = {**papers.SHARING, "figure 11": papers.INTERVAL_JOIN, **papers.HISTORY, "snapshot": papers.SNAPSHOT}
+    wanted = {**queries, **{text: text for text in papers.TEMPORAL}}
+    assert [name for name, text in wanted.items() if text.strip() not in shown] == []
+
+
 # --- tables -----------------------------------------------------------------------------------------------
 
 
@@ -235,8 +246,13 @@ def code(text: str) -> str:
     return "`" + text.replace("|", r"\|") + "`"
 
 
+def plain(text: str) -> str:
+    """Text in a table cell, where a tag would vanish."""
+    return text.replace("|", r"\|").replace("<", "&lt;")
+
+
 def refusals() -> list[str]:
-    rows = [row(each.name, each.hint.replace("|", r"\|"), code(each.example)) for each in REFUSALS.values()]
+    rows = [row(each.name, plain(each.hint), code(each.example)) for each in REFUSALS.values()]
     return [row("refused", "instead", "example"), row("---", "---", "---"), *rows]
 
 
@@ -280,3 +296,13 @@ def test_table_of_functions() -> None:
         accepted = [count for count in range(10) if LIBRARY[name].accepts(count)]
         assert accepted == [*range(least, 10 if "..." in parameters else len(parameters) + 1)], name
         assert evaluate(check(parse(query), query).query, {}).text == answer, name
+
+
+def test_the_map_of_folders_is_whole() -> None:
+    """ARCHITECTURE.md names every package and module at the top of the code, and none that is not there."""
+    text = (TOP / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    there = {
+        path.name + "/" * path.is_dir() for path in (TOP / "src/anabranch").iterdir() if path.suffix in ("", ".py")
+    }
+    named = re.findall(r"^\| `([\w./]+)` \|", text, re.M)
+    assert sorted(named) == sorted(there - {"__init__.py", "__pycache__/"})

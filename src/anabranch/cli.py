@@ -102,9 +102,7 @@ def _query(options: argparse.Namespace) -> None:
         raise UsageError("several queries need a place for their answers", hint="give one with --out DIR")
     if len(set(names)) < len(names):
         raise UsageError("two queries have the same name", hint="their answers would be written to one file")
-    prepared = [
-        prepare(name, _read_text(file), inputs, options.engine) for name, file in zip(names, files, strict=True)
-    ]
+    prepared = [prepare(file.stem, _read_text(file), inputs, options.engine, label=str(file)) for file in files]
     for query in prepared:
         for warning in (*query.warnings, *((query.note,) if query.note else ())):
             print(f"anabranch: note: {warning}", file=sys.stderr)
@@ -141,9 +139,9 @@ def _report(run: Run, dead_letter: Path | None) -> None:
     if dead_letter is not None:
         _write_dead_letters(dead, dead_letter)
     where = f", see {dead_letter}" if dead_letter and dead else ""
-    parts = [f"{run.items:,} items", f"{len(dead):,} dead letters{where}"]
+    parts = [f"items: {run.items:,}", f"dead letters: {len(dead):,}{where}"]
     if run.late:
-        parts.append(f"{run.late:,} late items")
+        parts.append(f"late items: {run.late:,}")
     print(f"anabranch: {', '.join(parts)}", file=sys.stderr)
 
 

@@ -49,6 +49,7 @@ class Prepared:
     """A query that was checked, with the engine that will answer it."""
 
     name: str
+    label: str
     text: str
     checked: Checked
     engine: EngineName
@@ -59,7 +60,7 @@ class Prepared:
     def warnings(self) -> Iterator[str]:
         for warning in self.checked.warnings:
             line = self.text.count("\n", 0, warning.span.start) + 1
-            yield f"{self.name}:{line}: {warning.message}"
+            yield f"{self.label}:{line}: {warning.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +73,33 @@ class Run:
     late: int
 
 
-def prepare(name: str, text: str, inputs: Inputs, engine: EngineName | None) -> Prepared:
-    """Parse and check a query and choose its engine; `engine` of None means Spark where it can."""
+def prepare(
+    name: str, text: str, inputs: Inputs, engine: EngineName | None = None, *, label: str | None = None
+) -> Prepared:
+    """Parse and check a query and choose its engine; `engine` of None means Spark where it can.
+
+    `label` is what errors call the query, a file's name say.
+    """
+    label = label or name
     checked = check(
-        parse(text, name),
+        parse(text, label),
         text,
         inputs=inputs.schemas(),  # type: ignore[arg-type]  # a mapping to Schema | None
         functions=tuple(inputs.functions or ()),
-        name=name,
+        name=label,
     )
     if engine == "reference":
-        return Prepared(name, text, checked, "reference", None)
+        return Prepared(name, label, text, checked, "reference", None)
     try:
         per_item(checked.query, inputs.functions, text)
     except Unsupported as error:
-        error.name = name
+        error.name = label
         if engine == "spark":
             raise
-        return Prepared(name, text, checked, "reference", f"{error.message}; the reference engine answers '{name}'")
-    return Prepared(name, text, checked, "spark", None)
+        return Prepared(
+            name, label, text, checked, "reference", f"{error.message}; the reference engine answers '{name}'"
+        )
+    return Prepared(name, label, text, checked, "spark", None)
 
 
 @contextmanager

@@ -1,25 +1,29 @@
-"""Random streams and random queries over them, as hypothesis strategies.
+"""Random streams and random queries over them: a case is a function of its family and its number.
 
 An item `i` has leaves `a` (anything), `n` and `t` (numbers, `t` mostly rising), `s` (mixed content), an attribute
 `id`, and inner elements `c` with leaves and an attribute of their own; everything may repeat or be missing.
 Queries are written as text, so that the parser takes part, and are well formed by construction.
 What XQuery leaves to the processor is not generated: a value that may fail and need not be looked at, arithmetic
 between literals only, attributes at the top of an answer.
+Decisions come from a plain generator of random numbers, because hypothesis prefers variations of what it has drawn
+before: of 500 queries drawn with it, 130 were different.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from random import Random
 from typing import Literal, TypeAlias
 from xml.sax.saxutils import escape, quoteattr
 
-from hypothesis import strategies as st
-
 NUMBERS = ("0", "1", "2", "5", "7.5", "10", "-3", "-0", "1.3", "1.30", "0.1", "0.2", "007", " 5 ", "+4", "99", "100")
-LONG = ("1.00000000000000000001", "0.3333333333333333333333", "12345678901234567890.5", "1e3", "1.5E2", "2e-1")
+LONG = (
+    *("1.00000000000000000001", "4.99999999999999999999", "1.3000000000000000001", "0.3333333333333333333333"),
+    *("12345678901234567890.5", "1e3", "1.5E2", "2e-1"),
+)
 TEXTS = ("", "x", "abc", "b", "10 apples", "Wiley", "1,5", "é", "<&>", "NaN", "INF", "-INF", "inf")
-LITERALS = ("0", "1", "1.3", "2", "-3", "5", "5.0", "7.5", "10", "1e1", "1.30", "99.5")
+LITERALS = ("0", "1", "1", "1.3", "1.3e0", "2", "-3", "5", "5.0", "7.5", "10", "1e1", "1.30", "99.5")
 WORDS = ('"x"', '"abc"', "'5'", '"1.3"', '""', '"Wiley"', '"é"')
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
@@ -58,15 +62,15 @@ class Case:
 class Writer:
     """Writes streams and queries, one random decision after the other."""
 
-    def __init__(self, draw: st.DrawFn) -> None:
-        self.draw = draw
+    def __init__(self, random: Random) -> None:
+        self.random = random
 
     def one(self, *choices: str | Callable[[], str]) -> str:
-        chosen = self.draw(st.sampled_from(choices))
+        chosen = self.random.choice(choices)
         return chosen if isinstance(chosen, str) else chosen()
 
-    def upto(self, most: int, least: int = 0) -> range:
-        return range(self.draw(st.integers(least, most)))
+    def upto(self, most: int) -> range:
+        return range(self.random.randint(0, most))
 
     # --- streams ------------------------------------------------------------------------------------------
 
@@ -89,8 +93,8 @@ class Writer:
 
     def stream(self, most: int = 6) -> str:
         time, items = 0.0, ""
-        for _ in self.upto(most, least=self.draw(st.sampled_from((0, 3, 3, 3, 3)))):
-            time += self.draw(st.sampled_from((0.5, 0, 1, 2.5, 3, 7, 12, -2)))
+        for _ in self.upto(most):
+            time += self.random.choice((0.5, 0, 1, 2.5, 3, 7, 12, -2))
             items += self.item(self.one(*[f"{time:g}"] * 12, "", "x"))
         return f"<r>{items}</r>"
 
@@ -189,6 +193,8 @@ class Writer:
             lambda: self.path(base, kind),
             lambda: self.number(base, kind),
             lambda: self.text(base, kind),
+            lambda: f"boolean({self.condition(base, kind)})",
+            lambda: f"boolean({self.condition(base, kind)})",
             lambda: f"distinct-values({self.path(base, kind)})",
             lambda: f"({self.path(base, kind, 0)}, {self.path(base, kind, 0)})[{self.condition('', 'leaf', 1)}]",
             lambda: base,
@@ -270,10 +276,8 @@ class Writer:
 # --- families of queries --------------------------------------------------------------------------------------
 
 
-@st.composite
-def item_queries(draw: st.DrawFn) -> Case:
+def item_queries(write: Writer) -> Case:
     """Selection, projection and restructuring, item by item, also against a document; and streams taken as a whole."""
-    write = Writer(draw)
     source = f'stream("s"){write.one("/r/i", "//i", "/*/i", "/r/*")}{write.chosen()}'
     where, order, result = write.where("$x", "item"), write.order("$x", "item"), write.element("$x", "item")
     plain = write.one("$x", "$x/a", "count($x/*)", "$x/s/text()", "string($x/s)", "('a', $x/n)")
@@ -295,10 +299,8 @@ def item_queries(draw: st.DrawFn) -> Case:
     return Case(query, {"s": write.stream(), "d": write.stream(3)})
 
 
-@st.composite
-def window_queries(draw: st.DrawFn) -> Case:
+def window_queries(write: Writer) -> Case:
     """One windowed `for`, with and without aggregates."""
-    write = Writer(draw)
     aggregate = f"{write.one('count', 'sum', 'avg', 'min', 'max')}({write.path('$w', 'item')})"
     where = write.one(
         "", f"where $a {write.one(*COMPARISONS)} {write.one(*LITERALS)} ", lambda: write.where("$w", "item")
@@ -316,10 +318,8 @@ def window_queries(draw: st.DrawFn) -> Case:
     return Case(write.framed(body), {"s": write.stream(12)})
 
 
-@st.composite
-def join_queries(draw: st.DrawFn) -> Case:
+def join_queries(write: Writer) -> Case:
     """Step joins of two and three windows, self-joins among them, and interval joins."""
-    write = Writer(draw)
     op = write.one(*COMPARISONS)
     where = write.one(
         "",
@@ -340,4 +340,16 @@ def join_queries(draw: st.DrawFn) -> Case:
         f"for $x in {first} for $y in {second} where $x/t >= $y/t - {size} and $x/t <= $y/t + {size} return {result}",
     )
     inputs = {name: write.stream(7) for name in "pqr"}
-    return Case(write.framed(body), inputs, timed=write.draw(st.booleans()))
+    return Case(write.framed(body), inputs, timed=write.random.random() < 0.5)
+
+
+FAMILIES: dict[str, Callable[[Writer], Case]] = {
+    "items": item_queries,
+    "windows": window_queries,
+    "joins": join_queries,
+}
+
+
+def case(family: str, number: int) -> Case:
+    """One case; the same on every machine."""
+    return FAMILIES[family](Writer(Random(f"{family} {number}")))

@@ -117,6 +117,12 @@ LAWS = (
         items(*leaves("n", "1e16", "0.1", "0.2", "-10000000000000000")),
     ),
     Law(
+        "2.2, exact averages",
+        'for $w in stream("s")/r/p|count 3| return <o>{ avg($w/n) }</o>',
+        "<o>1.6666666666666667E-20</o>",
+        items(*leaves("n", f"0.{'0' * 19}1", f"0.{'0' * 19}2", f"0.{'0' * 19}2")),
+    ),
+    Law(
         "2.3, exact literals",
         'for $p in stream("s")/r/p where $p/n > 1.3 return $p/n',
         "<n>1.30000000000000000001</n>",
@@ -139,6 +145,19 @@ LAWS = (
         'for $p in stream("s")/r/p where $p/n > 1 return <hit>{ count($p/n) }</hit>',
         "<hit>2</hit><hit>1</hit>",
         items("<n>x</n><n>2</n>", "<n>x</n><n>1</n>", "<n>3</n>"),
+    ),
+    Law(
+        "2.4, an item is one, however many nodes are taken from it",
+        'for $a in stream("s")/r/p/a where $a > 3 return $a',
+        "<a>7</a>",
+        items("<a>5.5</a><a>x</a>", "<a>7</a><a>1</a>"),
+    ),
+    Law(
+        "namespaces",
+        'declare namespace q = "urn:q"; declare default element namespace "urn:p"; '
+        'for $p in stream("s")/*:r/*:p return <o q:k="1">{ $p/q:a, $p/@q:id }</o>',
+        '<o xmlns="urn:p" xmlns:q="urn:q" q:k="1"><q:a>5</q:a></o>',
+        {"s": '<r xmlns:z="urn:q"><p><z:a>5</z:a><a>6</a></p></r>'},
     ),
     Law(
         "3.1, sliding",

@@ -67,9 +67,7 @@ def test_a_document_is_cut_anywhere_but_into_one_range_an_epoch() -> None:
     end = reach([partition], {}, 33 * MEBIBYTE + 1, every_ten)
     assert spans(ranges([partition], {}, end, 4, every_ten)) == [("a.xml", 0, 33 * MEBIBYTE + 1, False)]
     rest = reach([partition], end, None, every_ten)
-    assert spans(ranges([partition], end, rest, 4, every_ten)) == [
-        ("a.xml", 33 * MEBIBYTE + 1, 64 * MEBIBYTE, True)
-    ]
+    assert spans(ranges([partition], end, rest, 4, every_ten)) == [("a.xml", 33 * MEBIBYTE + 1, 64 * MEBIBYTE, True)]
 
 
 def test_a_large_file_of_lines_gives_every_core_a_range() -> None:

@@ -108,7 +108,7 @@ markup = st.recursive(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(markup)
 def test_canonical_xml_is_the_same(inner: str) -> None:
     """Another parser sees the same document before and after; what is declared twice may go."""

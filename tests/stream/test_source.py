@@ -115,7 +115,7 @@ def test_gzip_is_told_by_its_bytes_not_by_its_name(tmp_path: Path) -> None:
 def test_a_large_gzip_file(tmp_path: Path) -> None:
     """More than one chunk, packed and unpacked, comes through whole."""
     random = Random(7)
-    items = [f"<i>{random.getrandbits(40_000)}</i>" for _ in range(300)]
+    items = [f"<i>{random.getrandbits(40_000):x}</i>" for _ in range(300)]
     assert contents(file(tmp_path, gzip.compress(("<r>" + "".join(items) + "</r>").encode()))) == items
 
 
@@ -195,5 +195,5 @@ def test_a_dead_letter_shows_the_front_of_a_long_item(tmp_path: Path) -> None:
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     """It names the stream and the path, at once and not at the first item."""
-    with pytest.raises(UsageError, match="the stream 's' has no file or directory '.*nothing'"):
+    with pytest.raises(UsageError, match=r"the stream 's' has no file or directory '.*nothing'"):
         read(Source("s", tmp_path / "nothing"), Limits())

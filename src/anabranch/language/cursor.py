@@ -46,6 +46,7 @@ class Cursor:
             )
         self.text = text
         self.token = scan(text, 0)
+        self._ahead: Token | None = None
         self._end = 0
         self._depth = 0
 
@@ -53,16 +54,21 @@ class Cursor:
         """Pass over the current token and give it."""
         token = self.token
         self._end = token.end
-        self.token = scan(self.text, token.end)
+        self.token = self._ahead or scan(self.text, token.end)
+        self._ahead = None
         return token
 
     def jump(self, position: int) -> None:
         """Go on at a place in the text, as behind a constructor."""
         self._end = position
+        self._ahead = None
         self.token = scan(self.text, position)
 
     def peek(self) -> Token:
-        return scan(self.text, self.token.end)
+        """The token behind the current one."""
+        if self._ahead is None:
+            self._ahead = scan(self.text, self.token.end)
+        return self._ahead
 
     def since(self, start: int) -> Span:
         """From `start` to the end of the last token passed."""

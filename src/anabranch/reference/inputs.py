@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -37,7 +37,8 @@ class Input:
     arrivals: tuple[Arrival, ...] = ()
     slack: Fraction = Fraction(0)
     origin: Fraction = Fraction(0)
-    places: dict[Element, Place] = field(default_factory=dict, repr=False)
+    places: Mapping[Element, Place] = field(default_factory=dict, repr=False)
+    items: Mapping[Place, Element] = field(default_factory=dict, repr=False)
 
     @property
     def root(self) -> Element:
@@ -83,7 +84,8 @@ def stream_input(
     for arrival in arrivals:
         root.append(arrival.item)
     places = {arrival.item: arrival.place for arrival in arrivals}
-    return Input(document, arrivals, Fraction(slack), Fraction(origin), places), dead
+    items = {arrival.place: arrival.item for arrival in arrivals}
+    return Input(document, arrivals, Fraction(slack), Fraction(origin), places, items), dead
 
 
 def refuse_control(element: StreamElement) -> StreamError:

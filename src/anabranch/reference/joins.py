@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Generic, Literal, TypeVar
 
-from anabranch.reference.windows import Extent
+from anabranch.algebra.window import Extent
 
 T = TypeVar("T")
 

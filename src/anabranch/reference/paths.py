@@ -17,7 +17,8 @@ from anabranch.reference.env import Env
 from anabranch.reference.inputs import Input
 from anabranch.reference.sequences import NODES, Value, Values, truth
 from anabranch.reference.slices import Slice, WholeNeeded, slices
-from anabranch.stream.elements import DeadLetter, Place
+from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Place
+from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Node, in_document_order
 
 T = TypeVar("T")
@@ -158,7 +159,9 @@ class Walker:
 
     def set_aside(self, place: Place, error: DynamicError) -> None:
         """Put a failed round among the dead letters."""
-        self.dead.append(DeadLetter(place, error.message, "", error.code, self.name))
+        item = self.inputs[place.stream].items.get(place) if place.stream in self.inputs else None
+        raw = serialize(item)[:LONGEST_RAW] if item else ""
+        self.dead.append(DeadLetter(place, error.message, raw, error.code, self.name))
 
     def note_late(self, place: Place) -> None:
         """Note an item that a time window came too late for."""

@@ -16,7 +16,7 @@ from anabranch.reference.inputs import Input
 from anabranch.reference.joins import Arrival, Side, step_join
 from anabranch.reference.sequences import Value, Values, atomize
 from anabranch.reference.values import Untyped, exact_number, spell
-from anabranch.reference.windows import Extent, Lateness, count_windows, time_windows
+from anabranch.reference.windows import Lateness, count_windows, extent_of, time_windows
 from anabranch.stream.elements import Place
 from anabranch.stream.tree import Element
 
@@ -69,7 +69,7 @@ def _items(fors: Sequence[ast.For], env: Env, evaluation: Evaluation, place: Pla
 def _windows(clause: ast.For, env: Env, evaluation: Evaluation) -> Iterator[Round]:
     """One round per window; its variable is the sequence of what the window holds (LAWS 3.4)."""
     assert clause.window is not None
-    extent = Extent.of(clause.window)
+    extent = extent_of(clause.window)
     if isinstance(clause.window, ast.CountWindow):
         found = count_windows(extent, evaluation.arrivals(clause.source, env))
     else:
@@ -177,7 +177,7 @@ def _joined(fors: Sequence[ast.For], env: Env, evaluation: Evaluation) -> Iterat
         assert clause.window is not None
         assert candidates.stream is not None
         kind = "count" if isinstance(clause.window, ast.CountWindow) else "time"
-        sides.append(Side(kind, Extent.of(clause.window), candidates.stream.slack))  # type: ignore[arg-type]
+        sides.append(Side(kind, extent_of(clause.window), candidates.stream.slack))  # type: ignore[arg-type]
     for pair in step_join(sides, _arrivals(everything)):
         bound = env
         for clause, (_, node) in zip(fors, pair, strict=True):

@@ -1,47 +1,22 @@
-"""Windows over a finite stream: LAWS 3.1 to 3.3, executable.
-
-Bounds are reckoned in fractions, so a step of 0.1 is a tenth and nothing else.
-"""
+"""Windows over a finite stream: LAWS 3.1 to 3.3, executable."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
 
+from anabranch.algebra.window import Extent
 from anabranch.language import ast
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """Size and step of a window: `W_k = [k*step, k*step + size)`, of reference values or of item numbers."""
-
-    size: Fraction
-    step: Fraction
-
-    @staticmethod
-    def of(window: ast.CountWindow | ast.TimeWindow) -> Extent:
-        """The extent that a query wrote."""
-        size = Fraction(window.size.text)
-        return Extent(size, Fraction(window.step.text) if window.step else size)
-
-    def start(self, k: int) -> Fraction:
-        return k * self.step
-
-    def end(self, k: int) -> Fraction:
-        return k * self.step + self.size
-
-    def first(self, value: Fraction) -> int:
-        """The first `k >= 0` whose window ends behind `value`: the first that can hold it."""
-        return max(0, math.floor((value - self.size) / self.step) + 1)
-
-    def holding(self, value: Fraction) -> range:
-        """The `k` of all windows that hold `value`."""
-        return range(self.first(value), math.floor(value / self.step) + 1)
+def extent_of(window: ast.CountWindow | ast.TimeWindow) -> Extent:
+    """The extent that a query wrote; a step left out is the size."""
+    size = Fraction(window.size.text)
+    return Extent(size, Fraction(window.step.text) if window.step else size)
 
 
 @dataclass(frozen=True, slots=True)

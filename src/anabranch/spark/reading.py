@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from anabranch.spark.plan import StreamPlan
 from anabranch.spark.ranges import Range
-from anabranch.spark.storage import pieces
+from anabranch.spark.storage import PACKED_PIECE, pieces
 from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.reader import ElementReader
@@ -32,9 +32,7 @@ class RangeReader:
         self._splitter = split(limits, begin)
         self._start = begin.position
         self._range = reach
-        self._reader = ElementReader(
-            reach.stream, stream.format, limits, root, item=stream.item, schema=stream.schema
-        )
+        self._reader = ElementReader(reach.stream, stream.format, limits, root, item=stream.item, schema=stream.schema)
 
     def carry(self) -> str:
         """Where the splitter stands, as JSON."""
@@ -56,5 +54,7 @@ class RangeReader:
             yield damage
 
     def _pieces(self) -> Iterator[bytes | Damage]:
-        raw = pieces(self._range.path, self._start, self._range.end)
-        return gunzip(raw) if self._range.packed else raw
+        path, end = self._range.path, self._range.end
+        if self._range.packed:
+            return gunzip(pieces(path, 0, end, PACKED_PIECE))
+        return pieces(path, self._start, end)

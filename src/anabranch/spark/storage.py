@@ -16,6 +16,8 @@ from anabranch.spark.ranges import File
 
 PIECE = 8 << 20
 """How many bytes of a range are held at a time."""
+PACKED_PIECE = 1 << 14
+"""The same for gzip, which copies what is left of a piece for every member."""
 _GLANCE = 1 << 16
 _GZIP = b"\x1f\x8b"
 
@@ -51,12 +53,12 @@ def line_end(file: File, position: int) -> int:
     return file.size
 
 
-def pieces(path: str, start: int, end: int) -> Iterator[bytes]:
+def pieces(path: str, start: int, end: int, size: int = PIECE) -> Iterator[bytes]:
     """The bytes of a range, piece by piece."""
     with open_file(path) as source:
         source.seek(start)
         while start < end:
-            piece = source.read(min(PIECE, end - start))
+            piece = source.read(min(size, end - start))
             if not piece:
                 raise StreamError(f"'{path}' has become shorter while it was read")
             yield piece

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from anabranch.errors import AnabranchError, DynamicError
 from anabranch.language import parse
+from anabranch.reference.calls import PythonFunction
 from anabranch.reference.inputs import refuse_control
 from anabranch.reference.per_item import ItemQuery, per_item
 from anabranch.spark.faults import Fault
@@ -25,10 +26,10 @@ from anabranch.spark.plan import PlanFile
 from anabranch.spark.ranges import Range
 from anabranch.spark.reading import RangeReader
 from anabranch.spark.segments import Chunk, SegmentWriter
-from anabranch.stream.elements import DeadLetter, Item
+from anabranch.stream.elements import DeadLetter, Item, Place, Region
 from anabranch.stream.parse import parse_root
 from anabranch.stream.serialize import serialize
-from anabranch.stream.tree import Element
+from anabranch.stream.tree import STREAM_NAMESPACE, Element, descendants
 
 REPORTS = "sequence long, report string"
 """The rows that tasks return: the number of the task's first range, and a `Report` as JSON."""
@@ -44,6 +45,8 @@ class Job:
     epoch: int
     carries: Mapping[str, str]
     """Where the splitter of an unfinished document stands, by path, as JSON."""
+    functions: tuple[tuple[str, PythonFunction], ...] = ()
+    """What the user registered, by name; code travels as Spark sends code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,7 @@ def answer_ranges(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
 def work(job: Job, found: Sequence[Range]) -> Report:
     """Answer the items in some ranges."""
     plan = job.plan.load()
+    queries = _queries(job.plan, job.functions)
     streams = {stream.partition.stream: stream for stream in plan.streams}
     items = 0
     carries: dict[str, str | None] = {}
@@ -90,7 +94,7 @@ def work(job: Job, found: Sequence[Range]) -> Report:
                 stream = streams[each.stream]
                 root = parse_root(stream.root.encode())
                 reader = RangeReader(stream, root, plan.limits, each, job.carries.get(each.path))
-                items += _answer(reader, _queries(job.plan)[each.stream], root, segment)
+                items += _answer(reader, queries[each.stream], root, segment)
                 if stream.format == "document":
                     carries[each.path] = None if each.last else reader.carry()
         except AnabranchError as error:
@@ -107,6 +111,8 @@ def _answer(
         match element:
             case Item(tree, place):
                 items += 1
+                if region := _region_inside(tree, place):
+                    raise refuse_control(region)
                 for number, name, query in queries:
                     try:
                         piece = query.answer(root, tree)
@@ -123,12 +129,22 @@ def _answer(
     return items
 
 
+def _region_inside(tree: Element, place: Place) -> Region | None:
+    """The first mutable part or update inside an item: what it shows depends on what follows."""
+    for each in descendants(tree):
+        if isinstance(each, Element) and each.name.uri == STREAM_NAMESPACE:
+            return Region(each.get("id") or "", (), place)
+    return None
+
+
 @lru_cache(maxsize=4)
-def _queries(file: PlanFile) -> dict[str, list[tuple[int, str, ItemQuery]]]:
+def _queries(
+    file: PlanFile, functions: tuple[tuple[str, PythonFunction], ...]
+) -> dict[str, list[tuple[int, str, ItemQuery]]]:
     """The subscriptions of each stream, with number and name, compiled once per worker."""
     plan = file.load()
     found: dict[str, list[tuple[int, str, ItemQuery]]] = {stream.partition.stream: [] for stream in plan.streams}
     for number, (name, text) in enumerate(plan.subscriptions):
-        query = per_item(parse(text, name))
+        query = per_item(parse(text, name), dict(functions))
         found[query.stream].append((number, name, query))
     return found

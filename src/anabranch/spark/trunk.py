@@ -20,8 +20,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from anabranch.errors import AnabranchError
 from anabranch.language import check, parse, print_query
+from anabranch.reference.calls import PythonFunction
 from anabranch.reference.per_item import ItemQuery, per_item
 from anabranch.spark import intake
 from anabranch.spark.answers import Answer, AnswerLog, Frame
@@ -74,6 +74,7 @@ def run_queries(
     limits: Limits | None = None,
     *,
     epoch_bytes: int = EPOCH_BYTES,
+    functions: Mapping[str, PythonFunction] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Outcome:
     """Answer the queries, given by name, over the streams to their end; `work` is an empty folder for this run.
@@ -83,8 +84,12 @@ def run_queries(
     `on_progress` is called on another thread than the caller's.
     """
     inputs = {source.name: source.schema for source in sources}
-    checked = {name: check(parse(text, name), text, inputs=inputs, name=name).query for name, text in queries.items()}
-    compiled = {name: per_item(query, text=queries[name]) for name, query in checked.items()}
+    registered = dict(functions or {})
+    checked = {
+        name: check(parse(text, name), text, inputs=inputs, functions=registered, name=name).query
+        for name, text in queries.items()
+    }
+    compiled = {name: per_item(query, registered, queries[name]) for name, query in checked.items()}
     needed = {query.stream for query in compiled.values()}
     limits = limits or Limits()
     plan = Plan(
@@ -94,7 +99,7 @@ def run_queries(
         epoch_bytes=epoch_bytes,
         cores=spark.sparkContext.defaultParallelism,
     )
-    trunk = _Trunk(plan, compiled, work, on_progress)
+    trunk = _Trunk(plan, compiled, tuple(registered.items()), work, on_progress)
     trunk.run(spark)
     return trunk.outcome()
 
@@ -103,9 +108,15 @@ class _Trunk:
     """The driver's side of one run; its state changes only in `epoch`, which Spark calls once at a time."""
 
     def __init__(
-        self, plan: Plan, queries: Mapping[str, ItemQuery], work: Path, on_progress: Callable[[Progress], None] | None
+        self,
+        plan: Plan,
+        queries: Mapping[str, ItemQuery],
+        functions: tuple[tuple[str, PythonFunction], ...],
+        work: Path,
+        on_progress: Callable[[Progress], None] | None,
     ) -> None:
         self._queries = queries
+        self._functions = functions
         self._work = work
         self._on_progress = on_progress
         segments = work / "segments"
@@ -127,9 +138,9 @@ class _Trunk:
             finally:
                 query.stop()
         except PySparkException as error:
-            if isinstance(self._failure, AnabranchError):
-                raise self._failure from None
-            raise translated(self._failure or error) from error
+            if self._failure is None or isinstance(self._failure, PySparkException):
+                raise translated(self._failure or error) from error
+            raise self._failure from None
 
     def _start(self, spark: SparkSession) -> StreamingQuery:
         spark.dataSource.register(intake.RangeSource)
@@ -149,7 +160,7 @@ class _Trunk:
     def epoch(self, batch: DataFrame, number: int) -> None:
         """Run one epoch. All exceptions go on to Spark: an epoch that hides one would count as done."""
         try:
-            job = Job(self._plan, self._log.folder, number, dict(self._carries))
+            job = Job(self._plan, self._log.folder, number, dict(self._carries), self._functions)
             rows = batch.mapInArrow(partial(answer_ranges, job), REPORTS).collect()
             self._take([Report.from_json(row["report"]) for row in sorted(rows, key=lambda row: row["sequence"])])
         except Exception as error:

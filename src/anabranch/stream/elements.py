@@ -98,6 +98,10 @@ class Update:
 StreamElement: TypeAlias = Item | Accent | Punctuation | Region | Update
 
 
+LONGEST_RAW = 2_000
+"""How much of its text a dead letter keeps."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
     """Something set aside, with the reason; `raw` is its text, cut to a readable length."""

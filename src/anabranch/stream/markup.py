@@ -19,7 +19,7 @@ from anabranch.errors import StreamError
 from anabranch.stream.limits import LONGEST_NAME
 
 # All repetitions are possessive (`*+`): what they took is never given back, so no input makes a pattern backtrack.
-_NAME = rb"[A-Za-z_:\x80-\xff][A-Za-z0-9_:.\-\x80-\xff]{0,%d}+" % (LONGEST_NAME - 1)
+_NAME = rb"[A-Za-z_:\x80-\xff][A-Za-z0-9_:.\-\x80-\xff]{0,%d}+(?![A-Za-z0-9_:.\-\x80-\xff])" % (LONGEST_NAME - 1)
 _TAG = re.compile(rb"""<(/?)(%s)(?:>|\s(?:[^<>"']++|"[^<"]*+"|'[^<']*+')*+>|/>)""" % _NAME)
 _BROKEN_TAG = re.compile(rb"<(%s)" % _NAME)
 _BARE_TAG = re.compile(rb"<(?:/(%s)\s{0,64}+>|(%s)[\s/>])" % (_NAME, _NAME))

@@ -189,20 +189,19 @@ def detect(head: bytes, schema_root: str | None) -> Format:
         return "json"
     window = Window(0)
     window.append(head)
+    first = b""
     depth = at = 0
-    closed = False
     while (at := window.find(b"<", at, window.end)) >= 0:
-        token = window.token(at, window.end, prolog=depth == 0) or window.broken(at, window.end)
+        token = window.token(at, window.end, prolog=not depth) or window.broken(at, window.end)
         if token.kind in ("open", "empty", "broken") and token.name:
-            if closed:
+            if first and depth == 0:
                 return "lines"
-            if depth == 0 and schema_root is not None:
+            if not first and schema_root is not None:
                 return "document" if token.name.decode("utf-8", "replace") == schema_root else "lines"
-            depth += token.kind != "empty"
-            closed = depth == 0
-        elif token.kind == "close":
+            first = first or token.name
+            depth += token.kind != "empty" and token.name == first
+        elif token.kind == "close" and token.name == first:  # other elements may be broken and do not count
             depth -= 1
-            closed = depth == 0
         at = token.end
     return "document"
 

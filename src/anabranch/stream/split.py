@@ -266,7 +266,7 @@ class DocumentSplitter:
             self._read_again(item, at)
         else:
             self._cut(item.start, end)
-            # Items resemble one another. A glance in vain costs no more than this item, and the next comes after another.
+            # Items resemble one another; a glance in vain costs at most twice this item, and is not repeated at once.
             self._glance = 2 * (end - item.start)
         return True
 

@@ -1,0 +1,1 @@
+"""What queries can have in common, and how one stream is made to serve several."""
