@@ -161,7 +161,11 @@ class _Checker(PathCheck):
                     raise self.error(
                         "there is no context item here", expression.span, "XPDY0002", 'begin with stream("...")'
                     )
-                return scope.context if isinstance(expression, ast.ContextItem) else Known(scope.context.source, ())
+                if isinstance(expression, ast.ContextItem):
+                    return scope.context
+                if scope.context.source is not None and scope.context.source.kind == "stream":
+                    raise refuse("step out of the item", self.text, expression.span)
+                return Known(scope.context.source, ())
             case ast.Source():
                 return self.source(expression, scope)
             case ast.Sequence(items):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from anabranch.language import ast
 from anabranch.reference.sequences import Value, Values
+from anabranch.stream.tree import XML_NAMESPACE
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,11 @@ class Env:
     namespaces: Mapping[str, str] = field(default_factory=dict)
     flowing: frozenset[str] = frozenset()
     """The variables that a `let` bound to what flows."""
+
+    @staticmethod
+    def of(query: ast.Query) -> Env:
+        """What names mean at the top of a query."""
+        return Env(namespaces={"xml": XML_NAMESPACE, **dict(query.namespaces)})
 
     def bind(self, name: str, values: Values, flowing: bool = False) -> Env:
         """With a variable bound."""

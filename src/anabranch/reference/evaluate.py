@@ -72,7 +72,7 @@ def evaluate(
     """Answer a checked query over finite inputs; `name` is the subscription's, for its dead letters."""
     refuse_qualifiers(query, text)
     evaluator = Evaluator(query, inputs, functions or {}, name, text)
-    values = evaluator.value(query.body, Env(namespaces=dict(query.namespaces)))
+    values = evaluator.value(query.body, Env.of(query))
     return Answer(values, evaluator.dead, evaluator.late)
 
 
@@ -186,7 +186,7 @@ class Evaluator(Walker):
         arguments = [self.value(argument, env) for argument in call.arguments]
         if name in self.declared:
             function = self.declared[name]
-            bound = Env(namespaces=dict(self.query.namespaces))
+            bound = Env.of(self.query)
             for parameter, expression, values in zip(function.parameters, call.arguments, arguments, strict=True):
                 bound = bound.bind(parameter, values, flows(expression, env.flowing, self.declared))
             return self.value(function.body, bound)

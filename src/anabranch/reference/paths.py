@@ -19,7 +19,7 @@ from anabranch.reference.sequences import NODES, Value, Values, truth
 from anabranch.reference.slices import Slice, WholeNeeded, slices
 from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Place
 from anabranch.stream.serialize import serialize
-from anabranch.stream.tree import Node, in_document_order
+from anabranch.stream.tree import Element, Node, in_document_order
 
 T = TypeVar("T")
 
@@ -85,7 +85,9 @@ class Walker:
             case ast.Source():
                 return [self.input(expression).document]
             case ast.Root():
-                return [_root(self.context(env))]
+                top = _root(self.context(env))
+                self.look_at([top])
+                return [top]
             case ast.Filter(base, tail):
                 inner = base_of(base) is not base or isinstance(base, ast.Source)
                 values = self._walk(base, env, part) if inner else self.value(base, env)
@@ -106,7 +108,11 @@ class Walker:
             if part is not None:
                 part.look_at_step(value, taken)
             reached.extend(step(value, taken, env.namespaces))
+        self.look_at(reached)
         return self._filter(list(in_document_order(reached)), taken.tail, env, part)
+
+    def look_at(self, nodes: Sequence[Node]) -> None:
+        """Called with the nodes that each step reaches, for those who must know."""
 
     def _filter(
         self, values: Values, tail: Sequence[ast.Predicate | ast.Qualifier], env: Env, part: Slice | None
@@ -144,7 +150,7 @@ class Walker:
         node = value if isinstance(value, NODES) else None
         while node is not None:
             for each in self.inputs.values():
-                if node in each.places:
+                if isinstance(node, Element) and node in each.places:
                     return each.places[node]
             node = node.parent
         return Place("", "", 0)
@@ -179,7 +185,7 @@ def base_of(expression: ast.Expression) -> ast.Expression | None:
             return expression
 
 
-def _root(value: Value) -> Value:
+def _root(value: Value) -> Node:
     if not isinstance(value, NODES):
         raise DynamicError("'/' needs a node", code="XPTY0020")
     node: Node = value

@@ -8,7 +8,7 @@ Queries of other shapes are refused here with the construct named; their state i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from anabranch.reference.paths import base_of
 from anabranch.reference.sequences import Values
 from anabranch.stream.elements import Place
 from anabranch.stream.serialize import serialize
-from anabranch.stream.tree import Document, Element, Name, descendants, namespaces_in_scope
+from anabranch.stream.tree import Document, Element, Name, Node, descendants, namespaces_in_scope
 
 
 def per_item(
@@ -35,12 +35,15 @@ def per_item(
     """Take a checked query apart into frame and hole; raises `Unsupported` where it has another shape."""
     refuse_qualifiers(query, text)
     shape = _Shape(query, text or print_query(query))
-    hole, namespaces = shape.find(query.body, dict(query.namespaces))
+    hole, namespaces = shape.find(query.body, {})
     shape.check_hole(hole)
     stream = shape.stream_of(hole)
     frame, scope = _frame(query, hole, shape.text)
     evaluator = _ItemEvaluator(query, {}, functions or {}, text=shape.text)
-    return ItemQuery(stream, *frame, evaluator, hole, Env(namespaces=namespaces), scope)
+    start = Env.of(query)
+    return ItemQuery(
+        stream, *frame, evaluator, hole, replace(start, namespaces={**start.namespaces, **namespaces}), scope
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +83,16 @@ class _ItemEvaluator(Evaluator):
         raise error
 
     def over_whole(self, expression: ast.Expression, env: Env) -> Values:
-        raise StreamError(
-            "the query looks at the stream's root element, which has no end", hint="use --engine reference"
-        )
+        raise _looks_outside()
+
+    def look_at(self, nodes: Sequence[Node]) -> None:
+        (stream,) = self.inputs.values()
+        if any(node is stream.root or node is stream.document for node in nodes):
+            raise _looks_outside()
+
+
+def _looks_outside() -> StreamError:
+    return StreamError("the query looks at the stream's root element, which has no end", hint="use --engine reference")
 
 
 _NO_TIME = Input(Document()).slack

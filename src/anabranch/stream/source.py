@@ -4,39 +4,31 @@
 to be set aside (LAWS 2.5).
 It opens the files that the source names and nothing else, and holds one item and one chunk in memory, so the size of a
 stream does not matter.
-An item's parent is the root element around it, though the root does not hold the items: a stream has no end to wait
-for, and what was read can be forgotten.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path as FilePath
-from typing import Literal, TypeAlias
+from typing import Literal
 
-from anabranch.errors import BadItem, StreamError, UsageError
-from anabranch.stream import json_items, wire
-from anabranch.stream.elements import DeadLetter, Item, Place, StreamElement
+from anabranch.errors import StreamError, UsageError
+from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.markup import BOM, Window
-from anabranch.stream.parse import implied_root, parse_item, parse_root
+from anabranch.stream.packed import MAGIC, PACKED_CHUNK, Damage, gunzip
+from anabranch.stream.parse import implied_root, parse_root
 from anabranch.stream.path import Path
+from anabranch.stream.reader import ElementReader, Format
 from anabranch.stream.schema import Schema
 from anabranch.stream.split import Cut, DocumentSplitter, LineSplitter
-from anabranch.stream.tree import Element, namespaces_in_scope
-
-Format: TypeAlias = Literal["lines", "document", "json"]
+from anabranch.stream.tree import Element
 
 _CHUNK = 1 << 20
 _HEAD = 1 << 16
-_LONGEST_RAW = 2_000
-_GZIP = b"\x1f\x8b"
-_GZIP_WINDOW = 31  # zlib's word for: expect a gzip header
-_PACKED_CHUNK = 1 << 14  # small, because zlib copies what is left of it for every member
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +76,22 @@ class Contents:
         self._source = source
         self._limits = limits
         self._format = None if source.format == "auto" else source.format
-        self._root: Element | None = None
-        self._around: tuple[bytes, str, Element, dict[str, str]] | None = None
+        self._implied_root = implied_root(source.implied_root)
+        self._reader: ElementReader | None = None
         self._ahead: deque[StreamElement | DeadLetter] = deque()
         self._rest = self._read(source.files)
 
     @property
     def root(self) -> Element:
         """The root element: the first one in the stream, or the implied one."""
-        while self._root is None and (following := next(self._rest, None)) is not None:
+        while not (self._reader and self._reader.root) and (following := next(self._rest, None)):
             self._ahead.append(following)
-        self._root = self._root or implied_root(self._source.implied_root)
-        return self._root
+        return (self._reader and self._reader.root) or self._implied_root
+
+    @property
+    def format(self) -> Format:
+        """How the stream is written, as far as was read; to look at the root is enough to know."""
+        return self._format or "document"
 
     def __iter__(self) -> Iterator[StreamElement | DeadLetter]:
         return self
@@ -109,74 +105,36 @@ class Contents:
             damage: DeadLetter | None = None
             position = 0
             for piece in _pieces(file):
-                if isinstance(piece, _Damage):
+                if isinstance(piece, Damage):
                     damage = DeadLetter(Place(self._source.name, file.name, position), piece.reason, "")
                 else:
                     position += len(piece)
                     splitter = splitter or self._splitter(piece)
-                    yield from self._elements(splitter.feed(piece), splitter, file.name)
+                    yield from self._elements(splitter.feed(piece), splitter, file)
             if splitter:
-                yield from self._elements(splitter.finish(), splitter, file.name)
+                yield from self._elements(splitter.finish(), splitter, file)
             if damage:
                 yield damage
 
     def _splitter(self, head: bytes) -> DocumentSplitter | LineSplitter:
-        schema = self._source.schema
-        form = self._format or detect(head[:_HEAD], schema.root if schema else None)
-        if head.strip():
-            self._format = form  # one source, one format: the first file that holds something decides
-        if form == "document":
-            return DocumentSplitter(self._limits)
-        self._root = self._root or implied_root(self._source.implied_root)
-        return LineSplitter(self._limits)
+        if self._format is None and head.strip():  # the first file that holds something decides for all
+            schema = self._source.schema
+            self._format = detect(head[:_HEAD], schema.root if schema else None)
+        return DocumentSplitter(self._limits) if self.format == "document" else LineSplitter(self._limits)
 
     def _elements(
-        self, cuts: Iterable[Cut], splitter: DocumentSplitter | LineSplitter, partition: str
+        self, cuts: Iterable[Cut], splitter: DocumentSplitter | LineSplitter, file: FilePath
     ) -> Iterator[StreamElement | DeadLetter]:
-        for cut in cuts:
-            place = Place(self._source.name, partition, cut.start)
-            reason = cut.reason
-            if reason is None:
-                try:
-                    yield self._element(cut, place)
-                    continue
-                except BadItem as error:
-                    reason = error.message
-            yield DeadLetter(place, reason, cut.raw.decode(cut.encoding, "replace")[:_LONGEST_RAW])
-        if self._root is None and splitter.root is not None:
-            self._root = parse_root(splitter.root, splitter.carry.encoding)  # a root without items
-
-    def _element(self, cut: Cut, place: Place) -> StreamElement:
-        """The element in a cut that may be good; BadItem where it is not."""
-        root, scope = self._enclosing(cut)
-        if self._format == "json":
-            element = json_items.parse_line(cut.raw, place, self._limits, self._source.item or "item")
-        else:
-            tree = parse_item(cut.raw, self._limits, scope, cut.encoding)
-            tree.parent = root
-            element = wire.element_of(tree, place)
-        if isinstance(element, Item):
-            element.tree.parent = root
-            if self._source.strict and self._source.schema:
-                undeclared = self._source.schema.undeclared(element.tree)
-                if undeclared is not None:
-                    raise BadItem(f"the path '{undeclared}' is not declared")
-        return element
-
-    def _enclosing(self, cut: Cut) -> tuple[Element, dict[str, str]]:
-        """The root around an item, and the namespaces that it declares."""
-        if cut.root is None:
-            return self.root, {}
-        if self._around is None or self._around[:2] != (cut.root, cut.encoding):
-            try:
-                root = parse_root(cut.root, cut.encoding)
-            except StreamError as error:
-                if self._root is None:
-                    raise
-                raise BadItem(error.message) from None  # a further document must not end the stream
-            self._root = self._root or root
-            self._around = (cut.root, cut.encoding, root, namespaces_in_scope(root))
-        return self._around[2:]
+        if self._format is None:
+            return  # nothing but white space so far
+        if self._reader is None:
+            source, root = self._source, None if self._format == "document" else self._implied_root
+            schema = source.schema if source.strict else None
+            item = source.item or "item"
+            self._reader = ElementReader(source.name, self._format, self._limits, root, item=item, schema=schema)
+        yield from self._reader.elements(cuts, file.name)
+        if self._reader.root is None and splitter.root is not None:  # a root without items
+            self._reader.root = parse_root(splitter.root, splitter.carry.encoding)
 
 
 def detect(head: bytes, schema_root: str | None) -> Format:
@@ -206,55 +164,16 @@ def detect(head: bytes, schema_root: str | None) -> Format:
     return "document"
 
 
-@dataclass(frozen=True, slots=True)
-class _Damage:
-    """The place in a file from which on it cannot be read."""
-
-    reason: str
-
-
-def _pieces(file: FilePath) -> Iterator[bytes | _Damage]:
+def _pieces(file: FilePath) -> Iterator[bytes | Damage]:
     """A file's bytes, unpacked; the first piece is as long as `detect` likes it, or all there is."""
     try:
         with file.open("rb") as opened:
-            packed = opened.read(len(_GZIP)) == _GZIP  # by its bytes, for names lie
+            packed = opened.read(len(MAGIC)) == MAGIC
             opened.seek(0)
-            chunks = iter(lambda: opened.read(_PACKED_CHUNK if packed else _CHUNK), b"")
-            yield from _gunzip(chunks) if packed else chunks
+            chunks = iter(lambda: opened.read(PACKED_CHUNK if packed else _CHUNK), b"")
+            yield from gunzip(chunks) if packed else chunks
     except OSError as error:
         raise StreamError(f"cannot read '{file}': {error.strerror}") from None
 
 
-def _gunzip(chunks: Iterable[bytes]) -> Iterator[bytes | _Damage]:
-    """Unpack piece by piece, so that neither a bomb nor damage costs what came before it."""
-    out = bytearray()
-    inflate = zlib.decompressobj(_GZIP_WINDOW)
-    for chunk in chunks:
-        while chunk:
-            if inflate.eof:  # a gzip file may have several members
-                inflate = zlib.decompressobj(_GZIP_WINDOW)
-            before = inflate.copy()
-            try:
-                out += inflate.decompress(chunk, _CHUNK)
-            except zlib.error:
-                yield bytes(out + _inflated_before_damage(before, chunk))
-                yield _Damage("the gzip data is damaged")
-                return
-            chunk = inflate.unconsumed_tail or inflate.unused_data.lstrip(b"\0")
-            if len(out) >= _HEAD:
-                yield bytes(out)
-                out.clear()
-    yield bytes(out + inflate.flush())
-    if not inflate.eof:
-        yield _Damage("the gzip data is cut short")
-
-
-def _inflated_before_damage(inflate: zlib._Decompress, chunk: bytes) -> bytes:
-    """What zlib threw away with its error: unpacked again byte by byte, up to the bad one."""
-    out = bytearray()
-    try:
-        for byte in chunk:
-            out += inflate.decompress(bytes((byte,)))
-    except zlib.error:
-        pass
-    return bytes(out)
+_Damage, _gunzip = Damage, gunzip  # the names under which spark/reading.py still asks for them
