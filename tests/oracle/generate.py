@@ -164,7 +164,7 @@ class Writer:
             ),
             lambda: self.path(base, kind, depth),
         )
-        if kind == "leaf":
+        if kind == "leaf" and not base:
             here = self.one(". > 1", "string-length() > 1", "string() != 'x'", "name() = 'a'", "number() >= 5", ". = 5")
             simple = (*simple, lambda: here)
         if not depth:

@@ -116,12 +116,12 @@ declare function o:number($nodes as node()*) as xs:decimal? {
 (: Items as a window sees them arrive: its positions for them, and how far it has come with them.
    A count window is a window over the numbers of the chosen items, which has come to n with the n-th of them. :)
 declare function o:arrivals($window as map(*)) as map(*)* {
-  fold-left($window?items, map { "arrived": [], "reach": 0, "time": 0 }, function($state, $item) {
+  fold-left($window?items, map { "arrived": [], "reach": 0, "time": () }, function($state, $item) {
     let $chosen := try { exists($window?choose($item)) } catch * { false() }
     let $at := if ($window?timed) then o:number($window?reference($item)) else $state?reach[$chosen]
     let $late := $window?timed and $at lt $state?reach
     let $reach := max(($state?reach, if ($window?timed) then $at else $at + 1))
-    let $time := max(($state?time, o:number($window?time($item))))
+    let $time := (max(($state?time, o:number($window?time($item)))), 0)[1]
     let $arrival := map {
       "item": $item,
       "positions": if ($chosen and exists($at) and not($late)) then o:positions($at, $window?size, $window?step) else (),

@@ -156,7 +156,7 @@ LAWS = (
         "namespaces",
         'declare namespace q = "urn:q"; declare default element namespace "urn:p"; '
         'for $p in stream("s")/*:r/*:p return <o q:k="1">{ $p/q:a, $p/@q:id }</o>',
-        '<o xmlns="urn:p" xmlns:q="urn:q" q:k="1"><q:a>5</q:a></o>',
+        '<o xmlns="urn:p" xmlns:q="urn:q" q:k="1"><z:a xmlns:z="urn:q">5</z:a></o>',
         {"s": '<r xmlns:z="urn:q"><p><z:a>5</z:a><a>6</a></p></r>'},
     ),
     Law(

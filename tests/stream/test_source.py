@@ -156,6 +156,11 @@ def test_the_first_file_with_something_in_it_decides_the_format(tmp_path: Path) 
     assert contents(tmp_path) == ["<i>1</i>", "<i>2</i>", "<i><j/></i>"]
 
 
+def test_white_space_in_front_hides_nothing(tmp_path: Path) -> None:
+    """However much there is, what follows is read."""
+    assert contents(file(tmp_path, b"\n" * (3 << 20) + b"<r><i/></r>")) == ["<i/>"]
+
+
 def test_strict_streams_set_undeclared_paths_aside(tmp_path: Path) -> None:
     """The reason names the path; without `strict` the item passes."""
     path = file(tmp_path, b"<photons><photon><en>1</en></photon><photon><x/></photon></photons>")

@@ -12,15 +12,13 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from anabranch.errors import DynamicError
+from anabranch.reference.aggregates import exact_sum, extreme, nearest_double
 from anabranch.reference.sequences import NODES, Value, Values, at_most_one, atom, atomize, truth
 from anabranch.reference.values import (
     Atomic,
     Numeric,
     Untyped,
     as_number,
-    exact_sum,
-    extreme,
-    nearest_double,
     spell,
     to_double,
 )

@@ -10,12 +10,12 @@ from heapq import merge
 
 from anabranch.errors import StreamError
 from anabranch.reference.values import exact_number
-from anabranch.stream.elements import DeadLetter, Item, Place, StreamElement
+from anabranch.stream.elements import DeadLetter, Item, Place, Region, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import parse_item, parse_root
 from anabranch.stream.path import Path
 from anabranch.stream.split import DocumentSplitter
-from anabranch.stream.tree import Document, Element, string_value
+from anabranch.stream.tree import STREAM_NAMESPACE, Document, Element, descendants, string_value
 from anabranch.stream.wire import element_of
 
 
@@ -73,6 +73,7 @@ def stream_input(
                 case DeadLetter():
                     dead.append(element)
                 case Item(tree, place, at):
+                    refuse_regions(tree, place)
                     now = _time(tree, at, time, now)
                     sequence.append(Arrival(tree, now, number, place))
                 case _:
@@ -96,6 +97,13 @@ def refuse_control(element: StreamElement) -> StreamError:
         f"({element.place}), and queries over such streams are not answered yet",
         hint="take the control elements out of the stream, or wait for the release that follows them",
     )
+
+
+def refuse_regions(tree: Element, place: Place) -> None:
+    """Refuse an item with a mutable part or an update inside: what it shows depends on what follows."""
+    for each in descendants(tree):
+        if isinstance(each, Element) and each.name.uri == STREAM_NAMESPACE:
+            raise refuse_control(Region(each.get("id") or "", (), place))
 
 
 def _time(tree: Element, at: Decimal | None, path: Path | None, before: Fraction) -> Fraction:

@@ -70,6 +70,9 @@ class ItemQuery:
 class _ItemEvaluator(Evaluator):
     """Evaluates the hole over a stream of one item; what the law sets aside is raised to the caller instead."""
 
+    _outside: tuple[Node, ...] = ()
+    """The nodes above the item, which stand for all of the stream and must not be looked at."""
+
     def answer(self, hole: ast.Expression, env: Env, stream: str, root: Element, item: Element) -> Values:
         if root.parent is None:
             Document().append(root)
@@ -77,6 +80,7 @@ class _ItemEvaluator(Evaluator):
         item.parent = root
         arrival = Arrival(item, _NO_TIME, 0, _NOWHERE)
         self.inputs = {stream: Input(root.parent, (arrival,))}
+        self._outside = (root, root.parent)
         return self.value(hole, env)
 
     def set_aside(self, place: Place, error: DynamicError) -> None:
@@ -86,9 +90,9 @@ class _ItemEvaluator(Evaluator):
         raise _looks_outside()
 
     def look_at(self, nodes: Sequence[Node]) -> None:
-        (stream,) = self.inputs.values()
-        if any(node is stream.root or node is stream.document for node in nodes):
-            raise _looks_outside()
+        for node in nodes:
+            if node in self._outside:
+                raise _looks_outside()
 
 
 def _looks_outside() -> StreamError:

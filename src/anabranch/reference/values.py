@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
 from decimal import ROUND_HALF_DOWN, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import TypeAlias
@@ -238,7 +237,7 @@ def compare(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
             return _holds(operator, to_double(left), float(right))
         case _:
             return _holds(operator, left, right)
-    raise DynamicError(f"a {_kind(left)} and a {_kind(right)} cannot be compared", code="XPTY0004")
+    raise DynamicError(f"a {kind_of(left)} and a {kind_of(right)} cannot be compared", code="XPTY0004")
 
 
 def _text_and_number(text: Untyped, number: Numeric) -> tuple[Numeric, Numeric]:
@@ -276,7 +275,8 @@ def _boolean(text: Untyped) -> bool:
     return word in ("true", "1")
 
 
-def _kind(value: Atomic) -> str:
+def kind_of(value: Atomic) -> str:
+    """What to call a value in a message."""
     return "boolean" if isinstance(value, bool) else "string" if isinstance(value, str) else "number"
 
 
@@ -299,48 +299,3 @@ def order_rank(key: Atomic | None) -> OrderRank:
     if number is None:
         return 3, str(key)
     return (1, "") if number.is_nan() else (2, number)
-
-
-# --- aggregates -------------------------------------------------------------------------------------------
-
-
-def exact_sum(values: Iterable[Atomic]) -> Fraction | float:
-    """The true sum of all values as a fraction; a float only where INF or NaN is among them."""
-    total, special = Fraction(0), 0.0
-    for value in values:
-        number = exact_number(value) if isinstance(value, Untyped) else value
-        if isinstance(number, bool | str) or number is None:
-            to_double(value)  # raises for what is no number
-            raise DynamicError(f"a {_kind(value)} cannot be summed", code="FORG0006")
-        if isinstance(number, Decimal) and number.is_finite() and abs(number.adjusted()) > 1_100:
-            number = float(number)  # beyond every double: it counts as INF or 0, and costs nothing
-        if isinstance(number, float | Decimal) and not math.isfinite(number):
-            special += float(number)
-        else:
-            total += Fraction(number)
-    return total if special == 0 else special
-
-
-def nearest_double(value: Fraction | float) -> float:
-    """The double nearest to a fraction (LAWS 2.2)."""
-    if isinstance(value, float):
-        return value
-    try:
-        return value.numerator / value.denominator
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def extreme(values: list[Atomic], greatest: bool) -> Atomic | None:
-    """The least or greatest value: a double for numbers (LAWS 2.1), a string for strings."""
-    if not values:
-        return None
-    if all(isinstance(each, str) and not isinstance(each, Untyped) for each in values):
-        strings = [str(each) for each in values]
-        return max(strings) if greatest else min(strings)
-    if any(isinstance(each, bool) or (isinstance(each, str) and not isinstance(each, Untyped)) for each in values):
-        raise DynamicError("values of several kinds have no least or greatest", code="FORG0006")
-    doubles = [to_double(each) for each in values]
-    if any(math.isnan(each) for each in doubles):
-        return math.nan
-    return max(doubles) if greatest else min(doubles)

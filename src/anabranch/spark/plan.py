@@ -42,10 +42,10 @@ class StreamPlan:
         """Look at a stream's files and at the front of the first; `StreamError` where it cannot be read."""
         contents = read(source, limits)
         root = serialize(contents.root)
-        files = [_file(path, contents._format) for path in source.files]
+        files = [_file(path, contents.format) for path in source.files]
         partition = Partition(source.name, source.path.name, tuple(file for file in files if file.size))
         schema = source.schema if source.strict else None
-        return StreamPlan(partition, contents._format, root, source.item or "item", schema)
+        return StreamPlan(partition, contents.format, root, source.item or "item", schema)
 
 
 def _file(path: Path, form: Format) -> File:

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 from anabranch.spark.plan import StreamPlan
 from anabranch.spark.ranges import Range
-from anabranch.spark.storage import PACKED_PIECE, pieces
+from anabranch.spark.storage import pieces
 from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
+from anabranch.stream.packed import PACKED_CHUNK, Damage, gunzip
 from anabranch.stream.reader import ElementReader
-from anabranch.stream.source import _Damage as Damage, _gunzip as gunzip
 from anabranch.stream.split import Carry, DocumentSplitter, LineSplitter
 from anabranch.stream.tree import Element
 
@@ -56,5 +56,5 @@ class RangeReader:
     def _pieces(self) -> Iterator[bytes | Damage]:
         path, end = self._range.path, self._range.end
         if self._range.packed:
-            return gunzip(pieces(path, 0, end, PACKED_PIECE))
+            return gunzip(pieces(path, 0, end, PACKED_CHUNK))
         return pieces(path, self._start, end)

@@ -13,13 +13,11 @@ from pyarrow.fs import FileSystem
 
 from anabranch.errors import StreamError
 from anabranch.spark.ranges import File
+from anabranch.stream.packed import MAGIC
 
 PIECE = 8 << 20
 """How many bytes of a range are held at a time."""
-PACKED_PIECE = 1 << 14
-"""The same for gzip, which copies what is left of a piece for every member."""
 _GLANCE = 1 << 16
-_GZIP = b"\x1f\x8b"
 
 
 def open_file(path: str) -> NativeFile:
@@ -34,7 +32,7 @@ def open_file(path: str) -> NativeFile:
 def is_packed(path: str) -> bool:
     """Whether a file is gzip, by its bytes, for names lie."""
     with open_file(path) as source:
-        return bool(source.read(len(_GZIP)) == _GZIP)
+        return bool(source.read(len(MAGIC)) == MAGIC)
 
 
 def line_end(file: File, position: int) -> int:

@@ -3,7 +3,8 @@
 The standard library's reader loses what it had unpacked when it meets damage; a stream must not lose good items to
 what comes behind them, so this one gives all that zlib could make of the bytes and then says what is wrong.
 
-Guarantees: no more than a chunk is unpacked at a time, so a bomb costs time in proportion to what comes out, not memory.
+Guarantees: no more than a chunk is unpacked at a time, so a bomb costs time, in proportion to what comes out of it, and
+no memory.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Damage:
 
 
 def gunzip(chunks: Iterable[bytes]) -> Iterator[bytes | Damage]:
-    """Unpack chunks of a file; pieces are of 64 KiB or more but for the last, and damage, if there is any, comes at the end."""
+    """Unpack the chunks of a file into pieces of 64 KiB or more, but for the last; damage comes at the end."""
     out = bytearray()
     inflate = zlib.decompressobj(_GZIP_WINDOW)
     for chunk in chunks:

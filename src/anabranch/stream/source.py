@@ -123,10 +123,11 @@ class Contents:
         return DocumentSplitter(self._limits) if self.format == "document" else LineSplitter(self._limits)
 
     def _elements(
-        self, cuts: Iterable[Cut], splitter: DocumentSplitter | LineSplitter, file: FilePath
+        self, cuts: list[Cut], splitter: DocumentSplitter | LineSplitter, file: FilePath
     ) -> Iterator[StreamElement | DeadLetter]:
-        if self._format is None:
-            return  # nothing but white space so far
+        if not cuts and not splitter.root:
+            return  # an empty file must not decide the format
+        self._format = self.format
         if self._reader is None:
             source, root = self._source, None if self._format == "document" else self._implied_root
             schema = source.schema if source.strict else None
@@ -174,6 +175,3 @@ def _pieces(file: FilePath) -> Iterator[bytes | Damage]:
             yield from gunzip(chunks) if packed else chunks
     except OSError as error:
         raise StreamError(f"cannot read '{file}': {error.strerror}") from None
-
-
-_Damage, _gunzip = Damage, gunzip  # the names under which spark/reading.py still asks for them
