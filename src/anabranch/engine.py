@@ -22,6 +22,7 @@ from anabranch.reference.per_item import per_item
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import parse_document
+from anabranch.stream.schema import Schema
 from anabranch.stream.source import Source, read
 
 if TYPE_CHECKING:
@@ -40,8 +41,10 @@ class Inputs:
     documents: Mapping[str, Path] | None = None
     functions: Mapping[str, PythonFunction] | None = None
 
-    def schemas(self) -> dict[str, object]:
-        return {source.name: source.schema for source in self.streams} | dict.fromkeys(self.documents or {})
+    def schemas(self) -> dict[str, Schema | None]:
+        """The known inputs; a document has no schema."""
+        documents: dict[str, Schema | None] = dict.fromkeys(self.documents or {})
+        return {source.name: source.schema for source in self.streams} | documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ def prepare(
     checked = check(
         parse(text, label),
         text,
-        inputs=inputs.schemas(),  # type: ignore[arg-type]  # a mapping to Schema | None
+        inputs=inputs.schemas(),
         functions=tuple(inputs.functions or ()),
         name=label,
     )
@@ -145,7 +148,14 @@ def _on_spark(
     texts = {query.name: print_query(query.checked.query) for query in queries}
     spark = local_session()
     outcome = run_queries(
-        spark, inputs.streams, texts, folder, limits, epoch_bytes=epoch_bytes, on_progress=on_progress
+        spark,
+        inputs.streams,
+        texts,
+        folder,
+        limits,
+        epoch_bytes=epoch_bytes,
+        functions=inputs.functions,
+        on_progress=on_progress,
     )
     return Run(outcome.answers, outcome.dead_letters(), outcome.progress.items, 0)
 

@@ -84,7 +84,8 @@ class QueryError(AnabranchError):
         end = self.text.find("\n", begin)
         source = self.text[begin : end if end >= 0 else len(self.text)]
         shift = max(0, self.column - 80)  # a very long line is shown around the caret only
-        shown = source[shift : shift + 160].replace("\t", " ")
+        # what a terminal would act on, or could not write, is shown as a blank
+        shown = "".join(each if each.isprintable() else " " for each in source[shift : shift + 160])
         width = max(1, min(self.span.end, begin + len(source)) - self.span.start)
         caret = " " * (self.column - 1 - shift) + "^" * min(width, 160)
         where = f"{self.name}:{self.line}:{self.column}" if self.name else f"line {self.line}, column {self.column}"

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from anabranch.errors import QueryError, Span
 from anabranch.language import ast
 from anabranch.language.check_paths import PathCheck
 from anabranch.language.check_streams import check_streams
+from anabranch.language.cursor import MAX_NESTING
 from anabranch.language.library import LIBRARY
 from anabranch.language.printer import print_query
 from anabranch.language.refusals import refuse
-from anabranch.language.rewrite import flatten, parts, with_input
+from anabranch.language.rewrite import deepest, flatten, parts, with_input
 from anabranch.language.scope import UNKNOWN, Known, Scope
 from anabranch.language.unbounded import flowing_fors, flows, qualified
 from anabranch.stream.schema import Schema
@@ -81,7 +83,7 @@ class _Checker(PathCheck):
 
     def checked(self) -> Checked:
         prefixes = _PREDECLARED | {prefix for prefix, _ in self.query.namespaces if prefix}
-        self.refuse_recursion()
+        self.check_functions()
         for function in self.query.functions:
             self.function(function, prefixes)
         query = flatten(self.with_context())
@@ -100,7 +102,7 @@ class _Checker(PathCheck):
     # --- functions ----------------------------------------------------------------------------------------
 
     def function(self, function: ast.Function, prefixes: frozenset[str]) -> None:
-        if sum(each.name == function.name for each in self.query.functions) > 1:
+        if self.declared[function.name] is not function:
             raise self.error(f"function '{function.name}' is declared twice", function.span, "XQST0034")
         prefix = function.name.partition(":")[0]
         if prefix not in prefixes or prefix in ("fn", "xs", "xml"):
@@ -108,18 +110,23 @@ class _Checker(PathCheck):
         scope = Scope(dict.fromkeys(function.parameters, UNKNOWN), prefixes=prefixes)
         self.visit(function.body, scope)
 
-    def refuse_recursion(self) -> None:
+    def check_functions(self) -> None:
+        """Refuse functions that call themselves, and those that call others too deep."""
         calls = {
             name: {each.name for each in parts(function.body) if isinstance(each, ast.Call)}
             for name, function in self.declared.items()
         }
-        for name, function in self.declared.items():
-            reached, pending = set[str](), set(calls[name])
-            while pending:
-                reached |= pending
-                pending = {inner for each in pending for inner in calls.get(each, ())} - reached
-            if name in reached:
-                raise refuse("recursive function", self.text, function.span)
+        try:
+            inner_first = [name for name in TopologicalSorter(calls).static_order() if name in calls]
+        except CycleError as error:
+            first = next(function for name, function in self.declared.items() if name in error.args[1])
+            raise refuse("recursive function", self.text, first.span) from None
+        depths: dict[str, int] = {}
+        for name in inner_first:
+            depths[name], _ = deepest(self.declared[name], depths)
+        nesting, place = deepest(self.query.body, depths)
+        if max(nesting, *depths.values(), 0) > MAX_NESTING:
+            raise self.error(f"functions call each other more than {MAX_NESTING} constructs deep", place)
 
     def call(self, call: ast.Call, scope: Scope) -> Known:
         name, count = call.name.removeprefix("fn:"), len(call.arguments)

@@ -14,6 +14,9 @@ from anabranch.language.unbounded import qualified
 from anabranch.stream.path import Path
 from anabranch.stream.schema import Schema
 
+_DEEPEST = 200
+"""How far down positions are followed; no input is deeper, and longer paths must not cost more than their length."""
+
 
 class PathCheck:
     """The part of the checker that looks at paths; `visit` is the checker's own."""
@@ -58,7 +61,7 @@ class PathCheck:
     def position(self, known: Known, step: ast.Step) -> Position | None:
         """Where a step leads, as far as it can be told from its writing."""
         at = known.position
-        if at is None or step.deep or step.axis in ("descendant", "descendant-or-self"):
+        if at is None or len(at) > _DEEPEST or step.deep or step.axis in ("descendant", "descendant-or-self"):
             return None
         if step.axis == "parent":
             if known.source is not None and known.source.kind == "stream" and len(at) <= 2:

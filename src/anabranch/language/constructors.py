@@ -16,6 +16,7 @@ from anabranch.language.scanner import NCNAME, resolve
 if TYPE_CHECKING:
     from anabranch.language.parse_paths import PathParser
 
+MAX_ATTRIBUTES = 256
 _NAME = re.compile(rf"{NCNAME}(?::{NCNAME})?")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _CONTENT_END = re.compile(r"[<{}]")
@@ -53,6 +54,10 @@ class _Reader:
     # --- tags ---------------------------------------------------------------------------------------------
 
     def element(self) -> tuple[ast.ElementConstructor, int]:
+        with self.parser.deeper():
+            return self.tags_and_content()
+
+    def tags_and_content(self) -> tuple[ast.ElementConstructor, int]:
         start = self.at
         self.at += 1
         name = self.name("an element name behind '<'")
@@ -66,8 +71,7 @@ class _Reader:
                 break
             if self.text.startswith(">", self.at):
                 self.at += 1
-                with self.parser.deeper():
-                    content = self.content(name, start)
+                content = self.content(name, start)
                 break
             if not spaced:
                 raise self.fail("expected white space, '>' or '/>'", self.at)
@@ -103,6 +107,8 @@ class _Reader:
                 raise self.fail(f"prefix '{declared}' cannot be undeclared", start, "XQST0085")
             namespaces[declared] = uri
             return
+        if len(attributes) == MAX_ATTRIBUTES:
+            raise self.fail(f"an element with more than {MAX_ATTRIBUTES} attributes", start)
         if any(each.name == name for each in attributes):
             raise self.fail(f"attribute '{name}' is given twice", start, "XQST0040")
         attributes.append(ast.AttributeConstructor(name, value, span=Span(start, self.at)))

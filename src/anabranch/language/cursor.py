@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -12,7 +13,12 @@ from anabranch.language.scanner import Token, scan
 
 MAX_CHARACTERS = 200_000
 MAX_DEPTH = 64
-"""How deep expressions may nest; parser, checks and evaluation recurse this deep and no deeper."""
+"""How deep expressions may nest; the parser recurses this deep and no deeper."""
+MAX_NESTING = 128
+"""How many constructs may stand inside one another; checks and evaluation recurse this deep and no deeper."""
+
+_NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""What is no character in XML, and so neither in a query nor in an answer."""
 
 _REFUSED_OPERATORS = {
     "|": "union operator",
@@ -43,6 +49,13 @@ class Cursor:
                 text=text[:200],
                 span=Span(0, 0),
                 hint="split it into several subscriptions",
+            )
+        if found := _NO_CHARACTER.search(text):
+            raise QueryError(
+                f"character {found.group()!a} cannot stand in a query",
+                text=text,
+                span=Span(found.start(), found.end()),
+                code="XPST0003",
             )
         self.text = text
         self.token = scan(text, 0)

@@ -12,10 +12,17 @@ from typing import Literal, cast
 
 from anabranch.errors import QueryError
 from anabranch.language import ast
+from anabranch.language.cursor import MAX_NESTING
 from anabranch.language.parse_paths import PathParser
 from anabranch.language.refusals import refuse
+from anabranch.language.rewrite import deepest
 from anabranch.language.scanner import Token
 
+_DECLARABLE = (
+    *("namespace", "default", "function", "variable", "option", "context", "module", "schema"),
+    *("boundary-space", "base-uri", "construction", "ordering", "copy-namespaces", "decimal-format", "%"),
+)
+"""What makes `declare` and `import` in front of it keywords."""
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
@@ -40,13 +47,17 @@ class Parser(PathParser):
             self.expect(";")
         namespaces: dict[str, str] = {}
         functions: list[ast.Function] = []
-        while self.at_name("declare", "import") and self.peek().kind == "name":
+        while self.at_name("declare", "import") and self.peek().text in _DECLARABLE:
             self.prolog_declaration(namespaces, functions)
         start = self.token.start
         body = self.expr()
         if self.token.kind != "end":
             self.unexpected("an operator or the end of the query")
-        return ast.Query(body, tuple(namespaces.items()), tuple(functions), span=self.since(start))
+        query = ast.Query(body, tuple(namespaces.items()), tuple(functions), span=self.since(start))
+        nesting, place = deepest(query)
+        if nesting > MAX_NESTING:
+            raise self.error(f"more than {MAX_NESTING} constructs inside one another", place)
+        return query
 
     def prolog_declaration(self, namespaces: dict[str, str], functions: list[ast.Function]) -> None:
         first = self.advance()

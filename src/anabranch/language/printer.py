@@ -166,7 +166,7 @@ def _tail_part(part: ast.Predicate | ast.Qualifier) -> str:
 def _element(element: ast.ElementConstructor) -> str:
     head = element.name
     for prefix, uri in element.namespaces:
-        head += f' {f"xmlns:{prefix}" if prefix else "xmlns"}="{_attribute_text(uri)}"'
+        head += f' {f"xmlns:{prefix}" if prefix else "xmlns"}="{_braces(_attribute_text(uri))}"'
     for attribute in element.attributes:
         head += f' {attribute.name}="{"".join(map(_attribute_part, attribute.value))}"'
     if not element.content:

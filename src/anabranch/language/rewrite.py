@@ -6,10 +6,12 @@ the clauses of one expression, which is how joins are written (sharing paper, 5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
+from anabranch.errors import Span
 from anabranch.language import ast
 
 
@@ -83,3 +85,29 @@ def parts(node: Any) -> Iterator[Any]:
         yield node
         for field in fields(node):
             yield from parts(getattr(node, field.name))
+
+
+def deepest(node: Any, calls: Mapping[str, int] = MappingProxyType({})) -> tuple[int, Span]:
+    """How many constructs stand inside one another, and the place where they are most.
+
+    Each clause of a FLWR expression counts, for it holds those behind it; `calls` says how deep functions go.
+    This does not recurse, because it guards what does.
+    """
+    most, place = 0, ast.NOWHERE
+    pending: list[tuple[Any, int, Span]] = [(node, 0, place)]
+    while pending:
+        each, depth, span = pending.pop()
+        if isinstance(each, tuple):
+            pending.extend((part, depth, span) for part in each)
+            continue
+        match each:
+            case ast.Flwor(inner) | ast.Quantified(_, inner):
+                depth += len(inner)
+            case ast.Call(name):
+                depth += calls.get(name, 0)
+        if is_dataclass(each):
+            depth, span = depth + 1, getattr(each, "span", span)
+            pending.extend((getattr(each, name), depth, span) for name in each.__dataclass_fields__ if name != "span")
+            if depth > most:
+                most, place = depth, span
+    return most, place

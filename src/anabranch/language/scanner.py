@@ -20,12 +20,12 @@ NCNAME = r"[^\W\d][\w.\-]*"
 _SPACE = re.compile(r"[ \t\r\n]+")
 _TOKEN = re.compile(
     rf"(?P<name>{NCNAME}(?::{NCNAME})?)"
-    r"|(?P<number>(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][+-]?\d+)?)"
+    r"|(?P<number>(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][+-]?[0-9]+)?)"
     r"""|(?P<string>"(?:[^"]|"")*"|'(?:[^']|'')*')"""
     r"|(?P<symbol>:=|!=|<=|>=|<<|>>|//|\.\.|::|\|\||=>|[()\[\]{},;/@$=<>+\-*|#?.!:%≤≥≠])"
 )
 _COMMENT_EDGE = re.compile(r"\(:|:\)")
-_REFERENCE = re.compile(r"&(?:#(\d{1,7})|#x([0-9a-fA-F]{1,6})|(lt|gt|amp|quot|apos));")
+_REFERENCE = re.compile(r"&(?:#([0-9]{1,7})|#x([0-9a-fA-F]{1,6})|(lt|gt|amp|quot|apos));")
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 _SPELLINGS = {"≤": "<=", "≥": ">=", "≠": "!="}
 """The signs the papers print; they mean the operators beside them."""

@@ -18,34 +18,14 @@ def flows(
     functions: Mapping[str, ast.Function] | None = None,
 ) -> bool:
     """Whether `expression` flows, where `variables` are those that are bound to what flows."""
-    known = functions or {}
+    return _Flow(functions or {}).expression(expression, variables)
 
-    def inner(each: ast.Expression) -> bool:
-        return flows(each, variables, functions)
 
-    match expression:
-        case ast.Source(kind):
-            return kind == "stream"
-        case ast.Variable(name):
-            return name in variables
-        case ast.Path(start):
-            return start is not None and inner(start) and not qualified(expression)
-        case ast.Filter(base):
-            return inner(base) and not qualified(expression)
-        case ast.Sequence(items):
-            return any(map(inner, items))
-        case ast.If(_, then, otherwise):
-            return inner(then) or inner(otherwise)
-        case ast.Call(name, arguments) if name in known:
-            function = known[name]
-            given = zip(function.parameters, arguments, strict=False)
-            return flows(function.body, frozenset(p for p, argument in given if inner(argument)), functions)
-        case ast.Flwor():
-            if flowing_fors(expression, variables, functions):
-                return True
-            return flows(expression.result, bound(expression, variables, functions), functions)
-        case _:
-            return False
+def flowing_fors(
+    flwor: ast.Flwor, variables: frozenset[str] = frozenset(), functions: Mapping[str, ast.Function] | None = None
+) -> tuple[int, ...]:
+    """The places of the `for` clauses that run over a stream, among all clauses."""
+    return _Flow(functions or {}).clauses(flwor, variables)[0]
 
 
 def qualified(path: ast.Path | ast.Filter) -> bool:
@@ -54,27 +34,57 @@ def qualified(path: ast.Path | ast.Filter) -> bool:
     return any(isinstance(each, ast.Qualifier) for tail in tails for each in tail)
 
 
-def bound(
-    flwor: ast.Flwor, variables: frozenset[str], functions: Mapping[str, ast.Function] | None = None
-) -> frozenset[str]:
-    """The variables that flow inside the expression: a `let` keeps a stream, a `for` takes it apart."""
-    for clause in flwor.clauses:
-        match clause:
-            case ast.Let(name, value) if flows(value, variables, functions):
-                variables |= {name}
-            case ast.Let(name) | ast.For(name):
-                variables -= {name}
-    return variables
+class _Flow:
+    """Looks at each expression once, and at each function once per set of arguments that flow.
 
+    Without that, functions that call the next one twice, or nested `let`s, would take time without bound.
+    """
 
-def flowing_fors(
-    flwor: ast.Flwor, variables: frozenset[str] = frozenset(), functions: Mapping[str, ast.Function] | None = None
-) -> tuple[int, ...]:
-    """The places of the `for` clauses that run over a stream, among all clauses."""
-    found: list[int] = []
-    for place, clause in enumerate(flwor.clauses):
-        match clause:
-            case ast.For(_, source) if flows(source, variables, functions):
-                found.append(place)
-        variables = bound(ast.Flwor((clause,), None, (), flwor.result), variables, functions)
-    return tuple(found)
+    def __init__(self, functions: Mapping[str, ast.Function]) -> None:
+        self._functions = functions
+        self._calls: dict[tuple[str, frozenset[str]], bool] = {}
+
+    def expression(self, expression: ast.Expression, variables: frozenset[str]) -> bool:
+        match expression:
+            case ast.Source(kind):
+                return kind == "stream"
+            case ast.Variable(name):
+                return name in variables
+            case ast.Path(start):
+                return start is not None and self.expression(start, variables) and not qualified(expression)
+            case ast.Filter(base):
+                return self.expression(base, variables) and not qualified(expression)
+            case ast.Sequence(items):
+                return any(self.expression(each, variables) for each in items)
+            case ast.If(_, then, otherwise):
+                return self.expression(then, variables) or self.expression(otherwise, variables)
+            case ast.Call(name, arguments) if name in self._functions:
+                given = zip(self._functions[name].parameters, arguments, strict=False)
+                return self._call(name, frozenset(p for p, each in given if self.expression(each, variables)))
+            case ast.Flwor():
+                places, inside = self.clauses(expression, variables)
+                return bool(places) or self.expression(expression.result, inside)
+            case _:
+                return False
+
+    def clauses(self, flwor: ast.Flwor, variables: frozenset[str]) -> tuple[tuple[int, ...], frozenset[str]]:
+        """The places of the `for`s over streams, and the variables that flow behind all clauses.
+
+        A `let` keeps a stream, a `for` takes it apart.
+        """
+        places: list[int] = []
+        for place, clause in enumerate(flwor.clauses):
+            match clause:
+                case ast.For(name, source):
+                    if self.expression(source, variables):
+                        places.append(place)
+                    variables -= {name}
+                case ast.Let(name, value):
+                    variables = variables | {name} if self.expression(value, variables) else variables - {name}
+        return tuple(places), variables
+
+    def _call(self, name: str, flowing: frozenset[str]) -> bool:
+        key = name, flowing
+        if key not in self._calls:
+            self._calls[key] = self.expression(self._functions[name].body, flowing)
+        return self._calls[key]

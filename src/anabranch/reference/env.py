@@ -9,6 +9,13 @@ from anabranch.language import ast
 from anabranch.reference.sequences import Value, Values
 from anabranch.stream.tree import XML_NAMESPACE
 
+_PREDECLARED = {
+    "xml": XML_NAMESPACE,
+    "local": "http://www.w3.org/2005/xquery-local-functions",
+    "fn": "http://www.w3.org/2005/xpath-functions",
+    "xs": "http://www.w3.org/2001/XMLSchema",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Env:
@@ -23,7 +30,7 @@ class Env:
     @staticmethod
     def of(query: ast.Query) -> Env:
         """What names mean at the top of a query."""
-        return Env(namespaces={"xml": XML_NAMESPACE, **dict(query.namespaces)})
+        return Env(namespaces={**_PREDECLARED, **dict(query.namespaces)})
 
     def bind(self, name: str, values: Values, flowing: bool = False) -> Env:
         """With a variable bound."""

@@ -73,7 +73,7 @@ def evaluate(
     refuse_qualifiers(query, text)
     evaluator = Evaluator(query, inputs, functions or {}, name, text)
     values = evaluator.value(query.body, Env.of(query))
-    return Answer(values, evaluator.dead, evaluator.late)
+    return Answer(values, evaluator.dead, list(dict.fromkeys(evaluator.late)))
 
 
 def refuse_qualifiers(query: ast.Query, text: str | None) -> None:

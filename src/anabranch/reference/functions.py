@@ -7,8 +7,10 @@ and least and greatest values, which are doubles (LAWS 2.1, 2.2).
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from fractions import Fraction
 from typing import TypeAlias
 
 from anabranch.errors import DynamicError
@@ -25,6 +27,8 @@ from anabranch.reference.values import (
 from anabranch.stream.tree import Attribute, Element
 
 Body: TypeAlias = Callable[..., Values]
+
+_SPACES = re.compile(r"[ \t\r\n]+")  # XML's white space, and no other
 
 
 # --- aggregates -------------------------------------------------------------------------------------------
@@ -132,7 +136,7 @@ def _needed_double(values: Values, what: str) -> float:
 def _round_half_up(value: float) -> float:
     if not math.isfinite(value):
         return value
-    return float(math.floor(Decimal(value) + Decimal("0.5")))
+    return float(math.floor(Fraction(value) + Fraction(1, 2)))
 
 
 def _rounded(change: Callable[[Decimal], int]) -> Body:
@@ -220,14 +224,14 @@ BUILTINS: Mapping[str, Body] = {
     "substring-before": _around(True),
     "substring-after": _around(False),
     "string-length": _on_text(len),
-    "normalize-space": _on_text(lambda text: " ".join(text.split())),
+    "normalize-space": _on_text(lambda text: _SPACES.sub(" ", text).strip(" ")),
     "upper-case": _on_text(str.upper),
     "lower-case": _on_text(str.lower),
     "translate": _translate,
     "abs": _abs,
     "floor": _rounded(math.floor),
     "ceiling": _rounded(math.ceil),
-    "round": _rounded(lambda number: math.floor(number + Decimal("0.5"))),
+    "round": _rounded(lambda number: math.floor(Fraction(number) + Fraction(1, 2))),
     "name": _name(local=False),
     "local-name": _name(local=True),
 }

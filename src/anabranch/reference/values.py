@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import ROUND_HALF_DOWN, Context, Decimal, InvalidOperation
+from decimal import ROUND_HALF_DOWN, Context, Decimal, Overflow
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -31,7 +31,7 @@ class WrittenDouble(float):
 
     def __new__(cls, text: str) -> WrittenDouble:
         self = super().__new__(cls, text)
-        self.exact = _EXACT.create_decimal(text)
+        self.exact = _read(text)
         return self
 
 
@@ -40,6 +40,10 @@ Numeric: TypeAlias = int | Decimal | float
 
 _EXACT = Context(prec=2_000)
 """Digits beyond these in one number are rounded off, so that hostile numbers stay cheap."""
+_READING = Context(prec=2_000, Emax=1_100, Emin=-1_100, traps=[])
+"""Text beyond these exponents, which no double reaches, is INF or 0; its exact fraction would cost without bound."""
+_MOST_BITS = 6_600
+"""About 2,000 digits: what goes beyond in integers is an overflow, lest squaring a few times fill the memory."""
 
 _DOUBLE = re.compile(
     r"[ \t\r\n]*(?:([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)|(NaN|[+-]?INF))[ \t\r\n]*\Z", re.ASCII
@@ -57,10 +61,12 @@ def exact_number(text: str) -> Decimal | None:
     digits, special = found.groups()
     if special:
         return Decimal(special.replace("INF", "Infinity"))
-    try:
-        return _EXACT.create_decimal(digits)
-    except InvalidOperation:  # an exponent beyond all bounds
-        return Decimal(repr(float(digits)))
+    return _read(digits)
+
+
+def _read(digits: str) -> Decimal:
+    number = _READING.create_decimal(digits)
+    return number if not number.is_nan() else Decimal(float(digits))  # an exponent beyond all bounds
 
 
 def to_double(value: Atomic) -> float:
@@ -141,6 +147,20 @@ def calculate(operator: ArithmeticOperator, left: Atomic, right: Atomic) -> Nume
         return _calculate_double(operator, to_double(a), to_double(b))
     if operator in ("div", "mod") and b == 0:
         raise DynamicError("division by zero", code="FOAR0001")
+    try:
+        result = _calculate_exactly(operator, a, b)
+    except Overflow:
+        raise _overflow() from None
+    if isinstance(result, int) and result.bit_length() > _MOST_BITS:
+        raise _overflow()
+    return result
+
+
+def _overflow() -> DynamicError:
+    return DynamicError("the number is too large", code="FOAR0002")
+
+
+def _calculate_exactly(operator: ArithmeticOperator, a: int | Decimal, b: int | Decimal) -> int | Decimal:
     if operator == "div":
         x, y = Decimal(a), Decimal(b)
         scale = max(18, -_exponent(x), -_exponent(y))

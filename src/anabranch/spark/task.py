@@ -19,21 +19,20 @@ import pyarrow as pa
 from anabranch.errors import AnabranchError, DynamicError
 from anabranch.language import parse
 from anabranch.reference.calls import PythonFunction
-from anabranch.reference.inputs import refuse_control
+from anabranch.reference.inputs import refuse_control, refuse_regions
 from anabranch.reference.per_item import ItemQuery, per_item
 from anabranch.spark.faults import Fault
 from anabranch.spark.plan import PlanFile
 from anabranch.spark.ranges import Range
 from anabranch.spark.reading import RangeReader
 from anabranch.spark.segments import Chunk, SegmentWriter
-from anabranch.stream.elements import DeadLetter, Item, Place, Region
+from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item
 from anabranch.stream.parse import parse_root
 from anabranch.stream.serialize import serialize
-from anabranch.stream.tree import STREAM_NAMESPACE, Element, descendants
+from anabranch.stream.tree import Element
 
 REPORTS = "sequence long, report string"
 """The rows that tasks return: the number of the task's first range, and a `Report` as JSON."""
-_LONGEST_RAW = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +110,12 @@ def _answer(
         match element:
             case Item(tree, place):
                 items += 1
-                if region := _region_inside(tree, place):
-                    raise refuse_control(region)
+                refuse_regions(tree, place)
                 for number, name, query in queries:
                     try:
                         piece = query.answer(root, tree)
                     except DynamicError as error:  # LAWS 2.4: it concerns this subscription and this item only
-                        raw = serialize(tree)[:_LONGEST_RAW]
+                        raw = serialize(tree)[:LONGEST_RAW]
                         segment.bury(DeadLetter(place, error.message, raw, error.code, name))
                     else:
                         if piece:
@@ -127,14 +125,6 @@ def _answer(
             case _:
                 raise refuse_control(element)
     return items
-
-
-def _region_inside(tree: Element, place: Place) -> Region | None:
-    """The first mutable part or update inside an item: what it shows depends on what follows."""
-    for each in descendants(tree):
-        if isinstance(each, Element) and each.name.uri == STREAM_NAMESPACE:
-            return Region(each.get("id") or "", (), place)
-    return None
 
 
 @lru_cache(maxsize=4)

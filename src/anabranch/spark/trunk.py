@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from time import sleep
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -36,7 +38,8 @@ from anabranch.stream.source import Source
 EPOCH_BYTES = 16 << 20
 """How much an epoch reads unless told otherwise: a few seconds of work, so that a run shows how it gets on."""
 _SAMPLE = 400
-_PATIENCE = 1
+_PATIENCE = 0.1
+_SPARKS = (PySparkException, Py4JError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ def run_queries(
         epoch_bytes=epoch_bytes,
         cores=spark.sparkContext.defaultParallelism,
     )
-    trunk = _Trunk(plan, compiled, tuple(registered.items()), work, on_progress)
+    trunk = _Trunk(plan, compiled, tuple(registered.items()), work.absolute(), on_progress)
     trunk.run(spark)
     return trunk.outcome()
 
@@ -133,12 +136,13 @@ class _Trunk:
         try:
             query = self._start(spark)
             try:
-                while not query.awaitTermination(_PATIENCE):  # in short turns, so that a signal gets through
-                    pass
+                while query.isActive:
+                    sleep(_PATIENCE)  # rather than in a call of Spark, which a signal would break noisily
+                query.awaitTermination()
             finally:
                 query.stop()
-        except PySparkException as error:
-            if self._failure is None or isinstance(self._failure, PySparkException):
+        except _SPARKS as error:
+            if self._failure is None or isinstance(self._failure, _SPARKS):
                 raise translated(self._failure or error) from error
             raise self._failure from None
 

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from anabranch.errors import BadItem, StreamError
 from anabranch.stream import json_items, wire
-from anabranch.stream.elements import DeadLetter, Item, Place, StreamElement
+from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import parse_item, parse_root
 from anabranch.stream.schema import Schema
@@ -21,8 +21,6 @@ from anabranch.stream.split import Cut
 from anabranch.stream.tree import Element, namespaces_in_scope
 
 Format: TypeAlias = Literal["lines", "document", "json"]
-
-_LONGEST_RAW = 2_000
 
 
 class ElementReader:
@@ -58,7 +56,7 @@ class ElementReader:
                     continue
                 except BadItem as error:
                     reason = error.message
-            yield DeadLetter(place, reason, cut.raw.decode(cut.encoding, "replace")[:_LONGEST_RAW])
+            yield DeadLetter(place, reason, cut.raw.decode(cut.encoding, "replace")[:LONGEST_RAW])
 
     def _element(self, cut: Cut, place: Place) -> StreamElement:
         """The element in a cut that may be good; BadItem where it is not."""
