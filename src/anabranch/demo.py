@@ -46,6 +46,8 @@ def show(count: int, console: Console | None = None) -> None:
         ):
             seconds = monotonic() - begin
             sizes = {name: sum(map(len, answer)) for name, answer in run.answers.items()}
+    if not console.is_terminal:
+        console.line()  # the display ends its last line on a terminal only
     for name, length in sizes.items():
         console.print(f"  [green]{name}[/]: an answer of {length:,} characters")
     console.print(

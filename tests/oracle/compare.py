@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from anabranch.language import parse, print_query
+from anabranch.language import check, parse, print_query
 from anabranch.reference import evaluate, text_input
 from oracle.saxon import canonical, judge
 
@@ -13,9 +13,10 @@ compared: set[str] = set()
 
 
 def reference(query: str, inputs: Mapping[str, str], times: Mapping[str, str] | None = None) -> str:
-    """The reference's answer, canonical."""
+    """The reference's answer to the checked query, canonical."""
+    checked = check(parse(query), query, inputs=dict.fromkeys(inputs))
     given = {name: text_input(text, name=name, time=(times or {}).get(name)) for name, text in inputs.items()}
-    return canonical(evaluate(parse(query), given).text)
+    return canonical(evaluate(checked.query, given).text)
 
 
 def saxon(query: str, inputs: Mapping[str, str], times: Mapping[str, str] | None = None) -> str:
@@ -29,7 +30,11 @@ def difference(query: str, inputs: Mapping[str, str], times: Mapping[str, str] |
     printed = print_query(tree)
     if parse(printed) != tree:
         return f"not read back as it was written\nquery: {query}\nprinted: {printed}"
-    ours, theirs = reference(query, inputs, times), judge(tree, inputs, times)
+    try:
+        ours = reference(query, inputs, times)
+    except Exception as error:  # a crash is a difference too, to be shown with its query
+        ours = repr(error)
+    theirs = judge(tree, inputs, times)
     if ours == theirs:
         return None
     given = "\n".join(f"{name}: {text}" for name, text in inputs.items())

@@ -41,7 +41,7 @@ PATHS: dict[Kind, tuple[str, ...]] = {
 SINGLE: dict[Kind, tuple[str, ...]] = {
     "item": ("t", "t", "@id", "s", "s/e", "self::node()"),
     "inner": ("@k", "a", "../t", "parent::i/@id"),
-    "leaf": ("self::node()", "../../t", "self::n"),
+    "leaf": ("self::node()", "../t", "self::n"),
 }
 """Paths that mostly give one node, for where more than one is an error."""
 
@@ -64,6 +64,7 @@ class Writer:
 
     def __init__(self, random: Random) -> None:
         self.random = random
+        self.aggregates = True  # a join is refused if it has some
 
     def one(self, *choices: str | Callable[[], str]) -> str:
         chosen = self.random.choice(choices)
@@ -121,18 +122,23 @@ class Writer:
 
     def number(self, base: str, kind: Kind, depth: int = 1) -> str:
         """A computed number, or nothing, or an error."""
-        single = self.single(base, kind)
-        return self.one(
-            lambda: f"count({self.path(base, kind, depth)})",
-            lambda: f"{self.one('sum', 'avg', 'min', 'max')}({self.path(base, kind, depth)})",
+        single, operator, literal = self.single(base, kind), self.one("+", "-", "*", "div", "mod"), self.one(*LITERALS)
+        plain = (
             lambda: f"{self.one('number', 'string-length')}({single})",
-            lambda: f"({single} {self.one('+', '-', '*', 'div', 'mod')} {self.one(*LITERALS)})",
-            lambda: f"({single} * {single} - {self.one(*LITERALS)})",
-            lambda: (
-                f"(count({self.path(base, kind, 0)}) {self.one('+', '-', '*', 'div', 'mod')} {self.one('4', '0.5')})"
-            ),
-            lambda: f"{self.one('abs', 'floor', 'ceiling', 'round')}({single} - {self.one(*LITERALS)})",
+            lambda: f"({single} {operator} {literal})",
+            lambda: f"({single} * {single} - {literal})",
+            lambda: f"{self.one('abs', 'floor', 'ceiling', 'round')}({single} - {literal})",
             lambda: f"-{single}",
+        )
+        if not self.aggregates:
+            return self.one(*plain)
+        path = self.path(base, kind, depth)
+        return self.one(
+            *plain,
+            f"count({path})",
+            f"(count({path}) {operator} {self.one('4', '0.5')})",
+            f"{self.one('sum', 'avg', 'min', 'max')}({path})",
+            f"{self.one('sum', 'avg', 'min', 'max')}({path})",
         )
 
     def text(self, base: str, kind: Kind) -> str:
@@ -285,6 +291,8 @@ def item_queries(write: Writer) -> Case:
         f"for $x in {source} {where}{order}return {result}",
         f"for $x in {source} {where}{order}return ({result}, {write.number('$x', 'item')})",
         f"for $x in {source} {where}{order}return {plain}",
+        lambda: f"for $x in {source} return <o>{{ $x/t, boolean({write.condition('$x', 'item', 3)}) }}</o>",
+        lambda: f"for $x in {source} where not({write.condition('$x', 'item', 3)}) return <o>{{ $x/t }}</o>",
         lambda: f"for $x in {source} let $v := {write.path('$x', 'item')} {where}{order}return <o>{{ $v }}{result}</o>",
         lambda: f"for $x in {source}, $y in $x/c {write.where('$y', 'inner')}return {write.element('$y', 'inner')}",
         lambda: f"for $x in {source}/{write.one('a', 'n', 'c/a', '*')} return <o>{{ $x, $x/../@id }}</o>",
@@ -314,12 +322,14 @@ def window_queries(write: Writer) -> Case:
         lambda: f"<o>{{ $a, some $x in $w satisfies {write.condition('$x', 'item')} }}</o>",
     )
     source = f'stream("s")/r/i{write.chosen()}'
-    body = f"for $w in {source} {write.window()} let $a := {aggregate} {where}return {result}"
+    order = write.one("", "", "order by $a ", "order by count($w) descending, $a descending ")
+    body = f"for $w in {source} {write.window()} let $a := {aggregate} {where}{order}return {result}"
     return Case(write.framed(body), {"s": write.stream(12)})
 
 
 def join_queries(write: Writer) -> Case:
     """Step joins of two and three windows, self-joins among them, and interval joins."""
+    write.aggregates = False
     op = write.one(*COMPARISONS)
     where = write.one(
         "",

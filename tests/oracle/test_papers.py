@@ -6,7 +6,7 @@ import pytest
 
 import papers
 from anabranch.stream.photons import photons
-from oracle.compare import difference, reference
+from oracle.compare import difference, reference, saxon
 from oracle.saxon import canonical
 
 BOOKS = """<library>
@@ -36,7 +36,7 @@ def agree(query: str, inputs: Mapping[str, str], least: int) -> None:
     times = dict.fromkeys(inputs, "det_time")
     found = difference(query, inputs, times)
     assert found is None, found[:20_000]
-    assert reference(query, inputs, times).count("</") > least
+    assert saxon(query, inputs, times).count("</") > least
 
 
 @pytest.mark.parametrize("name", ["q1", "q2", "q3", "q4"])
@@ -48,7 +48,7 @@ def test_queries_over_one_stream(name: str) -> None:
 @pytest.mark.parametrize("name", ["q5", "q6", "q7", "q8"])
 def test_step_joins(name: str) -> None:
     """Figure 10 of the sharing paper: the reference answers as Saxon does."""
-    agree(papers.SHARING[name], {"photon1": observation(250, seed=1), "photon2": observation(250, seed=2)}, least=100)
+    agree(papers.SHARING[name], {"photon1": observation(160, seed=1), "photon2": observation(160, seed=2)}, least=100)
 
 
 def test_interval_join() -> None:

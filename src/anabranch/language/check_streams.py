@@ -24,6 +24,7 @@ def check_streams(flwor: ast.Flwor, flowing: Sequence[int], text: str) -> None:
     fors = [clause for place in flowing if isinstance(clause := flwor.clauses[place], ast.For)]
     if len(fors) < 2:
         return
+    _check_independence(flwor, flowing[0], fors, text)
     windowed = [clause for clause in fors if clause.window]
     if not windowed:
         if not bounded(flwor.where, [clause.variable for clause in fors]):
@@ -61,12 +62,17 @@ def _check_window(clause: ast.For, window: ast.CountWindow | ast.TimeWindow, flo
         )
 
 
-def _check_step_join(flwor: ast.Flwor, fors: Sequence[ast.For], text: str) -> None:
-    names = {clause.variable for clause in fors}
+def _check_independence(flwor: ast.Flwor, first: int, fors: Sequence[ast.For], text: str) -> None:
+    """No stream of a join may be chosen by what is bound in its rounds: that belongs into 'where'."""
+    names = {clause.variable for clause in flwor.clauses[first:]}
     for clause in fors:
         for part in parts(clause.source):
             if isinstance(part, ast.Variable) and part.name in names:
                 raise refuse("join input that depends on another", text, part.span)
+
+
+def _check_step_join(flwor: ast.Flwor, fors: Sequence[ast.For], text: str) -> None:
+    names = {clause.variable for clause in fors}
     for other in flwor.clauses:
         if isinstance(other, ast.Let) and _mentions(other.value, names):
             names.add(other.variable)

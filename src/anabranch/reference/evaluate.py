@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
-from itertools import product
+from itertools import groupby, product
 from typing import TypeVar
 
 from anabranch.errors import DynamicError, Unsupported
@@ -206,16 +206,20 @@ class Evaluator(Walker):
             fors = [flwor.clauses[place] for place in places]
             others = [clause for clause in rest if clause not in fors]
             for outer in self._tuples(before, env):
-                for each in rounds([each for each in fors if isinstance(each, ast.For)], outer, self):
-                    rows += self._round(each, flwor, others)
+                run = rounds([each for each in fors if isinstance(each, ast.For)], outer, self)
+                for _, unit in groupby(run, key=lambda each: each.unit):
+                    rows += self._unit(list(unit), flwor, others)
         else:
             rows += self._rows(flwor, flwor.clauses, env)
         for index in reversed(range(len(flwor.order))):
             rows.sort(key=lambda row: row.ranks[index], reverse=flwor.order[index].descending)
         return [value for row in rows for value in row.values]
 
-    def _round(self, each: Round, flwor: ast.Flwor, others: Sequence[ast.For | ast.Let]) -> list[_Row]:
-        return self.guarded(each.place, lambda: list(self._rows(flwor, others, each.env)))
+    def _unit(self, unit: Sequence[Round], flwor: ast.Flwor, others: Sequence[ast.For | ast.Let]) -> list[_Row]:
+        """The results of one item, window or tuple: all of them, or none where one fails (LAWS 2.4)."""
+        return self.guarded(
+            unit[0].place, lambda: [row for each in unit for row in self._rows(flwor, others, each.env)]
+        )
 
     def _rows(self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[_Row]:
         for bound in self._tuples(clauses, env):

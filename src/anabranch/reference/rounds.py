@@ -23,10 +23,14 @@ from anabranch.stream.tree import Element
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round: the place it is named by, and the environment with its variables bound."""
+    """One round: the place it is named by, and the environment with its variables bound.
+
+    Rounds of one unit stand or fall together: an error sets aside an item, however many nodes are taken from it.
+    """
 
     place: Place
     env: Env
+    unit: object
 
 
 class Evaluation(Protocol):
@@ -46,21 +50,20 @@ class Evaluation(Protocol):
 def rounds(fors: Sequence[ast.For], env: Env, evaluation: Evaluation) -> Iterator[Round]:
     """The rounds that these clauses of one expression run in, in order."""
     if all(each.window is None for each in fors):
-        yield from _items(fors, env, evaluation, None)
+        yield from _items(fors, env, evaluation, ())
     elif len(fors) == 1:
         yield from _windows(fors[0], env, evaluation)
     else:
         yield from _joined(fors, env, evaluation)
 
 
-def _items(fors: Sequence[ast.For], env: Env, evaluation: Evaluation, place: Place | None) -> Iterator[Round]:
+def _items(fors: Sequence[ast.For], env: Env, evaluation: Evaluation, places: tuple[Place, ...]) -> Iterator[Round]:
     """Item by item; with several streams all combinations, as XQuery has it (the interval join)."""
     if not fors:
-        assert place is not None
-        yield Round(place, env)
+        yield Round(places[-1], env, places)
         return
     for where, value in evaluation.arrivals(fors[0].source, env):
-        yield from _items(fors[1:], env.bind(fors[0].variable, [value]), evaluation, where)
+        yield from _items(fors[1:], env.bind(fors[0].variable, [value]), evaluation, (*places, where))
 
 
 # --- windows ----------------------------------------------------------------------------------------------
@@ -78,7 +81,7 @@ def _windows(clause: ast.For, env: Env, evaluation: Evaluation) -> Iterator[Roun
         kept = [each for each in timed if each is not None and each.selected]
         found = time_windows(extent, [(each.value, (each.place, each.node)) for each in kept])
     for window in found:
-        yield Round(window.content[0][0], env.bind(clause.variable, [node for _, node in window.content]))
+        yield Round(window.content[0][0], env.bind(clause.variable, [node for _, node in window.content]), window.k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +181,11 @@ def _joined(fors: Sequence[ast.For], env: Env, evaluation: Evaluation) -> Iterat
         assert candidates.stream is not None
         kind = "count" if isinstance(clause.window, ast.CountWindow) else "time"
         sides.append(Side(kind, extent_of(clause.window), candidates.stream.slack))  # type: ignore[arg-type]
-    for pair in step_join(sides, _arrivals(everything)):
+    for number, pair in enumerate(step_join(sides, _arrivals(everything))):
         bound = env
         for clause, (_, node) in zip(fors, pair, strict=True):
             bound = bound.bind(clause.variable, [node])
-        yield Round(pair[0][0], bound)
+        yield Round(pair[0][0], bound, number)
 
 
 def _arrivals(everything: Sequence[_Candidates]) -> Iterator[Arrival[tuple[Place, Value]]]:

@@ -1,0 +1,108 @@
+"""Spark's errors in our words, and our own on their way through a task; no Spark needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from anabranch.errors import AnabranchError, StreamError
+from anabranch.spark.faults import Fault, translated
+from anabranch.spark.plan import Plan, PlanFile, StreamPlan
+from anabranch.spark.ranges import Range
+from anabranch.spark.segments import DEAD_LETTERS, HELD, SegmentWriter, read_chunk, read_dead_letters
+from anabranch.spark.task import Job, Report, work
+from anabranch.stream.elements import DeadLetter, Place
+from anabranch.stream.limits import Limits
+from anabranch.stream.source import Source
+
+IN_TASK = """\
+[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Job aborted due to stage failure: Lost task 0.3
+  File "task.py", line 70, in work
+    with open(path) as file:
+ZeroDivisionError: an earlier one
+
+During handling of the above exception, another exception occurred:
+  File "task.py", line 80, in work
+{error}
+ SQLSTATE: XXKST
+	at org.apache.spark.scheduler.Task.run(Task.scala:1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        (
+            IN_TASK.format(error="OSError: [Errno 28] No space left on device"),
+            AnabranchError,
+            "the trunk failed on Spark: OSError: [Errno 28] No space left on device",
+        ),
+        (IN_TASK.format(error="anabranch.errors.StreamError: cannot read 'x'"), StreamError, "cannot read 'x'"),
+        (
+            "[STREAM_FAILED] Query terminated with exception: out of memory\nSQLSTATE: XXKST",
+            AnabranchError,
+            "the trunk failed on Spark: Query terminated with exception: out of memory",
+        ),
+        ("", AnabranchError, "the trunk failed on Spark: RuntimeError"),
+    ],
+)
+def test_the_innermost_cause_is_shown(text: str, kind: type[AnabranchError], message: str) -> None:
+    """Of layers of stack traces one line is left: the last Python error, or Spark's first line."""
+    error = translated(RuntimeError(text))
+    assert type(error) is kind
+    assert error.message == message
+
+
+def test_an_error_of_ours_travels_as_a_value() -> None:
+    """Kind, message, code and hint arrive as they left, by way of JSON."""
+    fault = Fault.of(StreamError("no", code="FODC0002", hint="try"))
+    report = Report.from_json(Report(1, 2, (), {"a": None, "b": "{}"}, fault).to_json())
+    assert report == Report(1, 2, (), {"a": None, "b": "{}"}, fault)
+    assert report.fault is not None
+    error = report.fault.error()
+    assert (type(error), error.message, error.code, error.hint) == (StreamError, "no", "FODC0002", "try")
+
+
+def test_a_task_reports_what_it_cannot_read(tmp_path: Path) -> None:
+    """A file that is gone is an error in the report; raised, it would be tried four times."""
+    path = tmp_path / "in"
+    path.write_text("<p/>\n")
+    limits = Limits()
+    stream = StreamPlan.of(Source("s", path, format="lines"), limits)
+    plan = PlanFile.save(Plan((stream,), (("q", 'stream("s")/root/p'),), limits, 1000, 1), tmp_path)
+    reach = Range("s", "in", str(path), 0, 5, last=True, packed=False, sequence=0)
+    assert work(Job(plan, tmp_path, 0, {}), [reach]).items == 1
+    path.unlink()
+    fault = work(Job(plan, tmp_path, 0, {}), [reach]).fault
+    assert fault is not None
+    assert fault.error().message == f"cannot read '{path}': No such file or directory"
+
+
+def test_a_segment_holds_the_answers_of_all_subscriptions(tmp_path: Path) -> None:
+    """Chunks by subscription, written out before they grow too large, give back what was added, in order."""
+    letter = DeadLetter(Place("s", "in", 7), "bad\u2028line", '<p>"\n', "FORG0001", "q")
+    with SegmentWriter(tmp_path, 3, 14) as segment:
+        for text in ("<a>é</a>", "x" * HELD, "<b/>"):
+            segment.add(0, text)
+            segment.add(1, "<c/>")
+        segment.bury(letter)
+    assert len(list(tmp_path.iterdir())) == 1
+    found = dict.fromkeys((0, 1), "")
+    for chunk in segment.chunks:
+        if chunk.subscription == DEAD_LETTERS:
+            assert list(read_dead_letters(tmp_path, chunk)) == [letter]
+        else:
+            found[chunk.subscription] += read_chunk(tmp_path, chunk)
+    assert found == {0: "<a>é</a>" + "x" * HELD + "<b/>", 1: "<c/><c/><c/>"}
+    first = segment.chunks[0]
+    assert first.entries == 2
+    assert read_chunk(tmp_path, first, first.first) == "<a>é</a>"
+    assert read_chunk(tmp_path, first, 4) == "<a>"  # the second byte of the é is missing, so all of it is left out
+
+
+def test_a_task_without_answers_writes_no_segment(tmp_path: Path) -> None:
+    """Nothing to say, no file."""
+    with SegmentWriter(tmp_path, 0, 0):
+        pass
+    assert list(tmp_path.iterdir()) == []
