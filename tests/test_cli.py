@@ -1,0 +1,165 @@
+"""The command line as a user meets it: answers, exit status, messages, dead letters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+import papers
+from anabranch.cli import main
+from anabranch.demo import show
+
+STREAM = """\
+<photons>
+<photon><en>1.50</en><det_time>1</det_time></photon>
+<photon><en>2.5</en><det_time>2</photon>
+<photon><en>abc</en><det_time>3</det_time></photon>
+<photon><en>0.5</en><det_time>12</det_time></photon>
+</photons>
+"""
+SELECT = 'for $p in stream("photons")/photons/photon where $p/en > 1 return <x>{ $p/en }</x>'
+WINDOW = 'for $w in stream("photons")/photons/photon|det_time diff 10| return <n>{ count($w) }</n>'
+
+Files = Callable[..., list[str]]
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
+    """Writes files by name into a folder that is the working directory, and gives their names."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(**texts: str) -> list[str]:
+        names = [name.replace("_", ".") for name in texts]
+        for name, text in zip(names, texts.values(), strict=True):
+            Path(name).write_text(text, encoding="utf-8")
+        return names
+
+    return write
+
+
+def test_one_answer_is_printed(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    """One query: its answer on standard output, the summary on standard error, status 0."""
+    query, _ = files(q_xq=SELECT, p_xml=STREAM)
+    assert main(["query", query, "--stream", "photons=p.xml", "--engine", "reference"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "<x><en>1.50</en></x>\n"
+    assert "items: 3, dead letters: 2" in shown.err
+
+
+def test_dead_letters_are_written(files: Files) -> None:
+    """Each set-aside thing is a JSON line: the broken item with its raw text, the failed evaluation with its code."""
+    query, _ = files(q_xq=SELECT, p_xml=STREAM)
+    main(["query", query, "--stream", "photons=p.xml", "--engine", "reference", "--dead-letter", "dead.json"])
+    broken, failed = map(json.loads, Path("dead.json").read_text(encoding="utf-8").splitlines())
+    assert broken["raw"] == "<photon><en>2.5</en><det_time>2</photon>"
+    assert broken["offset"] == STREAM.index(broken["raw"])
+    assert (failed["code"], failed["subscription"]) == ("FORG0001", "q")
+    assert failed["offset"] == STREAM.index("<photon><en>abc")
+
+
+def test_several_answers_are_written(files: Files) -> None:
+    """Several queries: one file each, called after the query."""
+    queries = files(a_xq=SELECT, b_xq=WINDOW)
+    files(p_xml=STREAM)
+    assert main(["query", *queries, "--stream", "photons=p.xml", "--engine", "reference", "--out", "out"]) == 0
+    assert Path("out/a.xml").read_text(encoding="utf-8") == "<x><en>1.50</en></x>\n"
+    assert Path("out/b.xml").read_text(encoding="utf-8") == "<n>2</n><n>1</n>\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["query", "q.xq", "--stream", "other=p.xml"], 1, "q.xq:1:11: no input is called 'photons'"),
+        (["query", "q.xq", "--stream", "photons=gone.xml"], 2, "there is no 'gone.xml'"),
+        (["query", "gone.xq", "--stream", "photons=p.xml"], 2, "cannot read 'gone.xq'"),
+        (["query", "q.xq", "w.xq", "--stream", "photons=p.xml"], 2, "give one with --out DIR"),
+        (["query", "q.xq", "--stream", "photons"], 2, "--stream takes NAME=VALUE"),
+        (["query", "q.xq", "--stream", "photons=p.xml", "--time", "x=t"], 2, "which is not given"),
+        (["query", "q.xq", "--stream", "photons=p.xml", "--slack", "photons=x"], 2, "--slack takes a number"),
+        (["query", "bad.xq", "--stream", "photons=p.xml"], 1, "expected 'where', 'order by' or 'return'"),
+        (["query", "w.xq", "--stream", "photons=p.xml", "--engine", "spark"], 1, "a window cannot run on Spark yet"),
+        (["query", "t.xq", "--stream", "photons=p.xml"], 1, "earlier versions of a value cannot be asked for yet"),
+        (["query", "q.xq", "--stream", "photons=accent.xml", "--engine", "reference"], 1, "carries an accent"),
+        (["generate", "photons", "--count", "-1"], 2, "--count takes a number of photons"),
+    ],
+)
+def test_errors(
+    files: Files, capsys: pytest.CaptureFixture[str], arguments: list[str], status: int, message: str
+) -> None:
+    """What is wrong, where, and what to do; 1 for a query that fails, 2 for wrong usage."""
+    files(q_xq=SELECT, w_xq=WINDOW, bad_xq=SELECT.replace("where", "wher"), p_xml=STREAM)
+    files(t_xq='for $p in stream("photons")/photons/photon return <x>{ $p/en#1 }</x>')
+    files(accent_xml='<photons><s:accent xmlns:s="urn:anabranch:stream"><s:drop path="en"/></s:accent></photons>')
+    assert main(arguments) == status
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert shown.out == ""
+
+
+def test_reference_steps_in_with_a_note(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without --engine, a query that Spark cannot answer yet is answered all the same, and the note says by whom."""
+    query, _ = files(w_xq=WINDOW, p_xml=STREAM)
+    assert main(["query", query, "--stream", "photons=p.xml"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "<n>2</n><n>1</n>\n"
+    assert "a window cannot run on Spark yet; the reference engine answers 'w'" in shown.err
+
+
+def test_schema_warns_of_what_is_returned(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    """A path that the DTD lacks is noted where it is returned, and the query is answered."""
+    files(p_xml=STREAM, d_dtd="<!ELEMENT photons (photon*)><!ELEMENT photon (en, det_time)>")
+    (query,) = files(q_xq=SELECT.replace("$p/en }", "$p/spin }"))
+    arguments = ["query", query, "--stream", "photons=p.xml", "--dtd", "photons=d.dtd", "--engine", "reference"]
+    assert main(arguments) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "<x/>\n"
+    assert "q.xq:1: the schema has no 'spin'" in shown.err
+
+
+def test_generate_then_query(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same seed gives the same photons, in a file as on standard output, and they can be queried."""
+    (query,) = files(q4_xq=papers.Q4)
+    assert main(["generate", "photons", "--count", "300", "--seed", "7", "--out", "p.xml"]) == 0
+    main(["generate", "photons", "--count", "300", "--seed", "7"])
+    assert capsys.readouterr().out == Path("p.xml").read_text(encoding="utf-8")
+    assert main(["query", query, "--stream", "photons=p.xml", "--engine", "reference"]) == 0
+    assert capsys.readouterr().out.startswith("<photons><vela><ra>")
+
+
+def test_bench_writes_its_figures(files: Files) -> None:
+    """`bench parse` measures a thousand queries and writes the figures as JSON."""
+    files()
+    assert main(["bench", "parse", "--quick", "--json", "figures.json"]) == 0
+    figures = json.loads(Path("figures.json").read_text(encoding="utf-8"))
+    assert figures["queries"] == 1_000
+    assert figures["parse_1000_s"] > 0
+
+
+@pytest.mark.spark
+def test_both_engines_print_the_same(spark: SparkSession, files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    """q3 and q4 over generated photons: files written by Spark and by the reference are equal to the byte."""
+    queries = files(q3_xq=papers.Q3, q4_xq=papers.Q4)
+    main(["generate", "photons", "--count", "2000", "--seed", "7", "--out", "p.xml"])
+    for engine in ("spark", "reference"):
+        assert main(["query", *queries, "--stream", "photons=p.xml", "--engine", engine, "--out", engine]) == 0
+    for name in ("q3.xml", "q4.xml"):
+        answer = Path("spark", name).read_bytes()
+        assert answer == Path("reference", name).read_bytes()
+        assert answer.count(b"<en>") > 10
+    assert "items: 2,000" in capsys.readouterr().err
+
+
+@pytest.mark.spark
+def test_demo_ends_by_itself(spark: SparkSession) -> None:
+    """The demo makes photons, answers both queries over all of them, and says so."""
+    console = Console(record=True, width=100, file=None, force_terminal=False, quiet=False)
+    show(3_000, console)
+    shown = console.export_text()
+    assert "3,000 items" in shown
+    assert "vela: an answer of" in shown
+    assert "0 set aside" in shown
