@@ -42,6 +42,10 @@ class StreamError(AnabranchError):
     """An input as a whole cannot be read; a single bad element is a `DeadLetter`, not an error."""
 
 
+class StateError(AnabranchError):
+    """Durable state cannot be used or written: a foreign, damaged or busy checkpoint, a full disk."""
+
+
 class BadItem(AnabranchError):
     """One element of a stream that cannot be used; it is set aside with this reason."""
 

@@ -22,7 +22,7 @@ from anabranch.language.printer import print_query
 from anabranch.language.refusals import refuse
 from anabranch.language.rewrite import deepest, flatten, parts, with_input
 from anabranch.language.scope import UNKNOWN, Known, Scope
-from anabranch.language.unbounded import flowing_fors, flows, qualified
+from anabranch.language.unbounded import flowing_fors, flows, qualified, readers
 from anabranch.stream.schema import Schema
 
 _PREDECLARED = frozenset({"xml", "local", "fn", "xs"})
@@ -79,6 +79,7 @@ class _Checker(PathCheck):
         self.inputs = inputs
         self.registered = functions
         self.declared = {function.name: function for function in query.functions}
+        self.reading = readers(self.declared)
         self.sources: dict[ast.Source, None] = {}
 
     def checked(self) -> Checked:
@@ -138,6 +139,8 @@ class _Checker(PathCheck):
             wanted = len(self.declared[name].parameters)
             if count != wanted:
                 raise self.error(f"'{name}()' takes {wanted} arguments, not {count}", call.span, "XPST0017")
+            if name in self.reading and scope.in_round:
+                raise refuse("stream inside the round of another", self.text, call.span)
             flowing = flows(call, scope.flowing, self.declared)
             return Known(flowing=flowing)
         if name in self.registered:

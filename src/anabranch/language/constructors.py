@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from anabranch.errors import Span
 from anabranch.language import ast
-from anabranch.language.scanner import NCNAME, resolve
+from anabranch.language.scanner import NCNAME, resolve, with_line_feeds
 
 if TYPE_CHECKING:
     from anabranch.language.parse_paths import PathParser
@@ -20,7 +20,7 @@ MAX_ATTRIBUTES = 256
 _NAME = re.compile(rf"{NCNAME}(?::{NCNAME})?")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _CONTENT_END = re.compile(r"[<{}]")
-_SPACES_IN_VALUE = str.maketrans("\t\r\n", "   ")
+_SPACES_IN_VALUE = str.maketrans("\t\n", "  ")
 
 
 def parse_constructor(parser: PathParser, start: int) -> tuple[ast.ElementConstructor, int]:
@@ -122,7 +122,8 @@ class _Reader:
             if found is None:
                 raise self.fail("this attribute value is never closed", start)
             at, mark = found.start(), found.group()
-            plain.append(self.resolved(self.at, at).translate(_SPACES_IN_VALUE) if at > self.at else "")
+            literal = with_line_feeds(self.text[self.at : at]).translate(_SPACES_IN_VALUE)
+            plain.append(resolve(literal, self.text, Span(self.at, at)))
             self.at = at + 1
             if mark == "<":
                 raise self.fail("'<' cannot stand in an attribute value", at, hint="write '&lt;'")
@@ -162,7 +163,7 @@ class _Reader:
             at, mark = found.start(), found.group()
             if at > self.at:
                 keep = keep or "&" in self.text[self.at : at]
-                plain.append(self.resolved(self.at, at).replace("\r\n", "\n"))
+                plain.append(resolve(self.text[self.at : at], self.text, Span(self.at, at)))
             self.at = at
             if mark != "<":
                 if self.text.startswith(mark, at + 1):
@@ -175,7 +176,7 @@ class _Reader:
                     self.at = at + 1
                     parts.append(self.enclosed(at))
             elif self.text.startswith("<![CDATA[", at):
-                plain.append(self.up_to("]]>", at, 9, "CDATA section"))
+                plain.append(with_line_feeds(self.up_to("]]>", at, 9, "CDATA section")))
                 keep = True
             elif self.text.startswith("<!--", at):
                 flush()
@@ -224,6 +225,3 @@ class _Reader:
                 self.parser.unexpected("'}'")
         self.at = self.parser.token.end
         return ast.Enclosed(value, span=Span(start, self.at))
-
-    def resolved(self, start: int, end: int) -> str:
-        return resolve(self.text[start:end], self.text, Span(start, end))

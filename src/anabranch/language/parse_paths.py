@@ -217,8 +217,8 @@ class PathParser(Cursor):
             return ast.Source(kind, given.text, span=self.since(name.start))
         arguments: list[ast.Expression] = []
         while not self.at_symbol(")"):
-            if arguments:
-                self.expect(",")
+            if arguments and not self.take(","):
+                self.unexpected("',' or ')'")
             arguments.append(self.expr_single())
         self.expect(")")
         return ast.Call(name.text, tuple(arguments), span=self.since(name.start))
@@ -235,8 +235,8 @@ class PathParser(Cursor):
         return self.advance()
 
     def number(self, expected: str) -> ast.Number:
-        if self.token.kind != "number":
-            self.unexpected(expected)
+        if self.token.kind != "number":  # no place for an operator: a `|` behind it closes a window
+            raise self.error(f"expected {expected}, found {self.token}", self.token.span)
         token = self.advance()
         return ast.Number(token.text, span=token.span)
 

@@ -97,8 +97,8 @@ class Parser(PathParser):
         self.expect("(")
         parameters: list[str] = []
         while not self.at_symbol(")"):
-            if parameters:
-                self.expect(",")
+            if parameters and not self.take(","):
+                self.unexpected("',' or ')'")
             parameter = self.variable_name()
             if parameter in parameters:
                 raise self.error(f"parameter '${parameter}' is named twice", self.since(start), "XQST0039")
@@ -279,7 +279,9 @@ class Parser(PathParser):
         reference = self.path_expr()
         if not isinstance(reference, ast.Path):
             raise self.error("the window's reference is no path", self.since(start), hint="as in |det_time diff 60|")
-        self.expect_name("diff")
+        if not self.at_name("diff"):
+            raise self.error(f"expected 'diff', found {self.token}", self.token.span, hint="as in |det_time diff 60|")
+        self.advance()
         size, step = self.number("a window size"), self.window_step()
         return ast.TimeWindow(reference, size, step, span=self.since(start))
 

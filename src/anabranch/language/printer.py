@@ -202,7 +202,7 @@ def _attribute_text(value: str) -> str:
 
 
 def _string(value: str) -> str:
-    return '"' + value.replace("&", "&amp;").replace('"', '""') + '"'
+    return '"' + value.replace("&", "&amp;").replace('"', '""').replace("\r", "&#xD;") + '"'
 
 
 def _escape(value: str) -> str:

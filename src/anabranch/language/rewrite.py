@@ -43,12 +43,12 @@ def flatten(query: ast.Query) -> ast.Query:
     def visit(node: Any) -> Any:
         node = rebuild(node, visit)
         match node:
-            case ast.Flwor(clauses, where, (), ast.Flwor() as inner):
+            case ast.Flwor(clauses, where, (), ast.Flwor(order=()) as inner):  # an inner order holds per outer round
                 names = {clause.variable for clause in clauses}
                 if any(clause.variable in names for clause in inner.clauses) or (where and not _flat(inner)):
                     return node
                 joined = ast.And((where, inner.where)) if where and inner.where else where or inner.where
-                return ast.Flwor((*clauses, *inner.clauses), joined, inner.order, inner.result, span=node.span)
+                return ast.Flwor((*clauses, *inner.clauses), joined, (), inner.result, span=node.span)
             case _:
                 return node
 
@@ -76,15 +76,27 @@ def rebuild(node: Any, visit: Callable[[Any], Any]) -> Any:
     return replace(node, **changed) if changed else node  # type: ignore[type-var]
 
 
+_PARTS: dict[type, tuple[str, ...] | None] = {}
+
+
+def _part_names(kind: type) -> tuple[str, ...] | None:
+    """The names of the fields that hold parts of a node; None for what is no node. Asked often, so remembered."""
+    if kind not in _PARTS:
+        names = getattr(kind, "__dataclass_fields__", None)
+        _PARTS[kind] = None if names is None else tuple(name for name in names if name != "span")
+    return _PARTS[kind]
+
+
 def parts(node: Any) -> Iterator[Any]:
     """A node and everything in it that is a node of the tree, from the outside in."""
-    if isinstance(node, tuple):
-        for each in node:
-            yield from parts(each)
-    elif is_dataclass(node):
-        yield node
-        for field in fields(node):
-            yield from parts(getattr(node, field.name))
+    pending = [node]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, tuple):
+            pending.extend(reversed(each))
+        elif (names := _part_names(type(each))) is not None:
+            yield each
+            pending.extend(getattr(each, name) for name in reversed(names))
 
 
 def deepest(node: Any, calls: Mapping[str, int] = MappingProxyType({})) -> tuple[int, Span]:
@@ -98,16 +110,16 @@ def deepest(node: Any, calls: Mapping[str, int] = MappingProxyType({})) -> tuple
     while pending:
         each, depth, span = pending.pop()
         if isinstance(each, tuple):
-            pending.extend((part, depth, span) for part in each)
-            continue
-        match each:
-            case ast.Flwor(inner) | ast.Quantified(_, inner):
-                depth += len(inner)
-            case ast.Call(name):
-                depth += calls.get(name, 0)
-        if is_dataclass(each):
+            pending += [(part, depth, span) for part in each]
+        elif (names := _part_names(type(each))) is not None:
             depth, span = depth + 1, getattr(each, "span", span)
-            pending.extend((getattr(each, name), depth, span) for name in each.__dataclass_fields__ if name != "span")
+            if isinstance(each, ast.Flwor):
+                depth += len(each.clauses)
+            elif isinstance(each, ast.Quantified):
+                depth += len(each.bindings)
+            elif isinstance(each, ast.Call):
+                depth += calls.get(each.name, 0)
             if depth > most:
                 most, place = depth, span
+            pending += [(getattr(each, name), depth, span) for name in names]
     return most, place

@@ -121,8 +121,14 @@ def _no_token(text: str, position: int) -> Token:
     )
 
 
+def with_line_feeds(raw: str) -> str:
+    """Every end of line as one line feed, as XQuery reads its text; a reference is no end of line."""
+    return raw.replace("\r\n", "\n").replace("\r", "\n") if "\r" in raw else raw
+
+
 def resolve(raw: str, text: str, span: Span) -> str:
     """Replace character references and the five built-in entities; `text` and `span` are for the error."""
+    raw = with_line_feeds(raw)
     if "&" not in raw:
         return raw
     parts: list[str] = []

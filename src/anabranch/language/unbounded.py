@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from anabranch.language import ast
+from anabranch.language.rewrite import parts
 
 
 def flows(
@@ -32,6 +33,18 @@ def qualified(path: ast.Path | ast.Filter) -> bool:
     """Whether a path asks for versions or times, which bounds what has to be remembered."""
     tails = (path.tail,) if isinstance(path, ast.Filter) else (step.tail for step in path.steps)
     return any(isinstance(each, ast.Qualifier) for tail in tails for each in tail)
+
+
+def readers(functions: Mapping[str, ast.Function]) -> frozenset[str]:
+    """The functions that read a stream, themselves or through those they call."""
+    inside = {name: list(parts(function.body)) for name, function in functions.items()}
+    calls = {name: {each.name for each in found if isinstance(each, ast.Call)} for name, found in inside.items()}
+    reading = {
+        name for name, found in inside.items() if any(isinstance(each, ast.Source) and flows(each) for each in found)
+    }
+    while more := {name for name, called in calls.items() if name not in reading and called & reading}:
+        reading |= more
+    return frozenset(reading)
 
 
 class _Flow:

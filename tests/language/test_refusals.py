@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import pytest
+
+from anabranch.errors import Refused
+from anabranch.language import check, parse
+from anabranch.language.refusals import REFUSALS
+
+MARKED = {
+    "union operator": "|",
+    "intersect and except": "intersect",
+    "value comparison": "eq",
+    "node comparison": "is",
+    "range expression": "to",
+    "string concatenation operator": "||",
+    "simple map operator": "!",
+    "arrow operator": "=>",
+    "integer division": "idiv",
+    "type expression": "cast",
+    "lookup": "?",
+    "unary lookup": "?",
+    "map or array": "map",
+    "inline function": "function",
+    "computed constructor": "element",
+    "processing instruction constructor": "<",
+    "switch and typeswitch": "switch",
+    "try and catch": "try",
+    "validate, ordered and unordered": "ordered",
+    "kind test": "comment",
+    "axis": "following-sibling",
+    "expression as a step": "string",
+    "positional variable": "at",
+    "positional predicate": "[1]",
+    "type declaration": "as",
+    "allowing empty": "allowing",
+    "window clause": "tumbling",
+    "group by": "group",
+    "count clause": "count",
+    "clause behind where": "let",
+    "order modifier": "empty",
+    "prolog declaration": "variable",
+    "module import": "import",
+    "recursive function": "local:f",
+    "outside access": "unparsed-text",
+    "unbounded second stream": "$y in stream('t')/r/i",
+    "window beside a stream without one": "$y in stream('t')/r/i",
+    "stream inside the round of another": "$y in stream('t')/r/i",
+    "join input that depends on another": "$x",
+    "aggregate over a join": "avg($x/a)",
+    "window on what is no path": "1, 2",
+    "step out of the item": "..",
+    "version of what is no path": "#1",
+    "several temporal qualifiers": "?",
+}
+"""What the caret marks in each row's example."""
+
+
+def refused(text: str) -> Refused:
+    """The refusal of a query."""
+    with pytest.raises(Refused) as caught:
+        check(parse(text), text)
+    return caught.value
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_row_is_refused_by_its_name_and_at_its_place(name: str) -> None:
+    """The row's example is refused with the row's own name and hint, and the caret marks the construct."""
+    row = REFUSALS[name]
+    error = refused(row.example)
+    marked = row.example[error.span.start : error.span.end]
+    assert (error.message, error.hint, marked) == (f"refused: {name}", row.hint, MARKED[name])
+
+
+OTHER_WRITINGS = (
+    ("union operator", "($p/a union $p/b)"),
+    ("intersect and except", "a except b"),
+    *(("value comparison", f"1 {operator} 2") for operator in ("eq", "ne", "lt", "le", "gt", "ge")),
+    ("node comparison", "a << b"),
+    ("node comparison", "a >> b"),
+    ("type expression", "1 instance of xs:integer"),
+    ("type expression", "'1' castable as xs:integer"),
+    ("type expression", "1 treat as xs:integer"),
+    ("lookup", "$m?*"),
+    ("map or array", "array { 1 }"),
+    ("map or array", "[1, 2]"),
+    ("computed constructor", "element { 'a' } { 1 }"),
+    ("computed constructor", "attribute a { 1 }"),
+    ("computed constructor", "text { 1 }"),
+    ("computed constructor", "document { 1 }"),
+    ("computed constructor", "comment { 1 }"),
+    ("computed constructor", "processing-instruction a { 1 }"),
+    ("processing instruction constructor", "<a><?b?></a>"),
+    ("switch and typeswitch", "typeswitch (1) default return 2"),
+    ("validate, ordered and unordered", "unordered { 1 }"),
+    ("kind test", "$p/element(a)"),
+    ("kind test", "$p/@a/attribute()"),
+    ("kind test", "processing-instruction()"),
+    *(
+        ("axis", f"$p/{axis}::a")
+        for axis in ("ancestor", "ancestor-or-self", "following", "preceding", "preceding-sibling", "namespace")
+    ),
+    ("expression as a step", "$p/(a, b)"),
+    ("expression as a step", "$p/$q"),
+    ("expression as a step", "$p/<a/>"),
+    ("expression as a step", "$p/'a'"),
+    ("positional predicate", "stream('s')/r/i[position() = 1]"),
+    ("positional predicate", "stream('s')/r/i[last()]"),
+    ("positional predicate", "stream('s')/r/i[a + 1]"),
+    ("positional predicate", "stream('s')/r/i[count(a)]"),
+    ("positional predicate", "stream('s')/r/i[-1]"),
+    ("positional predicate", "stream('s')/r/i[number()]"),
+    ("positional predicate", "stream('s')/r/i[if (a) then 1 else 2]"),
+    ("positional predicate", "for $p in stream('s')/r/i let $n := 1 return $p/a[$n]"),
+    ("type declaration", "let $x as xs:integer := 1 return $x"),
+    ("type declaration", "some $x as node() in a satisfies $x"),
+    ("type declaration", "declare function local:f($x as node()) { 1 }; 1"),
+    ("type declaration", "declare function local:f() as node() { 1 }; 1"),
+    ("window clause", "for sliding window $w in a start when 1 return $w"),
+    ("clause behind where", "for $p in a where $p for $q in b return $q"),
+    ("clause behind where", "for $p in a where $p where $p return $p"),
+    ("order modifier", "for $p in a order by $p collation 'c' return $p"),
+    ("order modifier", "for $p in a order by $p descending empty least return $p"),
+    ("prolog declaration", "declare boundary-space preserve; 1"),
+    ("prolog declaration", "declare default function namespace 'u'; 1"),
+    ("prolog declaration", "declare option p:o 'x'; 1"),
+    ("module import", "import schema 'u'; 1"),
+    (
+        "recursive function",
+        "declare function local:f() { local:g() }; declare function local:g() { local:h() };"
+        "declare function local:h() { local:f() }; 1",
+    ),
+    *(
+        ("outside access", f"{name}('x')")
+        for name in ("collection", "fn:collection", "uri-collection", "environment-variable", "doc-available")
+    ),
+    ("unbounded second stream", "for $x in stream('s')/r/i, $y in stream('t')/r/i return 1"),
+    ("unbounded second stream", "for $x in stream('s')/r/i return for $y in stream('t')/r/i return 1"),
+    (
+        "unbounded second stream",
+        "for $x in stream('s')/r/i, $y in stream('t')/r/i where $x/t <= $y/t + 10 return 1",
+    ),
+    (
+        "unbounded second stream",
+        "for $x in stream('s')/r/i, $y in stream('t')/r/i where $x/t <= $y/t + 1 or $x/t >= $y/t - 1 return 1",
+    ),
+    (
+        "unbounded second stream",
+        "for $x in stream('s')/r/i, $y in stream('t')/r/i where $x/t <= $y/t + 1 and $x/u >= $y/t - 1 return 1",
+    ),
+    (
+        "unbounded second stream",
+        "for $x in stream('s')/r/i, $y in stream('t')/r/i, $z in stream('u')/r/i "
+        "where $x/t <= $y/t + 1 and $x/t >= $y/t - 1 return 1",
+    ),
+    ("window beside a stream without one", "for $x in stream('s')/r/i, $y in stream('t')/r/i|count 2| return 1"),
+    ("stream inside the round of another", "for $x in stream('s')/r/i where $x = stream('t')/r/i return 1"),
+    ("stream inside the round of another", "for $x in stream('s')/r/i return <a>{ stream('t')/r/i }</a>"),
+    ("stream inside the round of another", "for $x in stream('s')/r/i[a = stream('t')/r/i/a] return 1"),
+    (
+        "stream inside the round of another",
+        "let $t := stream('t')/r/i for $x in stream('s')/r/i return <a>{ $t }</a>",
+    ),
+    (
+        "aggregate over a join",
+        "for $x in stream('s')/r/i|count 2|, $y in stream('t')/r/i|count 2| return <a>{ count(($x, $y)) }</a>",
+    ),
+    ("window on what is no path", "let $s := stream('s')/r/i for $w in $s|count 2| return count($w)"),
+    ("step out of the item", "stream('s')/r/i/.."),
+    ("step out of the item", "stream('s')/r/i[../@x]"),
+    ("step out of the item", "for $p in stream('s')/r/i return $p/a/../../@x"),
+    ("step out of the item", "for $p in stream('s')/r/i return $p/parent::r"),
+    ("version of what is no path", "(1 + 2)#[1]"),
+    ("several temporal qualifiers", "stream('s')/r/i#1[a]#2"),
+)
+
+
+@pytest.mark.parametrize(("name", "text"), OTHER_WRITINGS, ids=[text for _, text in OTHER_WRITINGS])
+def test_other_writings_are_refused_alike(name: str, text: str) -> None:
+    """A refusal does not depend on how the construct is written."""
+    assert refused(text).message == f"refused: {name}"
+
+
+ACCEPTED = (
+    "for $p in stream('s')/r/i return $p/a/..",
+    "for $p in stream('s')/r/i return $p/a[../b]",
+    "for $p in doc('d')/r/i return $p/..",
+    "stream('s')/r/i['1']",
+    "stream('s')/r/i[a]",
+    "stream('s')/r/i[not(1)]",
+    "stream('s')/r/i[1 = 1]",
+    "for $x in stream('s')/r/i for $y in doc('d')/r/i return $y",
+    "for $x in stream('s')/r/i where $x/a = doc('d')/r/a return $x",
+    "for $x in stream('s')/r/i where some $y in stream('t')/r/i?[60] satisfies $y/a = $x/a return $x",
+    "for $w in doc('d')/r/i|count 2| return count($w)",
+    "let $s := stream('s')/r/i return count($s)",
+    "(stream('s')/r/i, stream('t')/r/i)",
+    "for $x in stream('s')/r/i|count 2|, $y in stream('t')/r/i|t diff 2| return <a>{ $x, $y }</a>",
+    "declare function local:f($x) { local:g($x) }; declare function local:g($x) { $x }; local:f(1)",
+    "(for $x in stream('s')/r/i return $x)?5",
+    "stream('s')/r/i#1/a?2",
+)
+
+
+@pytest.mark.parametrize("text", ACCEPTED)
+def test_what_resembles_a_refusal_and_is_none_passes(text: str) -> None:
+    """The refusals go no further than their reasons."""
+    assert check(parse(text), text).query
