@@ -247,7 +247,7 @@ IN_SCHEMA = (
 @pytest.mark.parametrize("text", IN_SCHEMA)
 def test_paths_of_the_schema_pass(text: str) -> None:
     """What the schema has, and what it cannot tell, passes without a warning."""
-    inputs = {name: PHOTONS["photons"] for name in ("photons", "photon1", "photon2")}
+    inputs = dict.fromkeys(("photons", "photon1", "photon2"), PHOTONS["photons"])
     assert checked(text, inputs).warnings == ()
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import builtins
+import io
 import os
 import socket
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ def _sealed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     with monkeypatch.context() as patch:
         patch.setattr(builtins, "open", refuse)
+        patch.setattr(io, "open", refuse)
         patch.setattr(os, "open", refuse)
         patch.setattr(socket, "socket", refuse)
         yield

@@ -138,14 +138,12 @@ class Maker:
         return ast.Step(self.pick(*AXES), self.test(), self.tail(), self.pick(True, False))  # type: ignore[arg-type]
 
     def test(self) -> ast.NameTest | ast.KindTest:
-        return self.pick(
-            lambda: ast.NameTest(self.name()),
-            lambda: ast.NameTest("*"),
-            lambda: ast.NameTest(self.name(), self.prefix()),
-            lambda: ast.NameTest("*", self.prefix()),
-            lambda: ast.NameTest(self.name(), "*"),
-            lambda: ast.KindTest(self.pick("text", "node")),
-        )()
+        name, prefix = self.name(), self.prefix()
+        by_name = (ast.NameTest(name), ast.NameTest("*"), ast.NameTest(name, prefix))
+        wild = (ast.NameTest("*", prefix), ast.NameTest(name, "*"))
+        kinds = (ast.KindTest("text"), ast.KindTest("node"))
+        tests: tuple[ast.NameTest | ast.KindTest, ...] = (*by_name, *wild, *kinds)
+        return self.pick(*tests)
 
     def predicate(self) -> ast.Predicate:
         return ast.Predicate(self.expression())
@@ -182,13 +180,18 @@ class Maker:
         attributes = self.named(lambda name: ast.AttributeConstructor(name, self.value()), self.tag)
         namespaces = self.named(lambda name: (name, self.text() or "u"), self.prefix)
         default = self.pick((), (("", self.text()),))
-        content = self.apart(
-            self.several(lambda: self.pick(self.characters, self.enclosed, self.comment, self.element)())
-        )
+        content = self.apart(self.several(self.content))
         return ast.ElementConstructor(self.tag(), attributes, (*default, *namespaces), content)
 
     def value(self) -> tuple[ast.Characters | ast.Enclosed, ...]:
-        return self.apart(self.several(lambda: self.pick(self.characters, self.enclosed)()))
+        return self.apart(self.several(self.characters_or_enclosed))
+
+    def characters_or_enclosed(self) -> ast.Characters | ast.Enclosed:
+        return self.characters() if self.pick(True, False) else self.enclosed()
+
+    def content(self) -> ast.Content:
+        kinds: tuple[Callable[[], ast.Content], ...] = (self.characters, self.enclosed, self.comment, self.element)
+        return self.pick(*kinds)()
 
     def apart(self, content: tuple[T, ...]) -> tuple[T, ...]:
         """Without literal texts that touch: they would be one."""

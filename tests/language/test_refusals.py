@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from anabranch.errors import Refused
-from anabranch.language import check, parse
+from anabranch.language import Checked, check, parse
 from anabranch.language.refusals import REFUSALS
 
 MARKED = {
@@ -204,4 +204,4 @@ ACCEPTED = (
 @pytest.mark.parametrize("text", ACCEPTED)
 def test_what_resembles_a_refusal_and_is_none_passes(text: str) -> None:
     """The refusals go no further than their reasons."""
-    assert check(parse(text), text).query
+    assert isinstance(check(parse(text), text), Checked)

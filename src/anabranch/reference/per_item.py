@@ -16,7 +16,7 @@ from anabranch.errors import DynamicError, Span, StreamError, Unsupported
 from anabranch.language import ast
 from anabranch.language.printer import print_query
 from anabranch.language.rewrite import parts, rebuild
-from anabranch.language.unbounded import flowing_fors, flows
+from anabranch.language.unbounded import flowing_fors, flows, readers
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.construct import append_values, content_text
 from anabranch.reference.env import Env
@@ -35,10 +35,12 @@ def per_item(
     """Take a checked query apart into frame and hole; raises `Unsupported` where it has another shape."""
     refuse_qualifiers(query, text)
     shape = _Shape(query, text or print_query(query))
+    shape.check_inputs(query)
     hole, namespaces = shape.find(query.body, {})
     shape.check_hole(hole)
     stream = shape.stream_of(hole)
-    frame, scope = _frame(query, hole, shape.text)
+    shape.check_result(hole)
+    frame, scope = _frame(query, hole, functions or {}, shape.text)
     evaluator = _ItemEvaluator(query, {}, functions or {}, text=shape.text)
     start = Env.of(query)
     return ItemQuery(
@@ -60,6 +62,11 @@ class ItemQuery:
     env: Env
     scope: Mapping[str, str]
     """The namespaces declared around the hole, which pieces need not repeat."""
+
+    @property
+    def plain_hole(self) -> ast.Expression | None:
+        """The hole, where no namespace around it changes what its names mean or how its pieces are written."""
+        return None if self.scope or self.env.namespaces.get("") else self.hole
 
     def answer(self, root: Element, item: Element) -> str:
         """The piece that one item adds, "" for none; `root` is the stream's root element, without its items."""
@@ -101,31 +108,34 @@ def _looks_outside() -> StreamError:
 
 _NO_TIME = Input(Document()).slack
 _NOWHERE = Place("", "", 0)
-_CARRIER = Name("carrier")
 
 
 def _piece(values: Values, scope: Mapping[str, str]) -> str:
     if not scope:
         return content_text(values)
-    carrier = Element(_CARRIER, dict(scope))
+    carrier = Element(Name("carrier", scope.get("", "")), dict(scope))
     start = len(serialize(carrier)) - len("/>") + len(">")
     append_values(carrier, values)
-    return serialize(carrier)[start : -len(f"</{_CARRIER}>")] if carrier.children else ""
+    return serialize(carrier)[start : -len("</carrier>")] if carrier.children else ""
 
 
-def _frame(query: ast.Query, hole: ast.Expression, text: str) -> tuple[tuple[str, str, str], dict[str, str]]:
+def _frame(
+    query: ast.Query, hole: ast.Expression, functions: Mapping[str, PythonFunction], text: str
+) -> tuple[tuple[str, str, str], dict[str, str]]:
     """What stands before and after the hole, and the answer with nothing in it; and the namespaces around it."""
     mark = "hole"
     while mark in text:
         mark += "_"
-    marked = evaluate(_with(query, hole, ast.ElementConstructor(mark)), {})
-    opening, _, closing = marked.text.partition(f"<{mark}/>")
-    empty = evaluate(_with(query, hole, ast.Sequence(())), {}).text
+    # with a namespace of its own, so that it is written alike wherever it stands
+    marker = ast.ElementConstructor(f"{mark}:{mark}", namespaces=((mark, mark),))
+    marked = evaluate(_with(query, hole, marker), {}, functions=functions)
+    opening, _, closing = marked.text.partition(f'<{mark}:{mark} xmlns:{mark}="{mark}"/>')
+    empty = evaluate(_with(query, hole, ast.Sequence(())), {}, functions=functions).text
     scope: dict[str, str] = {}
     for value in marked.values:
         if isinstance(value, Element):
             for node in descendants(value):
-                if isinstance(node, Element) and node.name.local == mark and isinstance(node.parent, Element):
+                if isinstance(node, Element) and node.name.uri == mark and isinstance(node.parent, Element):
                     scope = namespaces_in_scope(node.parent)
     return (opening, closing, empty), scope
 
@@ -142,6 +152,7 @@ class _Shape:
 
     def __init__(self, query: ast.Query, text: str) -> None:
         self.functions = {function.name: function for function in query.functions}
+        self.readers = readers(self.functions)
         self.text = text
 
     def unsupported(self, construct: str, span: Span) -> Unsupported:
@@ -159,17 +170,17 @@ class _Shape:
         match expression:
             case ast.ElementConstructor(_, attributes, namespaces, content):
                 for attribute in attributes:
-                    if _reads(attribute):
+                    if self.reads(attribute):
                         raise self.unsupported("a stream inside an attribute", attribute.span)
                 inner: list[Any] = [each.value if isinstance(each, ast.Enclosed) else each for each in content]
                 return self.only(
-                    [each for each in inner if _reads(each)], {**scope, **dict(namespaces)}, expression.span
+                    [each for each in inner if self.reads(each)], {**scope, **dict(namespaces)}, expression.span
                 )
             case ast.Sequence(items):
-                return self.only([each for each in items if _reads(each)], scope, expression.span)
-            case ast.Call(name) if _reads(expression):
+                return self.only([each for each in items if self.reads(each)], scope, expression.span)
+            case ast.Call(name) if self.reads(expression):
                 raise self.unsupported(f"'{name}()' over a whole stream", expression.span)
-            case _ if _reads(expression):
+            case _ if self.reads(expression):
                 raise self.unsupported("a stream inside this expression", expression.span)
             case _:
                 raise self.unsupported("a query that reads no stream", expression.span)
@@ -182,7 +193,7 @@ class _Shape:
         return self.find(found[0], scope)
 
     def check_hole(self, hole: ast.Expression) -> None:
-        """Refuse what needs more than one item at a time, or does not give nodes."""
+        """Refuse what needs more than one item at a time."""
         if isinstance(hole, ast.Flwor):
             places = flowing_fors(hole, functions=self.functions)
             if not places:
@@ -196,33 +207,8 @@ class _Shape:
             if hole.order:
                 raise self.unsupported("'order by' over a stream", hole.order[0].span)
             for before in hole.clauses[: places[0]]:
-                if isinstance(before, ast.For) or _reads(before):
+                if isinstance(before, ast.For) or self.reads(before):
                     raise self.unsupported("a clause like this before the stream's 'for'", before.span)
-        for document in _documents(hole):
-            raise self.unsupported("doc()", document.span)
-        self.check_nodes(hole)
-
-    def check_nodes(self, expression: ast.Expression) -> None:
-        """The pieces must be nodes: values of two items would have to be told apart by a space."""
-        match expression:
-            case ast.Flwor():
-                self.check_nodes(expression.result)
-            case ast.If(_, then, otherwise):
-                self.check_nodes(then)
-                self.check_nodes(otherwise)
-            case ast.Sequence(items):
-                for each in items:
-                    self.check_nodes(each)
-            case ast.Path(_, steps) if steps[-1].axis != "attribute":
-                pass
-            case ast.ElementConstructor() | ast.Variable():
-                pass
-            case ast.Filter(base):
-                self.check_nodes(base)
-            case ast.Source():
-                raise self.unsupported("a stream without a path", expression.span)
-            case _:
-                raise self.unsupported("a result that is no element", expression.span)
 
     def stream_of(self, hole: ast.Expression) -> str:
         found = hole
@@ -235,15 +221,52 @@ class _Shape:
             raise self.unsupported("a stream that is not named by its path", found.span)
         return source.name
 
+    def check_result(self, hole: ast.Expression) -> None:
+        if isinstance(hole, ast.Source):
+            raise self.unsupported("a stream without a path", hole.span)
+        if other := _no_content(hole, frozenset()):
+            raise self.unsupported("a result that is no element", other.span)
 
-def _reads(node: Any) -> bool:
-    """Whether a stream is named anywhere in a part of a query."""
-    return any(source.kind == "stream" for source in _sources(node))
+    def reads(self, node: Any) -> bool:
+        """Whether a stream is read anywhere in a part of a query, or by a function that it calls."""
+        return any(
+            (isinstance(part, ast.Source) and part.kind == "stream")
+            or (isinstance(part, ast.Call) and part.name in self.readers)
+            for part in parts(node)
+        )
+
+    def check_inputs(self, query: ast.Query) -> None:
+        for part in parts(query):
+            if isinstance(part, ast.Source) and part.kind == "doc":
+                raise self.unsupported("doc()", part.span)
 
 
-def _documents(node: Any) -> list[ast.Source]:
-    return [source for source in _sources(node) if source.kind == "doc"]
+def _no_content(expression: ast.Expression, nodes: frozenset[str]) -> ast.Expression | None:
+    """The part of a result that may give values or attributes, if there is one; `nodes` are variables that do not.
 
-
-def _sources(node: Any) -> list[ast.Source]:
-    return [part for part in parts(node) if isinstance(part, ast.Source)]
+    Pieces must be content: values of two items would have to be told apart by a space.
+    """
+    match expression:
+        case ast.Flwor(clauses, _, _, result):
+            for clause in clauses:
+                bound = clause.source if isinstance(clause, ast.For) else clause.value
+                name = frozenset((clause.variable,))
+                nodes = nodes - name if _no_content(bound, nodes) else nodes | name
+            return _no_content(result, nodes)
+        case ast.If(_, then, otherwise):
+            return _no_content(then, nodes) or _no_content(otherwise, nodes)
+        case ast.Sequence(items):
+            return next((found for each in items if (found := _no_content(each, nodes))), None)
+        case ast.Filter(base):
+            return _no_content(base, nodes)
+        case ast.Path(start, steps):
+            ends = [step.axis for step in steps if step.axis not in ("self", "descendant-or-self")]
+            if ends:
+                return expression if ends[-1] == "attribute" else None
+            return None if start is None else _no_content(start, nodes)
+        case ast.Variable(name) if name in nodes:
+            return None
+        case ast.ElementConstructor() | ast.Source():
+            return None
+        case _:
+            return expression

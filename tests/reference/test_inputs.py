@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anabranch.errors import StreamError
+from anabranch.reference import document_input, stream_input, text_input
+from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation, StreamElement
+from anabranch.stream.parse import implied_root, parse_document
+from anabranch.stream.path import Path
+from anabranch.stream.tree import Element, Name, Text, string_value
+from reference.asking import ask, leaves
+
+
+def item(text: str, partition: str, offset: int, at: str | None = None) -> Item:
+    """`<i><t>text</t></i>` at a place."""
+    tree, leaf = Element(Name("i")), Element(Name("t"))
+    leaf.append(Text(text))
+    tree.append(leaf)
+    return Item(tree, Place("s", partition, offset), Decimal(at) if at else None)
+
+
+def texts(*partitions: list[StreamElement | DeadLetter], time: str | None = None) -> list[str]:
+    """The items in the order in which a query sees them."""
+    found, _ = stream_input(implied_root("r"), partitions, time=Path.parse(time) if time else None)
+    return [string_value(arrival.item) for arrival in found.arrivals]
+
+
+# --- time and order (LAWS 1) ------------------------------------------------------------------------------
+
+
+def test_time_is_at_then_the_time_path_then_the_element_before() -> None:
+    """`at` wins over the declared path; an element without a time has that of the one before, 0 at the start."""
+    elements: list[StreamElement | DeadLetter] = [
+        item("x", "a", 0),
+        item("5", "a", 1),
+        item("7", "a", 2, at="2.5"),
+        item("y", "a", 3),
+        item("NaN", "a", 4),
+        item("1e1", "a", 5),
+    ]
+    found, _ = stream_input(implied_root("r"), [elements], time=Path.parse("t"))
+    assert [arrival.time for arrival in found.arrivals] == [0, 5, Fraction(5, 2), Fraction(5, 2), Fraction(5, 2), 10]
+
+
+def test_partitions_are_merged_by_time() -> None:
+    """Ties go to the partition named first, and each partition keeps its own order."""
+    a = [item("a1", "a", 0, at="1"), item("a5", "a", 1, at="5"), item("a4", "a", 2, at="4")]
+    b = [item("b1", "b", 0, at="1"), item("b2", "b", 1, at="2"), item("b4.5", "b", 2, at="4.5")]
+    assert texts([*a], [*b]) == ["a1", "b1", "b2", "b4.5", "a5", "a4"]
+    assert texts([*b], [*a]) == ["b1", "a1", "b2", "b4.5", "a5", "a4"]
+
+
+def test_partitions_without_times_follow_each_other() -> None:
+    """All have time 0, so ties decide."""
+    assert texts([item("a1", "a", 0), item("a2", "a", 1)], [item("b1", "b", 0)]) == ["a1", "a2", "b1"]
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.integers(0, 9), max_size=5), min_size=1, max_size=3))
+def test_a_merge_keeps_every_partition_in_order(times: list[list[int]]) -> None:
+    """Law: whatever the times, no partition is reordered and nothing is lost."""
+    partitions = [[item(f"{p}.{n}", str(p), n, at=str(t)) for n, t in enumerate(part)] for p, part in enumerate(times)]
+    merged = texts(*[list[StreamElement | DeadLetter](part) for part in partitions])
+    for number, part in enumerate(times):
+        assert [each for each in merged if each.startswith(f"{number}.")] == [f"{number}.{n}" for n in range(len(part))]
+    assert len(merged) == sum(map(len, times))
+
+
+def test_the_streams_of_a_join_are_merged_by_time() -> None:
+    """What looks at the order of several streams sees them by time."""
+    query = (
+        "for $x in stream('x')/r/i|count 1| for $y in stream('y')/r/i|count 1| "
+        "return <p>{ string($x/t), string($y/t) }</p>"
+    )
+    inputs = {"x": leaves("t", 1, 4), "y": leaves("t", 2, 3)}
+    assert ask(query, inputs, time="t").text == "<p>1 2</p><p>1 3</p><p>4 3</p>"
+    assert ask(query, inputs).text == "<p>4 2</p><p>4 3</p>"
+
+
+def test_lateness_is_judged_per_partition() -> None:
+    """An item is late behind its own partition only (LAWS 3.2)."""
+    a = [item("1", "a", 0), item("9", "a", 1)]
+    b = [item("2", "b", 0), item("3", "b", 1)]
+    merged, _ = stream_input(implied_root("r"), [[*a], [*b]])
+    query = "for $w in stream('s')/r/i|t diff 10| return <w>{ count($w) }</w>"
+    assert (ask(query, {"s": merged}).text, ask(query, {"s": merged}).late) == ("<w>4</w>", [])
+
+
+# --- what is set aside or refused -------------------------------------------------------------------------
+
+
+def test_dead_letters_pass_by() -> None:
+    """What was set aside while reading is handed on, and the stream goes on."""
+    letter = DeadLetter(Place("s", "a", 1), "broken", "<i")
+    found, dead = stream_input(implied_root("r"), [[item("1", "a", 0), letter, item("2", "a", 2)]])
+    assert (len(found.arrivals), dead) == (2, [letter])
+
+
+CONTROL = "xmlns:s='urn:anabranch:stream'"
+CONTROLS = (
+    ("<s:accent><s:drop path='t'/></s:accent>", "an accent"),
+    ("<s:punctuation at='5'/>", "a punctuation"),
+    ("<s:mutable id='1'><i/></s:mutable>", "a region"),
+    ("<s:replace target='1' id='2'/>", "an update"),
+    ("<i><s:mutable id='1'><t>1</t></s:mutable></i>", "a region"),
+)
+
+
+@pytest.mark.parametrize(("control", "kind"), CONTROLS)
+def test_streams_with_control_elements_are_refused_by_name(control: str, kind: str) -> None:
+    """Until queries can follow them, they are never ignored."""
+    with pytest.raises(StreamError) as caught:
+        text_input(f"<r {CONTROL}><i/>{control}</r>", name="s")
+    assert caught.value.message.startswith(f"stream 's' carries {kind} (s/text at byte ")
+    assert caught.value.hint
+
+
+def test_a_heartbeat_is_a_punctuation() -> None:
+    """It is refused as such, with its place."""
+    heartbeat = Punctuation(None, Place("s", "p", 7), Decimal(1))
+    with pytest.raises(StreamError) as caught:
+        stream_input(implied_root("r"), [[heartbeat]])
+    assert "a punctuation (s/p at byte 7)" in caught.value.message
+
+
+# --- trees ------------------------------------------------------------------------------------------------
+
+
+def test_a_stream_is_one_document() -> None:
+    """All items stand below one root, which keeps its name and attributes."""
+    found = text_input("<r k='v'><i/><i/></r>", name="s")
+    assert (found.root.name, found.root.get("k"), len(found.root.children)) == (Name("r"), "v", 2)
+    assert all(arrival.item.parent is found.root for arrival in found.arrivals)
+    assert found.root.parent is found.document
+
+
+def test_places_are_byte_offsets() -> None:
+    """An item's place is where its bytes begin, so that it can be found again."""
+    text = "<r k='é'><i/> <i a='ü'/><i/></r>"
+    found = text_input(text, name="s")
+    data = text.encode()
+    assert [data[arrival.place.offset :][:2] for arrival in found.arrivals] == [b"<i"] * 3
+    assert len({arrival.place for arrival in found.arrivals}) == 3
+
+
+def test_a_document_that_never_closes_has_its_items() -> None:
+    """What is there is answered."""
+    assert ask("count(stream('s')/r/i)", {"s": "<r><i/><i/>"}).text == "2"
+
+
+def test_a_document_input_has_no_arrivals() -> None:
+    """It is a tree and nothing else."""
+    found = document_input(parse_document(b"<?xml version='1.0'?><!-- c --><d><k/></d>"))
+    assert (found.root.name, found.arrivals) == (Name("d"), ())
+
+
+def test_slack_and_origin_are_exact() -> None:
+    """They are decimals, kept as fractions."""
+    found = text_input("<r/>", slack="0.1", origin="-2.5")
+    assert (found.slack, found.origin) == (Fraction(1, 10), Fraction(-5, 2))

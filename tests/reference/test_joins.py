@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anabranch.algebra.window import Extent
+from anabranch.reference import text_input
+from anabranch.reference.joins import Arrival, Side, step_join
+from reference.asking import ask, leaves, stream
+
+PAIR = "<p>{ string($x/t), string($y/t) }</p>"
+
+
+def pairs(
+    first: str, second: str, x: str, y: str | None = None, *, where: str = "", time: str | None = "t"
+) -> list[str]:
+    """The pairs of a join of `x` and `y`, or of `x` with itself."""
+    other = "x" if y is None else "y"
+    query = f"for $x in stream('x')/r/i|{first}| for $y in stream('{other}')/r/i|{second}| {where} return {PAIR}"
+    text = ask(query, {"x": x} if y is None else {"x": x, "y": y}, time=time).text
+    return text.removeprefix("<p>").removesuffix("</p>").split("</p><p>") if text else []
+
+
+# --- worked out by hand (LAWS 3.5) ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("time", ["t", None])
+def test_case_14(time: str | None) -> None:
+    """A's window leaves 1 behind before B's is there, so only 100 meets 95 and 105 (LAWS 6, case 14)."""
+    x, y = leaves("t", 1, 100), leaves("t", 95, 105)
+    assert pairs("t diff 10", "t diff 10", x, y, time=time) == ["100 95", "100 105"]
+
+
+def test_case_15() -> None:
+    """99 is not above 100, whatever their texts say (LAWS 6, case 15)."""
+    query = "for $x in stream('x')/r/i|count 1|, $y in stream('y')/r/i|count 1| where $x/phc >= $y/phc return <pair/>"
+    assert ask(query, {"x": leaves("phc", 99), "y": leaves("phc", 100)}).text == ""
+    assert ask(query, {"x": leaves("phc", 100), "y": leaves("phc", 99)}).text == "<pair/>"
+
+
+HAND: tuple[tuple[str, str, str, tuple[int, ...], tuple[int, ...], list[str]], ...] = (
+    # x moves to [0,10) when 11 comes and meets nothing; y to [0,10) when 12 comes and meets x's 1;
+    # at the end x's [10,20) closes first, for it ties with y's and stands first
+    ("two windows side by side", "t diff 10", "t diff 10", (1, 11), (2, 12), ["1 2", "11 2", "11 12"]),
+    # 50 moves x's window through all positions up to [40,50), which leave 1 behind; 51 does so with y's and 2
+    ("windows move through empty positions", "t diff 10", "t diff 10", (1, 50), (2, 51), ["50 51"]),
+    # x at 1 leaves [0,10) when x's 25 comes; y's window is large and still waits
+    ("what is left behind is gone", "t diff 10", "t diff 100", (1, 25, 45), (2,), ["45 2"]),
+    # a count window of 2 first moves when full: at its second item both enter
+    ("a count window moves when it is full", "count 2", "t diff 100", (1, 2, 3), (1, 2), ["1 1", "1 2", "2 1", "2 2"]),
+    ("an unfull count window gives nothing", "count 3", "t diff 10", (1, 2), (1, 2), []),
+    ("nothing on one side", "t diff 10", "t diff 10", (1, 2), (), []),
+    ("ends in order, the later side first", "t diff 100", "t diff 10", (1, 2), (1, 2), ["1 1", "1 2", "2 1", "2 2"]),
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "x", "y", "expected"), [row[1:] for row in HAND], ids=[row[0] for row in HAND]
+)
+def test_step_joins(first: str, second: str, x: tuple[int, ...], y: tuple[int, ...], expected: list[str]) -> None:
+    """What enters a window meets what the other windows hold at that moment."""
+    assert pairs(first, second, leaves("t", *x), leaves("t", *y)) == expected
+
+
+def test_count_and_time_windows_mixed() -> None:
+    """Each side moves by its own law."""
+    # y's [0,10) is complete when y's 12 comes: by then x's window of one holds 5
+    found = pairs("count 1", "t diff 10", leaves("t", 1, 5, 13), leaves("t", 2, 12))
+    assert found == ["5 2", "13 2", "13 12"]
+
+
+def test_a_self_join_feeds_the_first_for_first() -> None:
+    """Each item goes to the first `for`, then to the next, so it meets itself."""
+    assert pairs("count 1", "count 1", leaves("t", 1, 2)) == ["1 1", "2 1", "2 2"]
+    assert pairs("count 2 step 1", "count 1", leaves("t", 1, 2, 3)) == ["1 1", "2 1", "1 2", "2 2", "3 2", "2 3", "3 3"]
+
+
+def test_three_sides() -> None:
+    """A join may have any number of sides; tuples come in the order of the `for` clauses, outer first."""
+    fors = " ".join(f"for ${name} in stream('{name}')/r/i|t diff 10|" for name in "xyz")
+    query = f"{fors} return <p>{{ string($x/t), string($y/t), string($z/t) }}</p>"
+    inputs = {"x": leaves("t", 1, 2), "y": leaves("t", 3, 4), "z": leaves("t", 5)}
+    assert ask(query, inputs, time="t").text == "<p>1 3 5</p><p>1 4 5</p><p>2 3 5</p><p>2 4 5</p>"
+
+
+def test_pre_and_postselection() -> None:
+    """Predicates keep items out of the windows, `where` chooses among the tuples."""
+    query = (
+        "for $x in stream('x')/r/i[n > 1]|t diff 10| for $y in stream('y')/r/i|t diff 10| "
+        "where $x/n >= $y/n + 1 return <p>{ $x/n, $y/n }</p>"
+    )
+    x = stream("<t>1</t><n>1</n>", "<t>2</t><n>3</n>")
+    y = stream("<t>1</t><n>2</n>", "<t>2</t><n>2.5</n>")
+    assert ask(query, {"x": x, "y": y}, time="t").text == "<p><n>3</n><n>2</n></p>"
+
+
+def test_a_pair_that_fails_is_set_aside_alone() -> None:
+    """An error concerns one pair; it is named by the item of the first `for`."""
+    answer = ask(
+        "for $x in stream('x')/r/i|count 1|, $y in stream('y')/r/i|count 1| where $x/t + $y/t > 0 return <p/>",
+        {"x": leaves("t", 1), "y": leaves("t", "z", 3)},
+    )
+    assert answer.text == "<p/>"
+    assert [(letter.code, letter.place.stream) for letter in answer.dead] == [("FORG0001", "x")]
+
+
+def test_late_items_do_not_join() -> None:
+    """An item that is late for its window meets nobody."""
+    answer = ask(
+        "for $x in stream('x')/r/i|t diff 10| for $y in stream('y')/r/i|t diff 10| return <p>{ $x/t }</p>",
+        {"x": leaves("t", 5, 3), "y": leaves("t", 1)},
+    )
+    assert answer.text == "<p><t>5</t></p>"
+    assert [place.stream for place in answer.late] == ["x"]
+
+
+def test_slack_keeps_a_window_open() -> None:
+    """A window closes when its end is reached by more than slack, so what comes a little late still joins."""
+    given = text_input(leaves("t", 5, 11, 8), name="x", slack="5", time="t")
+    y = text_input(leaves("t", 1), name="y", slack="5", time="t")
+    query = "for $x in stream('x')/r/i|t diff 10| for $y in stream('y')/r/i|t diff 10| return <p>{ $x/t }</p>"
+    assert ask(query, {"x": given, "y": y}).text == "<p><t>5</t></p><p><t>8</t></p><p><t>11</t></p>"
+
+
+# --- the interval join ------------------------------------------------------------------------------------
+
+
+def test_the_interval_join_is_closed_at_both_ends() -> None:
+    """Items meet whose times differ by at most the bound, in the order of the first stream."""
+    query = (
+        "for $x in stream('x')/r/i for $y in stream('y')/r/i "
+        f"where $x/t >= $y/t - 10 and $x/t <= $y/t + 10 return {PAIR}"
+    )
+    answer = ask(query, {"x": leaves("t", 0, 20, 21), "y": leaves("t", 10, 31)})
+    assert answer.text == "<p>0 10</p><p>20 10</p><p>21 31</p>"
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 40), max_size=6), st.lists(st.integers(0, 40), max_size=6), st.integers(0, 15))
+def test_the_interval_join_is_all_pairs_that_fit(xs: list[int], ys: list[int], bound: int) -> None:
+    """Law: the answer is what a loop in a loop would find."""
+    query = (
+        "for $x in stream('x')/r/i for $y in stream('y')/r/i "
+        f"where $x/t >= $y/t - {bound} and $y/t >= $x/t - {bound} return {PAIR}"
+    )
+    expected = "".join(f"<p>{x} {y}</p>" for x in xs for y in ys if abs(x - y) <= bound)
+    assert ask(query, {"x": leaves("t", *xs), "y": leaves("t", *ys)}).text == expected
+
+
+# --- laws -------------------------------------------------------------------------------------------------
+
+SIZES = st.tuples(st.integers(1, 12), st.integers(1, 12))
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 9)), max_size=14), SIZES, SIZES)
+def test_a_step_join_is_what_moving_windows_one_by_one_would_find(
+    gaps: list[tuple[int, int]], first: tuple[int, int], second: tuple[int, int]
+) -> None:
+    """Law: skipping empty positions changes nothing; each movement is done, and everything compared by hand."""
+    extents = [Extent(Fraction(size), Fraction(step)) for size, step in (first, second)]
+    arrivals: list[Arrival[int]] = []
+    now = 0
+    for number, (side, gap) in enumerate(gaps):
+        now += gap
+        arrivals.append(Arrival(side, number, True, Fraction(now)))
+    found = list(step_join([Side("time", each) for each in extents], arrivals))
+    assert found == by_hand(extents, arrivals)
+
+
+def by_hand(extents: list[Extent], arrivals: list[Arrival[int]]) -> list[tuple[int, ...]]:
+    """The law word by word: every window moves through every position."""
+    times: Mapping[int, Fraction] = {each.item: each.value or Fraction(0) for each in arrivals}
+    waiting: list[list[int]] = [[], []]
+    held: list[list[int]] = [[], []]
+    position = [0, 0]
+    found: list[tuple[int, ...]] = []
+
+    def move(side: int) -> None:
+        extent, k = extents[side], position[side]
+        entering = [i for i in waiting[side] if extent.start(k) <= times[i] < extent.end(k)]
+        held[side] = [i for i in held[side] if times[i] >= extent.start(k)] + entering
+        waiting[side] = [i for i in waiting[side] if times[i] >= extent.end(k)]
+        position[side] += 1
+        sides = [entering if each == side else held[each] for each in (0, 1)]
+        found.extend(product(*sides))
+
+    for arrival in arrivals:
+        side = arrival.side
+        while extents[side].end(position[side]) <= times[arrival.item]:
+            move(side)
+        waiting[side].append(arrival.item)
+    while ends := [
+        (extents[side].end(k), side)
+        for side in (0, 1)
+        for k in range(position[side], position[side] + 200)
+        if any(extents[side].start(k) <= times[i] < extents[side].end(k) for i in waiting[side])
+    ]:
+        end, side = min(ends)
+        while extents[side].end(position[side]) <= end:
+            move(side)
+    return found
