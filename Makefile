@@ -6,7 +6,7 @@ java := scripts/with-java.sh
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast check format bench constraints clean
+.PHONY: help setup demo test test-fast crashes check format bench constraints clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -27,6 +27,9 @@ test: $(stamp) ## run all tests, those without Spark first
 test-fast: $(stamp) ## run the tests that need no Java
 	@$(bin)/pytest -m 'not spark'
 
+crashes: $(stamp) ## kill a run 200 times (ANABRANCH_KILLS, ANABRANCH_SEED) and compare its answers
+	@ANABRANCH_KILLS=$${ANABRANCH_KILLS:-200} $(java) $(bin)/pytest tests/faults/test_crashes.py
+
 check: $(stamp) ## lint, formatting, types, and the rule that imports go downwards
 	$(bin)/ruff check
 	$(bin)/ruff format --check
@@ -37,8 +40,9 @@ format: $(stamp) ## put the code into its one format
 	$(bin)/ruff check --fix
 	$(bin)/ruff format
 
-bench: $(stamp) ## measure how fast queries are parsed
-	@$(java) $(bin)/anabranch bench parse
+bench: $(stamp) ## measure how fast queries are parsed and items come in
+	@$(bin)/anabranch bench parse
+	@$(java) $(bin)/anabranch bench ingest
 
 constraints: ## renew the pinned versions in constraints.txt
 	@scripts/constraints.sh

@@ -1,4 +1,4 @@
-"""The command line: `anabranch query | generate | demo | bench`.
+"""The command line: `anabranch query | run | answer | generate | demo | bench`.
 
 Answers go to standard output or to files, everything else to standard error.
 The exit status is 0; 1 where a query is refused, aborted or fails; 2 for wrong usage.
@@ -7,13 +7,11 @@ The exit status is 0; 1 where a query is refused, aborted or fails; 2 for wrong 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -71,6 +69,17 @@ def _parser() -> argparse.ArgumentParser:
     query.add_argument("--max-depth", type=int, default=Limits().depth, metavar="N", help="deeper items are bad")
     query.set_defaults(run=_query)
 
+    run = commands.add_parser("run", help="keep answering subscriptions over streams that grow")
+    run.add_argument("site", type=Path, metavar="SITE.toml", help="the streams and subscriptions")
+    run.add_argument("--once", action="store_true", help="to the end of what is there, then stop")
+    run.add_argument("--dead-letter", type=Path, metavar="FILE", help="what was set aside, one JSON line each")
+    run.set_defaults(run=_run)
+
+    answer = commands.add_parser("answer", help="print the committed answer of one subscription")
+    answer.add_argument("site", type=Path, metavar="SITE.toml")
+    answer.add_argument("name", metavar="NAME", help="the subscription")
+    answer.set_defaults(run=_answer)
+
     generate = commands.add_parser("generate", help="make test data")
     kinds = generate.add_subparsers(required=True, metavar="KIND")
     photons = kinds.add_parser("photons", help="photons as the sharing paper's satellite sees them")
@@ -84,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.set_defaults(run=_demo)
 
     bench = commands.add_parser("bench", help="measure")
-    bench.add_argument("name", choices=("parse",), metavar="NAME", help="what to measure: parse")
+    bench.add_argument("name", choices=("parse", "ingest"), metavar="NAME", help="what to measure: parse or ingest")
     bench.add_argument("--quick", action="store_true", help="fewer rounds")
     bench.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     bench.set_defaults(run=_bench)
@@ -121,10 +130,7 @@ def _query(options: argparse.Namespace) -> None:
 
 def _write_answers(prepared: Sequence[Prepared], run: Run, out: Path | None) -> None:
     if out is None:
-        for piece in run.answers[prepared[0].name]:
-            sys.stdout.write(piece)
-        sys.stdout.write("\n")
-        sys.stdout.flush()
+        _print(run.answers[prepared[0].name])
         return
     out.mkdir(parents=True, exist_ok=True)
     for query in prepared:
@@ -132,6 +138,13 @@ def _write_answers(prepared: Sequence[Prepared], run: Run, out: Path | None) -> 
             for piece in run.answers[query.name]:
                 file.write(piece)
             file.write("\n")
+
+
+def _print(pieces: Iterable[str]) -> None:
+    for piece in pieces:
+        sys.stdout.write(piece)
+    sys.stdout.write("\n")
+    sys.stdout.flush()
 
 
 def _report(run: Run, dead_letter: Path | None) -> None:
@@ -148,15 +161,7 @@ def _report(run: Run, dead_letter: Path | None) -> None:
 def _write_dead_letters(dead: Iterable[DeadLetter], path: Path) -> None:
     with path.open("w", encoding="utf-8") as file:
         for letter in dead:
-            file.write(json.dumps(_dead_letter(letter), ensure_ascii=False) + "\n")
-
-
-def _dead_letter(letter: DeadLetter) -> dict[str, Any]:
-    line: dict[str, Any] = {**asdict(letter.place), "reason": letter.reason, "raw": letter.raw}
-    for key in ("code", "subscription"):
-        if getattr(letter, key) is not None:
-            line[key] = getattr(letter, key)
-    return line
+            file.write(f"{letter.to_json()}\n")
 
 
 def _inputs(options: argparse.Namespace) -> Inputs:
@@ -245,8 +250,20 @@ def _generate_photons(options: argparse.Namespace) -> None:
         write_photons(file, options.count, options.seed)
 
 
+def _run(options: argparse.Namespace) -> None:
+    from anabranch.running import run  # Spark is not loaded for the commands that do not need it
+
+    run(options.site, once=options.once, dead_letters=options.dead_letter and options.dead_letter.absolute())
+
+
+def _answer(options: argparse.Namespace) -> None:
+    from anabranch.running import committed
+
+    _print(committed(options.site, options.name))
+
+
 def _demo(options: argparse.Namespace) -> None:
-    from anabranch.demo import show  # Spark is not loaded for the commands that do not need it
+    from anabranch.demo import show
 
     show(options.count)
 

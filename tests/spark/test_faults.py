@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from anabranch.errors import AnabranchError, StreamError
+from anabranch.errors import AnabranchError, StateError, StreamError
 from anabranch.spark.faults import Fault, translated
-from anabranch.spark.plan import Plan, PlanFile, StreamPlan
-from anabranch.spark.ranges import Range
+from anabranch.spark.manifest import Carried
+from anabranch.spark.order import Form
+from anabranch.spark.plan import Plan, PlanFile, StreamPlan, Subscription
+from anabranch.spark.ranges import Position, Range
 from anabranch.spark.segments import DEAD_LETTERS, HELD, SegmentWriter, read_chunk, read_dead_letters
 from anabranch.spark.task import Job, Report, work
 from anabranch.stream.elements import DeadLetter, Place
@@ -34,10 +36,11 @@ During handling of the above exception, another exception occurred:
     ("text", "kind", "message"),
     [
         (
-            IN_TASK.format(error="OSError: [Errno 28] No space left on device"),
+            IN_TASK.format(error="OSError: [Errno 5] Input/output error"),
             AnabranchError,
-            "the trunk failed on Spark: OSError: [Errno 28] No space left on device",
+            "the trunk failed on Spark: OSError: [Errno 5] Input/output error",
         ),
+        (IN_TASK.format(error="OSError: [Errno 28] No space left on device"), StateError, "the disk is full"),
         (IN_TASK.format(error="anabranch.errors.StreamError: cannot read 'x'"), StreamError, "cannot read 'x'"),
         (
             "[STREAM_FAILED] Query terminated with exception: out of memory\nSQLSTATE: XXKST",
@@ -57,8 +60,9 @@ def test_the_innermost_cause_is_shown(text: str, kind: type[AnabranchError], mes
 def test_an_error_of_ours_travels_as_a_value() -> None:
     """Kind, message, code and hint arrive as they left, by way of JSON."""
     fault = Fault.of(StreamError("no", code="FODC0002", hint="try"))
-    report = Report.from_json(Report(1, 2, (), {"a": None, "b": "{}"}, fault).to_json())
-    assert report == Report(1, 2, (), {"a": None, "b": "{}"}, fault)
+    sent = Report(1, 2, (), {"a": Position(3, 4)}, {"a": None, "b": Carried(5, "{}")}, fault)
+    report = Report.from_json(sent.to_json())
+    assert report == sent
     assert report.fault is not None
     error = report.fault.error()
     assert (type(error), error.message, error.code, error.hint) == (StreamError, "no", "FODC0002", "try")
@@ -68,10 +72,10 @@ def test_a_task_reports_what_it_cannot_read(tmp_path: Path) -> None:
     """A file that is gone is an error in the report; raised, it would be tried four times."""
     path = tmp_path / "in"
     path.write_text("<p/>\n")
-    limits = Limits()
-    stream = StreamPlan.of(Source("s", path, format="lines"), limits)
-    plan = PlanFile.save(Plan((stream,), (("q", 'stream("s")/root/p'),), limits, 1000, 1), tmp_path)
-    reach = Range("s", "in", str(path), 0, 5, last=True, packed=False, sequence=0)
+    stream = StreamPlan.of(Source("s", path), Form("lines", "<root/>"))
+    query = Subscription(0, "q", 'stream("s")/root/p', 0)
+    plan = PlanFile.save(Plan((stream,), (query,), Limits(), 1), tmp_path)
+    reach = Range("s", "0", 0, "in", str(path), 0, 5, last=True, packed=False, sequence=0)
     assert work(Job(plan, tmp_path, 0, {}), [reach]).items == 1
     path.unlink()
     fault = work(Job(plan, tmp_path, 0, {}), [reach]).fault

@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anabranch.errors import StreamError
-from anabranch.spark import ranges
-from anabranch.spark.plan import Plan, PlanFile, StreamPlan
+from anabranch.errors import StateError, StreamError
+from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.order import Form, OrderLog
+from anabranch.spark.plan import Plan, PlanFile, StreamPlan, Subscription
 from anabranch.spark.ranges import Offset
 from anabranch.spark.reading import RangeReader
-from anabranch.spark.storage import line_end, pieces
+from anabranch.spark.storage import pieces
+from anabranch.spark.survey import IntakeSettings, IntakeStream, Survey
 from anabranch.stream.elements import DeadLetter, Item, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import parse_root
@@ -46,21 +48,29 @@ def whole(source: Source) -> list[tuple[object, ...]]:
 
 
 def by_ranges(source: Source, budgets: list[int]) -> list[tuple[object, ...]]:
-    """Read epoch by epoch, handing carries on as a trunk does."""
-    stream = StreamPlan.of(source, LIMITS)
+    """Read epoch by epoch, with another survey for each, and hand carries on, as a trunk does that is often killed."""
     found: list[tuple[object, ...]] = []
-    carries: dict[str, str] = {}
+    carries: dict[str, tuple[int, str]] = {}
     at: Offset = {}
-    for budget in cycle(budgets):
-        end = ranges.reach([stream.partition], at, budget, line_end)
-        if end == at:
-            return found
-        for each in ranges.ranges([stream.partition], at, end, 2, line_end):
-            reader = RangeReader(stream, parse_root(stream.root.encode()), LIMITS, each, carries.pop(each.path, None))
-            found += [shown(element) for element in reader]
-            if stream.format == "document" and not each.last:
-                carries[each.path] = reader.carry()
-        at = end
+    with TemporaryDirectory() as folder:
+        checkpoint = Checkpoint.make(Path(folder))
+        for budget in cycle(budgets):
+            IntakeSettings((IntakeStream.of(source),), budget, None, 2, finite=True).save(checkpoint)
+            end = Survey(checkpoint).latest(at)
+            if end == at:
+                return found
+            log = OrderLog(checkpoint.order(source.name))
+            log.refresh()
+            assert log.form is not None
+            stream = StreamPlan.of(source, log.form)
+            for each in Survey(checkpoint).ranges(at, end):
+                number, carry = carries.pop(each.key, (-1, None))
+                carry = carry if number == each.number else None
+                reader = RangeReader(stream, parse_root(stream.root.encode()), LIMITS, each, carry)
+                found += [shown(element) for element in reader]
+                if after := reader.carry():
+                    carries[each.key] = (each.number, after)
+            at = end
     raise AssertionError("budgets must not be empty")
 
 
@@ -138,14 +148,12 @@ def test_a_strict_stream_sets_undeclared_paths_aside(tmp_path: Path) -> None:
 def test_a_plan_survives_its_file(tmp_path: Path) -> None:
     """What is loaded equals what was saved, schema and all; another file under its name is refused."""
     schema = Schema.from_dtd("<!ELEMENT ps (p*)><!ELEMENT p (en?)><!ELEMENT en (#PCDATA)>")
-    path = tmp_path / "in"
-    path.write_text("<p/>\n")
-    stream = StreamPlan.of(Source("s", path, schema=schema, strict=True), LIMITS)
-    plan = Plan((stream,), (("q", 'stream("s")/ps/p'),), LIMITS, 1000, 2)
+    stream = StreamPlan.of(Source("s", tmp_path, schema=schema, strict=True), Form("lines", "<ps/>"))
+    plan = Plan((stream,), (Subscription(3, "q", 'stream("s")/ps/p', 7),), LIMITS, 4)
     file = PlanFile.save(plan, tmp_path)
     assert file.load() == plan
     other = PlanFile(file.path, "0" * 64)
-    with pytest.raises(StreamError, match="was changed"):
+    with pytest.raises(StateError, match="damaged"):
         other.load()
 
 

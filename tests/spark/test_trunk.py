@@ -128,6 +128,20 @@ def test_two_streams_in_files_packed_and_plain_are_one_trunk(spark: SparkSession
     assert outcome.progress.items == 33
 
 
+@pytest.mark.parametrize("count", [2, 5])
+def test_finite_partitions_come_one_after_the_other(spark: SparkSession, tmp_path: Path, count: int) -> None:
+    """Without a time all elements have time 0 (LAWS 1.3), so the first partition comes before the second."""
+    paths = [tmp_path / f"part{number}" for number in range(count)]
+    for number, path in enumerate(paths):
+        path.write_text("".join(f"<p><n>{number * 10 + n}</n></p>\n" for n in range(10)))
+    source = Source("s", paths[0], format="lines", more=tuple(paths[1:]))
+    queries = {"q": """<r>{ for $p in stream("s")/root/p where $p/n mod 3 = 0 return $p/n }</r>"""}
+    outcome = run_queries(spark, [source], queries, tmp_path / "work", epoch_bytes=70)
+    agree(outcome, [source], queries)
+    assert outcome.progress.items == 10 * count
+    assert outcome.progress.epochs > count
+
+
 def test_a_dynamic_error_concerns_one_subscription_and_one_item(spark: SparkSession, tmp_path: Path) -> None:
     """LAWS 2.4: the failing item gives nothing there and a dead letter with the W3C code; others do not notice.
 
@@ -186,7 +200,7 @@ def test_a_failing_epoch_ends_the_run_with_its_own_error(spark: SparkSession, tm
 
     with pytest.raises(KeyError, match="the display broke"):
         run_queries(spark, [Source("s", path)], {"q": 'stream("s")/root/p'}, tmp_path / "work", on_progress=fail)
-    assert not list((tmp_path / "work" / "checkpoint" / "commits").glob("[0-9]*"))
+    assert not list((tmp_path / "work" / "spark" / "commits").glob("[0-9]*"))
 
 
 def test_a_query_that_spark_cannot_answer_is_refused_before_anything_runs(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,15 +1,21 @@
 """The answer log: what was answered to each subscription, in order, and what was set aside.
 
-The log itself is the chunks in the tasks' segments; here is the index of them and the reading of one subscription's
-answer, which is put together piece by piece and need never be in memory as a whole.
+The log itself is the chunks in the tasks' segments, and its index are the manifests; here is the reading of it, which
+needs no lock and no Spark: also while a run is at work, or after one was killed.
+An answer is put together piece by piece and need never be in memory as a whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
+from anabranch.language import parse
+from anabranch.reference.calls import PythonFunction
+from anabranch.reference.per_item import per_item
+from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.manifest import Manifest, Manifests
+from anabranch.spark.plan import Plans, Subscription
 from anabranch.spark.segments import DEAD_LETTERS, Chunk, read_chunk, read_dead_letters
 from anabranch.stream.elements import DeadLetter
 
@@ -22,29 +28,44 @@ class Frame:
     closing: str
     empty: str
 
+    @staticmethod
+    def of(text: str, functions: Mapping[str, PythonFunction] | None = None) -> Frame:
+        """The frame of a query that was checked."""
+        query = per_item(parse(text), functions)
+        return Frame(query.opening, query.closing, query.empty)
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to one subscription; iterating gives its text in pieces."""
+    """The committed answer to one subscription; iterating gives its text in pieces."""
 
-    subscription: str
+    subscription: Subscription
     frame: Frame
-    folder: Path
-    chunks: tuple[Chunk, ...]
+    log: AnswerLog
 
     @property
     def entries(self) -> int:
         """How many items contributed."""
-        return sum(chunk.entries for chunk in self.chunks)
+        return sum(chunk.entries for chunk in self._chunks())
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is there from its first epoch on; retention may have dropped a part."""
+        kept = self.log.manifests.epochs()
+        return not kept or kept[0] <= self.subscription.first
+
+    def _chunks(self) -> Iterator[Chunk]:
+        for manifest in self.log.manifests.since(self.subscription.first):
+            yield from manifest.of(self.subscription.id)
 
     def __iter__(self) -> Iterator[str]:
-        if not self.chunks:
-            yield self.frame.empty
-            return
-        yield self.frame.opening
-        for chunk in self.chunks:
-            yield read_chunk(self.folder, chunk)
-        yield self.frame.closing
+        empty = True
+        for chunk in self._chunks():
+            if empty:
+                yield self.frame.opening
+            empty = False
+            yield self.log.text(chunk)
+        yield self.frame.empty if empty else self.frame.closing
 
     def text(self) -> str:
         """The whole answer."""
@@ -52,21 +73,34 @@ class Answer:
 
 
 class AnswerLog:
-    """The index over all segments of a run; only the trunk adds to it, epoch by epoch and in stream order."""
+    """The answers in a checkpoint."""
 
-    def __init__(self, folder: Path, subscriptions: int) -> None:
-        self.folder = folder
-        self._chunks: list[list[Chunk]] = [[] for _ in range(subscriptions)]
-        self._dead: list[Chunk] = []
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.manifests = Manifests(checkpoint.manifests)
+        self._plans = Plans(checkpoint.plans)
+        self._segments = checkpoint.segments
 
-    def extend(self, chunks: Iterable[Chunk]) -> None:
-        for chunk in chunks:
-            held = self._dead if chunk.subscription == DEAD_LETTERS else self._chunks[chunk.subscription]
-            held.append(chunk)
+    def subscription(self, name: str) -> Subscription | None:
+        """The newest subscription of a name that a committed epoch has seen."""
+        kept = self.manifests.epochs()
+        for plan in self._plans.newest_first(kept[-1] if kept else -1):
+            for each in plan.subscriptions:
+                if each.name == name:
+                    return each
+        return None
 
-    def chunks(self, subscription: int) -> tuple[Chunk, ...]:
-        return tuple(self._chunks[subscription])
+    def answer(self, subscription: Subscription, functions: Mapping[str, PythonFunction] | None = None) -> Answer:
+        return Answer(subscription, Frame.of(subscription.text, functions), self)
+
+    def text(self, chunk: Chunk, most: int | None = None) -> str:
+        """What a chunk holds, or at most so many bytes of it."""
+        return read_chunk(self._segments, chunk, most)
 
     def dead_letters(self) -> Iterator[DeadLetter]:
-        for chunk in self._dead:
-            yield from read_dead_letters(self.folder, chunk)
+        for manifest in self.manifests.since(0):
+            yield from self.buried(manifest)
+
+    def buried(self, manifest: Manifest) -> Iterator[DeadLetter]:
+        """The dead letters of one epoch."""
+        for chunk in manifest.of(DEAD_LETTERS):
+            yield from read_dead_letters(self._segments, chunk)

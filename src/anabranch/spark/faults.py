@@ -10,12 +10,19 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JNetworkError
+
 from anabranch import errors
 from anabranch.errors import AnabranchError
 
 _PYTHON_ERROR = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Z]\w*(?:Error|Exception|Interrupt|Exit)): (.+)$", re.MULTILINE)
 _CONDITION = re.compile(r"\[[A-Z][A-Z_.]+\] *")
-_OURS = {"StreamError": errors.StreamError, "UsageError": errors.UsageError}
+_FULL = "No space left on device"
+_OURS = {
+    "StateError": errors.StateError,
+    "StreamError": errors.StreamError,
+    "UsageError": errors.UsageError,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,11 @@ class Fault:
 
 def translated(error: BaseException) -> AnabranchError:
     """The error to show for one of Spark's."""
+    if isinstance(error, ConnectionError | Py4JNetworkError):
+        return AnabranchError("Spark's JVM has ended", hint="start again: it goes on where it was")
     text = str(error)
+    if _FULL in text:
+        return errors.StateError("the disk is full", hint="make room and start again: it goes on where it was")
     innermost = _PYTHON_ERROR.findall(text)
     if innermost:
         kind, message = innermost[-1]

@@ -1,37 +1,41 @@
 """The intake: a Python data source for Spark that emits byte ranges, never bytes.
 
 All file streams of a trunk come through this one source.
-Spark's own file source has neither order nor positions, and a union of sources can gain no stream; see
-`ranges.py` for how offsets and ranges are reckoned.
+Spark's own file source has neither order nor positions, and a union of sources can gain no stream.
 A row is one range; the task that gets the row opens the file itself, so the raw bytes never cross the JVM.
 
-The list of files is part of the plan that the source is started with: what a run reads is settled before it begins,
-which is what a trigger of all that is available means.
+What Spark asks is answered by the `Survey`, which knows no Spark; see there and in `ranges.py` how offsets and ranges
+are reckoned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import astuple
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from anabranch.spark import ranges
-from anabranch.spark.plan import Plan, PlanFile
+from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.ranges import Range
-from anabranch.spark.storage import line_end
+from anabranch.spark.survey import Survey
 
 NAME = "anabranch-ranges"
-SCHEMA = "stream string, file string, path string, start long, end long, last boolean, packed boolean, sequence long"
+SCHEMA = (
+    "stream string, partition string, number long, file string, path string, "
+    "start long, end long, last boolean, packed boolean, sequence long"
+)
 """The fields of a `Range`, in order."""
+_ANY = ReadMaxBytes(1 << 60)  # Spark asks once; the survey looks the real limit up for every epoch
 
 
 class RangeSource(DataSource):
-    """What Spark knows as the format `anabranch-ranges`; its options are a plan file and the file's digest."""
+    """What Spark knows as the format `anabranch-ranges`; its option is the folder of a checkpoint."""
 
     @classmethod
     def name(cls) -> str:
@@ -41,7 +45,7 @@ class RangeSource(DataSource):
         return SCHEMA
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        return Intake(PlanFile(Path(self.options["plan"]), self.options["digest"]).load())
+        return Intake(Path(self.options["checkpoint"]))
 
 
 class TaskRanges(InputPartition):
@@ -52,36 +56,29 @@ class TaskRanges(InputPartition):
 
 
 class Intake(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Answers Spark's questions by the functions of `ranges.py`; it holds no state of its own.
+    """Hands Spark's questions on; the names of the methods are Spark's (hence no check of names on them)."""
 
-    The names of the methods are Spark's (hence no check of names on them).
-    """
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._partitions = [stream.partition for stream in plan.streams]
+    @cached_property
+    def _survey(self) -> Survey:
+        return Survey(Checkpoint.open(self._folder))
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         return {}
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Nothing to record: the plan already says which bytes there are."""
+        self._survey.freeze()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        return ReadMaxBytes(self._plan.epoch_bytes)
+        return _ANY
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        match limit:
-            case ReadMaxBytes(most):
-                return ranges.reach(self._partitions, start, most, line_end)
-            case ReadAllAvailable():
-                return ranges.reach(self._partitions, start, None, line_end)
-            case _:
-                raise AssertionError(f"Spark asked for a limit we did not offer: {limit}")
+        return self._survey.latest(start)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        found = ranges.ranges(self._partitions, start, end, self._plan.cores, line_end)
-        return [TaskRanges(each) for each in ranges.tasks(found)]
+        return [TaskRanges(each) for each in ranges.tasks(self._survey.ranges(start, end))]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         for each in partition.value:

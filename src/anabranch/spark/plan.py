@@ -1,35 +1,36 @@
-"""What a run does, in a file: the streams with their files, the subscriptions, the limits.
+"""What an epoch runs with, in files: the streams, the subscriptions, the limits.
 
 A plan travels to the tasks by its file's path and digest and is kept by the Python worker that has read it; in the
 closure of each epoch it would be sent and unpacked again and again.
-The digest is checked on reading, so a task works by the very plan it was given or not at all.
-The file is JSON: what a user wrote is never unpickled.
+The file is called after its digest, so epochs with the same plan share it, and a task works by the very plan it was
+given or not at all.
+Which plan an epoch has is written down before the epoch runs (`Plans`), so that one that is run again does the same.
+The files are JSON: what a user wrote is never unpickled.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from anabranch.errors import StreamError
-from anabranch.spark.ranges import File, Partition
-from anabranch.spark.storage import is_packed
+from anabranch.errors import StateError
+from anabranch.spark import durable
+from anabranch.spark.order import Form
 from anabranch.stream.limits import Limits
 from anabranch.stream.reader import Format
 from anabranch.stream.schema import Declaration, Part, Schema
-from anabranch.stream.serialize import serialize
-from anabranch.stream.source import Source, read
+from anabranch.stream.source import Source
 
 
 @dataclass(frozen=True, slots=True)
 class StreamPlan:
-    """A stream as tasks need it: where it lies, how it is written, what its root and items are called."""
+    """A stream as tasks need it: how it is written, what its root and items are called."""
 
-    partition: Partition
+    stream: str
     format: Format
     root: str
     """The stream's root element as text, without the items."""
@@ -38,33 +39,32 @@ class StreamPlan:
     """The schema that items must keep to; None unless the stream is strict."""
 
     @staticmethod
-    def of(source: Source, limits: Limits) -> StreamPlan:
-        """Look at a stream's files and at the front of the first; `StreamError` where it cannot be read."""
-        contents = read(source, limits)
-        root = serialize(contents.root)
-        files = [_file(path, contents.format) for path in source.files]
-        partition = Partition(source.name, source.path.name, tuple(file for file in files if file.size))
+    def of(source: Source, form: Form) -> StreamPlan:
         schema = source.schema if source.strict else None
-        return StreamPlan(partition, contents.format, root, source.item or "item", schema)
+        return StreamPlan(source.name, form.format, form.root, source.item or "item", schema)
 
 
-def _file(path: Path, form: Format) -> File:
-    where = str(path.absolute())
-    if is_packed(where):
-        return File(path.name, where, path.stat().st_size, "nowhere")
-    return File(path.name, where, path.stat().st_size, "anywhere" if form == "document" else "after lines")
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A query as registered; a changed one is another subscription under the same name."""
+
+    id: int
+    """Its number in the checkpoint, which no other ever has."""
+    name: str
+    text: str
+    first: int
+    """The epoch it begins with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One run; subscriptions are numbered by their place here."""
+    """What an epoch runs with."""
 
     streams: tuple[StreamPlan, ...]
-    subscriptions: tuple[tuple[str, str], ...]
-    """Name and query text."""
+    subscriptions: tuple[Subscription, ...]
     limits: Limits
-    epoch_bytes: int
-    cores: int
+    next_id: int
+    """The number that the next subscription gets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,41 +77,109 @@ class PlanFile:
     @staticmethod
     def save(plan: Plan, folder: Path) -> PlanFile:
         data = json.dumps(asdict(plan)).encode()
-        digest = hashlib.sha256(data).hexdigest()
-        path = folder / f"plan-{digest[:16]}.json"
-        path.write_bytes(data)
+        digest = durable.digest(data)
+        path = folder / f"{digest[:32]}.plan"
+        if not path.exists():
+            durable.replace(path, data)
         return PlanFile(path, digest)
 
     def load(self) -> Plan:
         return _load(self)
 
 
-@lru_cache(maxsize=4)
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """The plans of all epochs that are kept."""
+
+    folder: Path
+
+    def of(self, epoch: int) -> PlanFile | None:
+        """The plan that an epoch was begun with, None if it was not begun."""
+        path = self._pointer(epoch)
+        if not path.exists():
+            return None
+        found = durable.unsealed(path)["plan"]
+        return PlanFile(self.folder / f"{found[:32]}.plan", found)
+
+    def begin(self, epoch: int, plan: Plan) -> PlanFile:
+        """Write down that an epoch runs with a plan."""
+        file = PlanFile.save(plan, self.folder)
+        durable.publish(self._pointer(epoch), durable.sealed({"plan": file.digest}))
+        return file
+
+    def epochs(self) -> list[int]:
+        """The epochs that were begun and are kept, in order."""
+        return sorted(int(each.stem) for each in self.folder.glob("[0-9]*.json"))
+
+    def newest(self) -> Plan | None:
+        """The plan of the newest epoch that was begun."""
+        epochs = self.epochs()
+        file = self.of(epochs[-1]) if epochs else None
+        return None if file is None else file.load()
+
+    def newest_first(self, until: int) -> Iterator[Plan]:
+        """All plans that differ from their neighbours, from that of epoch `until` back."""
+        before: PlanFile | None = None
+        for epoch in reversed(self.epochs()):
+            file = self.of(epoch) if epoch <= until else None
+            if file is not None and file != before:
+                yield file.load()
+            before = file
+
+    def drop(self, until: int) -> None:
+        """Forget the plans of the epochs before `until`, as far as no later one has them."""
+        for epoch in self.epochs():
+            if epoch < until:
+                self._pointer(epoch).unlink()
+        kept = {file.path for epoch in self.epochs() if (file := self.of(epoch))}
+        for path in self.folder.glob("*.plan"):
+            if path not in kept:
+                path.unlink()
+
+    def _pointer(self, epoch: int) -> Path:
+        return self.folder / f"{epoch:08}.json"
+
+
+def next_plan(
+    before: Plan | None,
+    streams: tuple[StreamPlan, ...],
+    wanted: Mapping[str, str],
+    limits: Limits,
+    epoch: int,
+) -> Plan:
+    """The plan that an epoch begins with: who was there with the same query goes on, others begin here."""
+    held = {each.name: each for each in before.subscriptions} if before else {}
+    following = before.next_id if before else 0
+    subscriptions: list[Subscription] = []
+    for name, text in wanted.items():
+        if name in held and held[name].text == text:
+            subscriptions.append(held[name])
+        else:
+            subscriptions.append(Subscription(following, name, text, epoch))
+            following += 1
+    return Plan(streams, tuple(subscriptions), limits, following)
+
+
+@lru_cache(maxsize=8)
 def _load(file: PlanFile) -> Plan:
-    data = file.path.read_bytes()
-    if hashlib.sha256(data).hexdigest() != file.digest:
-        raise StreamError(f"the plan '{file.path}' was changed while it was in use")
+    try:
+        data = file.path.read_bytes()
+    except OSError as error:
+        raise StateError(f"cannot read '{file.path}': {error.strerror}") from None
+    if durable.digest(data) != file.digest:
+        raise StateError(f"the plan '{file.path}' is damaged")
     fields = json.loads(data)
     return Plan(
         tuple(_stream(each) for each in fields["streams"]),
-        tuple((name, text) for name, text in fields["subscriptions"]),
+        tuple(Subscription(**each) for each in fields["subscriptions"]),
         Limits(**fields["limits"]),
-        fields["epoch_bytes"],
-        fields["cores"],
+        fields["next_id"],
     )
 
 
 def _stream(fields: dict[str, Any]) -> StreamPlan:
-    partition = fields["partition"]
-    files = tuple(File(**each) for each in partition["files"])
-    schema = fields["schema"]
-    return StreamPlan(
-        Partition(partition["stream"], partition["name"], files),
-        fields["format"],
-        fields["root"],
-        fields["item"],
-        None if schema is None else _schema(schema),
-    )
+    schema = fields.pop("schema")
+    return StreamPlan(**fields, schema=None if schema is None else _schema(schema))
 
 
 def _schema(fields: dict[str, Any]) -> Schema:

@@ -1,20 +1,24 @@
 """Byte ranges: how far an epoch reaches into the files, and what each of its tasks reads.
 
-Everything here is a function of the offsets and of files that do not change under it, so an epoch that is run again
-is cut in the same way; nothing here knows Spark.
+Everything here is plain reckoning over the stretches of a partition (`order.py`); nothing here knows Spark or lists a
+folder.
+What lies between two offsets is a function of the offsets and of an order log that is only ever appended to, so an
+epoch that is run again is cut in the same way.
 
-An offset says for every partition the file it is in and the position there; a partition that is missing stands at
+An offset says for every partition the number of a stretch and a position there; a partition that is missing stands at
 its beginning, which is how a trunk can gain streams.
-Where a file may be cut depends on what is in it: lines after a newline, for which the driver looks at the few bytes
-behind the cut; a document anywhere, because the reader of the next range is handed the unfinished item (the carry),
-but then its ranges must be read one after the other, one in each epoch; a gzip file nowhere.
+Where a file may be cut depends on what is in it: lines after a newline, for which someone looks at the few bytes behind
+the cut; a document anywhere, because the reader of the next range is handed the unfinished item (the carry), but then
+its ranges must be read one after the other, one in each epoch; a gzip file only where it ends on disk for now.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+from anabranch.spark.order import End, Stretch
 
 MEBIBYTE = 1 << 20
 LARGEST_RANGE = 16 * MEBIBYTE
@@ -22,42 +26,46 @@ LARGEST_RANGE = 16 * MEBIBYTE
 SMALLEST_RANGE = MEBIBYTE
 """Below this, another task costs more than it saves."""
 
-Offset: TypeAlias = dict[str, dict[str, str | int]]
-"""`{"stream/partition": {"file": name, "position": bytes}}`, in the JSON form in which Spark logs it."""
+Offset: TypeAlias = dict[str, dict[str, int]]
+"""`{"stream/partition": {"file": number, "position": bytes}}`, in the JSON form in which Spark logs it."""
+Cuts: TypeAlias = Literal["after lines", "anywhere", "nowhere"]
+
+
+class Position(NamedTuple):
+    """The number of a stretch in its partition and a position in its file; they compare as the stream goes.
+
+    The beginning of a stretch is position 0, also where the stretch begins later in its file.
+    """
+
+    file: int
+    position: int
+
+    @staticmethod
+    def of(offset: Offset, key: str) -> Position:
+        return Position(**offset.get(key, {"file": 0, "position": 0}))
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """A file of a partition; `size` is what it holds on disk, which is as far as this run reads it."""
+class Waiting:
+    """A file that was not begun yet, or the new bytes of one that has ended; it becomes a stretch when it is begun."""
 
-    name: str
-    path: str
+    file: str
+    start: int
     size: int
-    cuts: Literal["after lines", "anywhere", "nowhere"]
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """One sequence of a stream (LAWS 1.1): its files in order, none of them empty."""
-
-    stream: str
-    name: str
-    files: tuple[File, ...]
-
-    @property
-    def key(self) -> str:
-        return f"{self.stream}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What a task reads: bytes `start` to `end` of a file; `last` where the file ends with it.
+    """What a task reads: bytes `start` to `end` of a file; `last` where nothing of the file follows.
 
     Ranges of one epoch are numbered in the order of their streams, `sequence`.
-    A gzip file, `packed`, is one range that counts bytes on disk; positions inside it count uncompressed bytes.
+    A gzip file is `packed`: `start` and `end` count bytes on disk, positions inside it uncompressed bytes.
     """
 
     stream: str
+    partition: str
+    number: int
+    """The number of the stretch in its partition."""
     file: str
     path: str
     start: int
@@ -66,37 +74,154 @@ class Range:
     packed: bool
     sequence: int
 
+    @property
+    def key(self) -> str:
+        return f"{self.stream}/{self.partition}"
 
-LineEnd: TypeAlias = Callable[[File, int], int]
-"""The position just after the first newline at or after a position, the file's end where there is none."""
+
+class Lines(Protocol):
+    """Where the lines of a partition's files end; it looks into the files."""
+
+    def line_end(self, file: str, position: int, limit: int) -> int:
+        """The position just after the first newline at or after `position - 1`, `limit` where there is none."""
+
+    def last_line_end(self, file: str, position: int, limit: int) -> int:
+        """The position just after the last newline before `limit`, `position` where there is none behind it."""
 
 
-def reach(partitions: Sequence[Partition], start: Offset, budget: int | None, line_end: LineEnd) -> Offset:
-    """How far the epoch that begins at `start` goes, with about `budget` bytes (None: all there is).
+# --- how far an epoch goes --------------------------------------------------------------------------------
 
-    The partitions that have bytes left share the budget equally, and each of them moves on.
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One sequence of a stream as it lies there now (LAWS 1.1)."""
+
+    stretches: Sequence[Stretch]
+    size: int
+    """How long the file of the last stretch is now."""
+    waiting: Sequence[Waiting]
+    """In the order in which they are to be begun."""
+    document: bool
+    finite: bool
+    """Nothing more will come: the last line needs no newline, and the last document ends with its bytes."""
+    lines: Lines
+
+    def cuts(self, stretch: Stretch) -> Cuts:
+        if stretch.packed:
+            return "nowhere"
+        return "anywhere" if self.document else "after lines"
+
+    def behind(self, at: Position) -> bool:
+        """Whether there is something to read."""
+        held = self.stretches
+        if self.waiting or at.file < len(held) - 1:
+            return True
+        if at.file >= len(held):
+            return False
+        end = held[-1].end
+        return self.finite or end is not None or self.size > max(at.position, held[-1].start)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Where an epoch ends in a partition, and what the order log must hold before anybody is told."""
+
+    to: Position
+    records: tuple[Stretch | End, ...]
+
+
+def advance(
+    partition: Partition,
+    at: Position,
+    budget: int,
+    files: int,
+    begin: Callable[[Waiting], Stretch],
+) -> Move:
+    """Go on from `at` by about `budget` bytes in at most `files` files, and by one line or file at least."""
+    held, waiting = list(partition.stretches), list(partition.waiting)
+    size, left = partition.size, budget
+    number, position = at
+    records: list[Stretch | End] = []
+    while True:
+        if number == len(held):
+            if not waiting:
+                break
+            following = waiting.pop(0)
+            held.append(begin(following))
+            records.append(held[-1])
+            size = following.size
+        stretch = held[number]
+        position = max(position, stretch.start)
+        limit = size if stretch.end is None else stretch.end
+        # A file ends when another is there to be begun; nobody can tell a pause from an end otherwise.
+        ends = partition.finite or bool(waiting) or stretch.end is not None
+        stop = _cut(partition, stretch, position, limit, left, ends)
+        left -= stop - position
+        position = stop
+        if stop < limit or not ends:
+            break
+        if stretch.end is None:
+            records.append(End(stretch.partition, limit))
+        number, position, files = number + 1, 0, files - 1
+        if left <= 0 or files <= 0:
+            break
+    return Move(Position(number, position), tuple(records))
+
+
+def _cut(partition: Partition, stretch: Stretch, position: int, limit: int, left: int, ends: bool) -> int:
+    cuts, target = partition.cuts(stretch), position + max(1, left)
+    if cuts == "nowhere":
+        return limit
+    if cuts == "anywhere":
+        return min(limit, target)
+    stop = partition.lines.line_end(stretch.file, target, limit) if target < limit else limit
+    if stop < limit or ends:
+        return stop
+    return partition.lines.last_line_end(stretch.file, position, limit)
+
+
+# --- what lies between two offsets ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The part of one stretch that lies between two offsets; `last` where the stretch was left behind."""
+
+    number: int
+    stretch: Stretch
+    start: int
+    end: int
+    last: bool
+
+
+def spans(stretches: Sequence[Stretch], start: Position, end: Position, document: bool) -> Iterator[Span]:
+    """The pieces of files between two positions.
+
+    A document or gzip file that was read to its end before it was known to be the end gives an empty last span, in
+    which its unfinished item is set aside.
     """
-    waiting = [partition for partition in partitions if _at(partition, start) < _end(partition)]
-    share = None if budget is None else max(1, budget // max(1, len(waiting)))
-    moved: Offset = {}
-    for partition in waiting:
-        index, position = _advance(partition, _at(partition, start), share, line_end)
-        moved[partition.key] = {"file": partition.files[index].name, "position": position}
-    return start | moved
+    for number in range(start.file, min(end.file + 1, len(stretches))):
+        stretch = stretches[number]
+        last = number < end.file
+        first = max(start.position if number == start.file else 0, stretch.start)
+        stop = stretch.end if last else end.position
+        assert stop is not None, "a stretch that was left behind has an end"
+        if first < stop or (last and first == stop and (document or stretch.packed)):
+            yield Span(number, stretch, first, stop, last)
 
 
-def ranges(partitions: Sequence[Partition], start: Offset, end: Offset, cores: int, line_end: LineEnd) -> list[Range]:
-    """The pieces between two offsets, in stream order; a file of lines gives every core something to do."""
-    spans = [span for partition in partitions for span in _spans(partition, start, end)]
-    found: list[Range] = []
-    for stream, file, first, after in spans:
-        target = min(LARGEST_RANGE, max(SMALLEST_RANGE, -(-(after - first) // cores)))
-        while first < after:
-            stop = min(after, line_end(file, first + target)) if file.cuts == "after lines" else after
-            last, packed = stop == file.size, file.cuts == "nowhere"
-            found.append(Range(stream, file.name, file.path, first, stop, last, packed, len(found)))
-            first = stop
-    return found
+def cut_up(span: Span, document: bool, cores: int, lines: Lines) -> Iterator[tuple[int, int, bool]]:
+    """A span as pieces (start, end, last); a file of lines gives every core something to do."""
+    first, size = span.start, span.end - span.start
+    if document or span.stretch.packed or not size:
+        yield first, span.end, span.last
+        return
+    target = min(LARGEST_RANGE, max(SMALLEST_RANGE, -(-size // cores)))
+    while first < span.end:
+        target_end = first + target
+        stop = lines.line_end(span.stretch.file, target_end, span.end) if target_end < span.end else span.end
+        yield first, stop, span.last and stop == span.end
+        first = stop
 
 
 def tasks(found: Sequence[Range]) -> Iterator[tuple[Range, ...]]:
@@ -112,49 +237,3 @@ def tasks(found: Sequence[Range]) -> Iterator[tuple[Range, ...]]:
         size += length
     if held:
         yield tuple(held)
-
-
-_Position: TypeAlias = tuple[int, int]
-"""The number of a file in its partition and a position in it; pairs compare as the stream goes."""
-
-
-def _at(partition: Partition, offset: Offset) -> _Position:
-    """Where an offset stands in a partition: always before a byte, or at the partition's end."""
-    entry = offset.get(partition.key)
-    if entry is None:
-        return (0, 0)
-    index = next(index for index, file in enumerate(partition.files) if file.name == entry["file"])
-    position = int(entry["position"])
-    at_its_end = position >= partition.files[index].size
-    return (index + 1, 0) if at_its_end and index + 1 < len(partition.files) else (index, position)
-
-
-def _end(partition: Partition) -> _Position:
-    return (len(partition.files) - 1, partition.files[-1].size) if partition.files else (0, 0)
-
-
-def _advance(partition: Partition, at: _Position, budget: int | None, line_end: LineEnd) -> _Position:
-    index, position = at
-    left = budget
-    for number in range(index, len(partition.files)):
-        file = partition.files[number]
-        if left is not None and file.cuts != "nowhere" and position + left < file.size:
-            stop = line_end(file, position + left) if file.cuts == "after lines" else position + left
-            return (number, stop)
-        if left is not None:
-            left -= file.size - position
-            if left <= 0:
-                return (number, file.size)
-        position = 0
-    return _end(partition)
-
-
-def _spans(partition: Partition, start: Offset, end: Offset) -> Iterator[tuple[str, File, int, int]]:
-    """The pieces of files between two offsets."""
-    first, position = _at(partition, start)
-    final, stop = _at(partition, end)
-    for index, file in enumerate(partition.files[first : final + 1], first):
-        after = stop if index == final else file.size
-        if position < after:
-            yield partition.stream, file, position, after
-        position = 0

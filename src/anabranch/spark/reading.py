@@ -3,13 +3,16 @@
 The pieces of a file are read by different tasks and in different epochs.
 What makes the sum of them equal the whole is that lines are cut after newlines, and that a document's splitter goes on
 from the carry of the range before.
+A gzip file can only be read from its front: each of its ranges unpacks it again up to the carry, and usually there is
+one.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from anabranch.columnar.shred import Shredder
 from anabranch.spark.plan import StreamPlan
 from anabranch.spark.ranges import Range
 from anabranch.spark.storage import pieces
@@ -17,7 +20,7 @@ from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.packed import PACKED_CHUNK, Damage, gunzip
 from anabranch.stream.reader import ElementReader
-from anabranch.stream.split import Carry, DocumentSplitter, LineSplitter
+from anabranch.stream.split import Carry, Cut, DocumentSplitter, LineSplitter
 from anabranch.stream.tree import Element
 
 
@@ -27,34 +30,75 @@ class RangeReader:
     def __init__(
         self, stream: StreamPlan, root: Element, limits: Limits, reach: Range, carry: str | None = None
     ) -> None:
-        begin = Carry(reach.start) if carry is None else Carry.from_json(json.loads(carry))
-        split = DocumentSplitter if stream.format == "document" else LineSplitter
-        self._splitter = split(limits, begin)
-        self._start = begin.position
+        self._split = DocumentSplitter if stream.format == "document" else LineSplitter
+        self._limits = limits
         self._range = reach
+        begin = self._begin(carry)
+        self.shredder = Shredder(self._split(limits, begin), limits)
+        """Takes the range's parts, once each and in order."""
+        self._start = begin.position
         self._reader = ElementReader(reach.stream, stream.format, limits, root, item=stream.item, schema=stream.schema)
 
-    def carry(self) -> str:
-        """Where the splitter stands, as JSON."""
-        return json.dumps(self._splitter.carry.to_json())
+    def carry(self) -> str | None:
+        """Where the next range of the file goes on, as JSON; None if it needs no more than its own start."""
+        if self._range.last or not self._carries:
+            return None
+        return json.dumps(self.shredder.carry.to_json())
+
+    @property
+    def _carries(self) -> bool:
+        return self._range.packed or self._split is DocumentSplitter
 
     def __iter__(self) -> Iterator[StreamElement | DeadLetter]:
-        read, splitter, file = self._reader.elements, self._splitter, self._range.file
+        for part in self.parts():
+            if isinstance(part, DeadLetter):
+                yield part
+            else:
+                for shredded in self.shredder.finish() if part is None else self.shredder.feed(part, None):
+                    yield from self.elements(shredded.cuts.values())
+
+    def parts(self) -> Iterator[bytes | DeadLetter | None]:
+        """The range's bytes in pieces, None at an end of input, and last a dead letter where the file is damaged."""
         position = self._start
         damage: DeadLetter | None = None
-        for piece in self._pieces():
+        for piece in self._pieces(self._start, self._range.end):
             if isinstance(piece, Damage):
-                damage = DeadLetter(Place(self._range.stream, file, position), piece.reason, "")
+                damage = DeadLetter(Place(self._range.stream, self._range.file, position), piece.reason, "")
             else:
                 position += len(piece)
-                yield from read(splitter.feed(piece), file)
-        if self._range.last or isinstance(splitter, LineSplitter):
-            yield from read(splitter.finish(), file)
-        if damage:
+                yield piece
+        if self._range.last or not self._carries:
+            yield None
+        if damage and self._range.last:  # while a gzip file is written, it always seems cut short
             yield damage
 
-    def _pieces(self) -> Iterator[bytes | Damage]:
-        path, end = self._range.path, self._range.end
-        if self._range.packed:
-            return gunzip(pieces(path, 0, end, PACKED_CHUNK))
-        return pieces(path, self._start, end)
+    def elements(self, cuts: Iterable[Cut]) -> Iterator[StreamElement | DeadLetter]:
+        """What is in some cuts of the range."""
+        return self._reader.elements(cuts, self._range.file)
+
+    def _begin(self, carry: str | None) -> Carry:
+        if carry is not None:
+            return Carry.from_json(json.loads(carry))
+        if not self._range.start or not self._carries:
+            return Carry(self._range.start)
+        # The file had ended, a later one was begun, and now it has grown: read its front again for where it stood.
+        splitter = self._split(self._limits)
+        for piece in self._pieces(0, self._range.start):
+            if not isinstance(piece, Damage):
+                splitter.feed(piece)
+        return splitter.carry
+
+    def _pieces(self, start: int, end: int) -> Iterator[bytes | Damage]:
+        """The uncompressed bytes from a position on, up to the range's end on disk."""
+        if not self._range.packed:
+            yield from pieces(self._range.path, start, end)
+            return
+        skip = start
+        for piece in gunzip(pieces(self._range.path, 0, end, PACKED_CHUNK)):
+            if isinstance(piece, Damage):
+                yield piece
+            elif skip < len(piece):
+                yield piece[skip:]
+                skip = 0
+            else:
+                skip -= len(piece)

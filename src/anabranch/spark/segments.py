@@ -5,14 +5,17 @@ which the answers to one subscription lie together in chunks; where the chunks a
 it in the epoch's manifest.
 Dead letters are a chunk like others, one JSON line each.
 
-A writer holds at most `HELD` characters before it writes them out, so a task's memory does not grow with its range.
+A writer holds at most `HELD` bytes before it writes them out, so a task's memory does not grow with its range.
 File names are new for every attempt of a task: nothing is ever overwritten, and what a failed attempt left is never
 pointed at.
+The files of an epoch have a folder of their own, so that they can be dropped together; when a writer is closed, they
+are on the disk.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +23,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
+from anabranch.errors import StateError
+from anabranch.spark import durable
 from anabranch.stream.elements import DeadLetter, Place
 
 HELD = 4 << 20
@@ -44,16 +49,22 @@ class SegmentWriter:
     """Collects the answers of one task and writes them; the file appears with the first of them."""
 
     def __init__(self, folder: Path, epoch: int, sequence: int) -> None:
-        self._path = folder / f"{epoch:08}-{sequence:06}-{uuid.uuid4().hex}"
+        self._name = f"{epoch:08}/{sequence:06}-{uuid.uuid4().hex}"
+        self._path = folder / self._name
         self._file: BinaryIO | None = None
-        self._held: dict[int, list[str]] = {}
+        self._held: dict[int, list[tuple[bytes, int, int]]] = {}
         self._size = 0
         self._offset = 0
         self.chunks: list[Chunk] = []
 
     def add(self, subscription: int, text: str) -> None:
-        self._held.setdefault(subscription, []).append(text)
-        self._size += len(text)
+        data = text.encode()
+        self.extend(subscription, data, 1, len(data))
+
+    def extend(self, subscription: int, data: bytes, entries: int, first: int) -> None:
+        """Add some answers, one behind the other; the first is `first` bytes long."""
+        self._held.setdefault(subscription, []).append((data, entries, first))
+        self._size += len(data)
         if self._size > HELD:
             self._write()
 
@@ -62,14 +73,16 @@ class SegmentWriter:
         self.add(DEAD_LETTERS, _letter_to_json(letter) + "\n")
 
     def _write(self) -> None:
-        if self._file is None:
-            self._file = self._path.open("xb")
-        for subscription, texts in self._held.items():
-            data = "".join(texts).encode()
-            first = len(texts[0].encode())
-            self.chunks.append(Chunk(subscription, self._path.name, self._offset, len(data), len(texts), first))
-            self._file.write(data)
-            self._offset += len(data)
+        with durable.writing(self._path):
+            if self._file is None:
+                self._path.parent.mkdir(exist_ok=True)
+                self._file = self._path.open("xb")
+            for subscription, held in self._held.items():
+                data = b"".join(each for each, _, _ in held)
+                entries = sum(count for _, count, _ in held)
+                self.chunks.append(Chunk(subscription, self._name, self._offset, len(data), entries, held[0][2]))
+                self._file.write(data)
+                self._offset += len(data)
         self._held = {}
         self._size = 0
 
@@ -82,15 +95,23 @@ class SegmentWriter:
         if self._held and error is None:
             self._write()
         if self._file is not None:
-            self._file.close()
+            with durable.writing(self._path), self._file:
+                self._file.flush()
+                os.fsync(self._file.fileno())
 
 
 def read_chunk(folder: Path, chunk: Chunk, most: int | None = None) -> str:
     """The text of a chunk, or of its beginning: at most `most` bytes, cut where a character ends."""
     length = chunk.length if most is None else min(chunk.length, most)
-    with (folder / chunk.segment).open("rb") as file:
-        file.seek(chunk.offset)
-        data = file.read(length)
+    path = folder / chunk.segment
+    try:
+        with path.open("rb") as file:
+            file.seek(chunk.offset)
+            data = file.read(length)
+    except OSError as error:
+        raise StateError(f"cannot read '{path}': {error.strerror}") from None
+    if len(data) < length:
+        raise StateError(f"'{path}' is damaged: it is too short")
     return data.decode(errors="strict" if length == chunk.length else "ignore")
 
 

@@ -11,11 +11,13 @@ working directory.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
+from typing import TypeAlias
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -23,6 +25,8 @@ from pyspark.sql import SparkSession
 from anabranch.errors import UsageError
 
 LOOPBACK = "127.0.0.1"
+Session: TypeAlias = SparkSession
+"""For those who hand a session on and know no Spark."""
 
 SETTINGS: Mapping[str, str] = {
     # Spark would listen on all interfaces.
@@ -74,3 +78,23 @@ def local_session(*, cores: int | None = None, memory: str = "1g", name: str = "
     except PySparkRuntimeError as error:
         hint = "Spark needs Java 17 or newer: install it, or set JAVA_HOME to it"
         raise UsageError("Spark could not be started", hint=hint) from error
+
+
+def jvm_of(spark: SparkSession) -> int:
+    """The process of a session's JVM."""
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None, "a session that runs has a gateway"
+    return int(gateway.jvm.java.lang.ProcessHandle.current().pid())
+
+
+def check_workers(spark: SparkSession) -> SparkSession:
+    """A session that the user brings, if its Python workers can run our code."""
+    wanted = spark.sparkContext.pythonExec
+    found = shutil.which(wanted)
+    here = found is not None and Path(found).parent == Path(sys.executable).parent
+    # On a cluster another path may be right; then somebody has said so.
+    remote = not (spark.sparkContext.master or "").startswith("local") and "PYSPARK_PYTHON" in os.environ
+    if not here and not remote:
+        hint = f"set PYSPARK_PYTHON={sys.executable} in the environment before Spark is started"
+        raise UsageError(f"Spark's Python workers would run '{wanted}' and not this Python", hint=hint)
+    return spark

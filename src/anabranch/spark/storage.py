@@ -5,6 +5,7 @@ What is opened is what the user named as a stream's path, never what the data sa
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 
@@ -12,12 +13,12 @@ from pyarrow import NativeFile
 from pyarrow.fs import FileSystem
 
 from anabranch.errors import StreamError
-from anabranch.spark.ranges import File
 from anabranch.stream.packed import MAGIC
 
 PIECE = 8 << 20
 """How many bytes of a range are held at a time."""
 _GLANCE = 1 << 16
+_HEAD = 256
 
 
 def open_file(path: str) -> NativeFile:
@@ -35,20 +36,46 @@ def is_packed(path: str) -> bool:
         return bool(source.read(len(MAGIC)) == MAGIC)
 
 
-def line_end(file: File, position: int) -> int:
+def head_of(path: str, size: int) -> str:
+    """A digest of the first bytes of a file that has `size` bytes, with their number."""
+    length = min(size, _HEAD)
+    with open_file(path) as source:
+        return f"{length}:{hashlib.sha256(source.read(length)).hexdigest()[:16]}"
+
+
+def has_head(path: str, head: str) -> bool:
+    """Whether a file still begins as it did."""
+    return head_of(path, int(head.partition(":")[0])) == head
+
+
+def line_end(path: str, position: int, limit: int) -> int:
     """The position just after the first newline at or after `position - 1`, so a line's start stays where it is."""
     at = position - 1
-    with open_file(file.path) as source:
+    with open_file(path) as source:
         source.seek(at)
-        while at < file.size:
-            glance = source.read(min(_GLANCE, file.size - at))
+        while at < limit:
+            glance = source.read(min(_GLANCE, limit - at))
             found = glance.find(b"\n")
             if found >= 0:
                 return int(at + found + 1)
             if not glance:
-                raise StreamError(f"'{file.path}' has become shorter while it was read")
+                raise _shorter(path)
             at += len(glance)
-    return file.size
+    return limit
+
+
+def last_line_end(path: str, position: int, limit: int) -> int:
+    """The position just after the last newline before `limit`, `position` where there is none behind it."""
+    with open_file(path) as source:
+        end = limit
+        while end > position:
+            at = max(position, end - _GLANCE)
+            source.seek(at)
+            found = source.read(end - at).rfind(b"\n")
+            if found >= 0:
+                return int(at + found + 1)
+            end = at
+    return position
 
 
 def pieces(path: str, start: int, end: int, size: int = PIECE) -> Iterator[bytes]:
@@ -58,6 +85,10 @@ def pieces(path: str, start: int, end: int, size: int = PIECE) -> Iterator[bytes
         while start < end:
             piece = source.read(min(size, end - start))
             if not piece:
-                raise StreamError(f"'{path}' has become shorter while it was read")
+                raise _shorter(path)
             yield piece
             start += len(piece)
+
+
+def _shorter(path: str) -> StreamError:
+    return StreamError(f"'{path}' has become shorter while it was read", hint="a stream's files may only grow")

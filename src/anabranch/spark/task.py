@@ -11,25 +11,26 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import pyarrow as pa
 
-from anabranch.errors import AnabranchError, DynamicError
+from anabranch.columnar.answering import StreamAnswers, Subscription
+from anabranch.errors import AnabranchError
 from anabranch.language import parse
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.inputs import refuse_control, refuse_regions
-from anabranch.reference.per_item import ItemQuery, per_item
+from anabranch.reference.per_item import per_item
 from anabranch.spark.faults import Fault
+from anabranch.spark.manifest import Carried
 from anabranch.spark.plan import PlanFile
-from anabranch.spark.ranges import Range
+from anabranch.spark.ranges import Position, Range
 from anabranch.spark.reading import RangeReader
 from anabranch.spark.segments import Chunk, SegmentWriter
-from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item
+from anabranch.stream.elements import DeadLetter, Item
+from anabranch.stream.lines import Cut
 from anabranch.stream.parse import parse_root
-from anabranch.stream.serialize import serialize
-from anabranch.stream.tree import Element
 
 REPORTS = "sequence long, report string"
 """The rows that tasks return: the number of the task's first range, and a `Report` as JSON."""
@@ -42,8 +43,8 @@ class Job:
     plan: PlanFile
     segments: Path
     epoch: int
-    carries: Mapping[str, str]
-    """Where the splitter of an unfinished document stands, by path, as JSON."""
+    carries: Mapping[str, Carried]
+    """Where the reading of unfinished files goes on, by partition."""
     functions: tuple[tuple[str, PythonFunction], ...] = ()
     """What the user registered, by name; code travels as Spark sends code."""
 
@@ -55,20 +56,28 @@ class Report:
     items: int
     bytes_read: int
     chunks: tuple[Chunk, ...]
-    carries: Mapping[str, str | None]
-    """By path: the carry of a document that goes on, None for one that has ended."""
+    ends: Mapping[str, Position]
+    """By partition: how far its reading came."""
+    carries: Mapping[str, Carried | None]
+    """By partition: where an unfinished file goes on, None where there is nothing to carry."""
     fault: Fault | None = None
 
     def to_json(self) -> str:
-        fault = None if self.fault is None else asdict(self.fault)
-        chunks = [astuple(chunk) for chunk in self.chunks]
-        return json.dumps([self.items, self.bytes_read, chunks, dict(self.carries), fault])
+        fields = asdict(self)
+        fields["chunks"] = [astuple(chunk) for chunk in self.chunks]
+        return json.dumps(fields)
 
     @staticmethod
     def from_json(text: str) -> Report:
-        items, bytes_read, chunks, carries, fault = json.loads(text)
-        held = tuple(Chunk(*chunk) for chunk in chunks)
-        return Report(items, bytes_read, held, carries, None if fault is None else Fault(**fault))
+        fields = json.loads(text)
+        return Report(
+            fields["items"],
+            fields["bytes_read"],
+            tuple(Chunk(*chunk) for chunk in fields["chunks"]),
+            {key: Position(*end) for key, end in fields["ends"].items()},
+            {key: None if each is None else Carried(**each) for key, each in fields["carries"].items()},
+            None if fields["fault"] is None else Fault(**fields["fault"]),
+        )
 
 
 def answer_ranges(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -82,59 +91,69 @@ def answer_ranges(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
 def work(job: Job, found: Sequence[Range]) -> Report:
     """Answer the items in some ranges."""
     plan = job.plan.load()
-    queries = _queries(job.plan, job.functions)
-    streams = {stream.partition.stream: stream for stream in plan.streams}
+    answers = _answers(job.plan, job.functions)
+    streams = {stream.stream: stream for stream in plan.streams}
     items = 0
-    carries: dict[str, str | None] = {}
+    ends: dict[str, Position] = {}
+    carries: dict[str, Carried | None] = {}
     fault: Fault | None = None
-    with SegmentWriter(job.segments, job.epoch, found[0].sequence) as segment:
-        try:
+    segment = SegmentWriter(job.segments, job.epoch, found[0].sequence)
+    try:
+        with segment:
             for each in found:
+                ends[each.key] = Position(each.number + 1, 0) if each.last else Position(each.number, each.end)
+                if each.stream not in streams:
+                    continue  # it is wanted no more
                 stream = streams[each.stream]
                 root = parse_root(stream.root.encode())
-                reader = RangeReader(stream, root, plan.limits, each, job.carries.get(each.path))
-                items += _answer(reader, queries[each.stream], root, segment)
-                if stream.format == "document":
-                    carries[each.path] = None if each.last else reader.carry()
-        except AnabranchError as error:
-            fault = Fault.of(error)
-    return Report(items, sum(each.end - each.start for each in found), tuple(segment.chunks), carries, fault)
+                before = job.carries.get(each.key)
+                carry = before.carry if before and before.number == each.number else None
+                reader = RangeReader(stream, root, plan.limits, each, carry)
+                items += _answer(reader, answers[each.stream], segment)
+                after = reader.carry()
+                carries[each.key] = None if after is None else Carried(each.number, after)
+    except AnabranchError as error:
+        fault = Fault.of(error)
+    bytes_read = sum(each.end - each.start for each in found)
+    return Report(items, bytes_read, tuple(segment.chunks), ends, carries, fault)
 
 
-def _answer(
-    reader: RangeReader, queries: Sequence[tuple[int, str, ItemQuery]], root: Element, segment: SegmentWriter
-) -> int:
-    """Show every item to every query; how many there were."""
-    items = 0
-    for element in reader:
+def _answer(reader: RangeReader, answers: StreamAnswers, segment: SegmentWriter) -> int:
+    """Show every item of a range to every subscription of its stream; how many there were."""
+
+    def read(cut: Cut) -> Item | None:
+        (element,) = reader.elements([cut])
         match element:
             case Item(tree, place):
-                items += 1
                 refuse_regions(tree, place)
-                for number, name, query in queries:
-                    try:
-                        piece = query.answer(root, tree)
-                    except DynamicError as error:  # LAWS 2.4: it concerns this subscription and this item only
-                        raw = serialize(tree)[:LONGEST_RAW]
-                        segment.bury(DeadLetter(place, error.message, raw, error.code, name))
-                    else:
-                        if piece:
-                            segment.add(number, piece)
+                return element
             case DeadLetter():
                 segment.bury(element)
+                return None
             case _:
                 raise refuse_control(element)
+
+    items = 0
+    for part in reader.parts():
+        if isinstance(part, DeadLetter):
+            segment.bury(part)
+        else:
+            items += answers.answer(reader.shredder, part, read, segment)
     return items
 
 
 @lru_cache(maxsize=4)
-def _queries(
-    file: PlanFile, functions: tuple[tuple[str, PythonFunction], ...]
-) -> dict[str, list[tuple[int, str, ItemQuery]]]:
-    """The subscriptions of each stream, with number and name, compiled once per worker."""
+def _answers(file: PlanFile, functions: tuple[tuple[str, PythonFunction], ...]) -> dict[str, StreamAnswers]:
+    """The subscriptions of each stream, compiled once per worker."""
     plan = file.load()
-    found: dict[str, list[tuple[int, str, ItemQuery]]] = {stream.partition.stream: [] for stream in plan.streams}
-    for number, (name, text) in enumerate(plan.subscriptions):
-        query = per_item(parse(text, name), dict(functions))
-        found[query.stream].append((number, name, query))
-    return found
+    roots = {stream.stream: parse_root(stream.root.encode()) for stream in plan.streams}
+    found: dict[str, list[Subscription]] = {stream: [] for stream in roots}
+    for each in plan.subscriptions:
+        query = per_item(parse(each.text, each.name), dict(functions))
+        if query.stream in roots:  # a stream without a byte yet has no root either
+            slow = partial(query.answer, roots[query.stream])
+            found[query.stream].append(Subscription(each.id, each.name, query.plain_hole, slow))
+    return {
+        stream.stream: StreamAnswers(found[stream.stream], roots[stream.stream], plan.limits, stream.schema)
+        for stream in plan.streams
+    }

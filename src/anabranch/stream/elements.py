@@ -6,7 +6,8 @@ An element's place is where it stood in the stream: it is exact, so that it can 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Literal, TypeAlias
 
@@ -112,3 +113,10 @@ class DeadLetter:
     code: str | None = None
     subscription: str | None = None
     """The subscription whose evaluation failed (LAWS 2.4); None where the input itself is bad (LAWS 2.5)."""
+
+    def to_json(self) -> str:
+        """The line that a user gets to see."""
+        optional = {"code": self.code, "subscription": self.subscription}
+        given = {key: value for key, value in optional.items() if value is not None}
+        line = {**asdict(self.place), "reason": self.reason, "raw": self.raw, **given}
+        return json.dumps(line, ensure_ascii=False)

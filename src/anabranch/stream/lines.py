@@ -115,13 +115,19 @@ class LineSplitter:
         start = self._at
         if start == 0 and self._window.read(0, 3) == BOM:
             start = 3
-        if end - start > self._limits.item_bytes:
-            shown = self._window.read(start, start + min(self._limits.item_bytes, SHOWN))
-            cuts.append(Cut(start, start + self._limits.item_bytes, shown, too_long(self._limits)))
-            return
-        line = self._window.read(start, end).removesuffix(b"\r")
-        if line and not line.isspace():
-            cuts.append(Cut(start, start + len(line), line))
+        # of a line that is too long one byte more than allowed is enough to know it
+        line = self._window.read(start, min(end, start + self._limits.item_bytes + 1))
+        if cut := line_cut(start, line, self._limits):
+            cuts.append(cut)
+
+
+def line_cut(start: int, line: bytes, limits: Limits) -> Cut | None:
+    """What is in a line, given without its LF; None if it is blank."""
+    if len(line) > limits.item_bytes:
+        shown = line[: min(limits.item_bytes, SHOWN)]
+        return Cut(start, start + limits.item_bytes, shown, too_long(limits))
+    line = line.removesuffix(b"\r")
+    return Cut(start, start + len(line), line) if line and not line.isspace() else None
 
 
 def has_front(window: Window, *, final: bool) -> bool:

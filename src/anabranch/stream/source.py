@@ -48,6 +48,20 @@ class Source:
     origin: Decimal = Decimal(0)
     strict: bool = False
     """Set items aside that have a path which the schema does not declare."""
+    more: tuple[FilePath, ...] = ()
+    """Further partitions, each a file or directory; `path` is the first."""
+
+    def __post_init__(self) -> None:
+        if self.more and self.time is not None:
+            raise UsageError(
+                f"the stream '{self.name}' has several partitions and a time path, which cannot be merged yet",
+                hint="give it one partition, or no time",
+            )
+
+    @property
+    def partitions(self) -> tuple[FilePath, ...]:
+        """Where its partitions are, each one sequence (LAWS 1.1)."""
+        return (self.path, *self.more)
 
     @property
     def implied_root(self) -> str:
@@ -55,13 +69,16 @@ class Source:
 
     @property
     def files(self) -> tuple[FilePath, ...]:
-        """The files in the order in which they are read."""
-        if self.path.is_file():
-            return (self.path,)
-        if not self.path.is_dir():
-            raise UsageError(f"the stream '{self.name}' has no file or directory '{self.path}'")
-        found = (each for each in self.path.iterdir() if each.is_file() and not each.name.startswith("."))
-        return tuple(sorted(found, key=lambda each: each.name))
+        """The files in the order in which they are read to their end: without a time, one partition after the other."""
+        return tuple(file for partition in self.partitions for file in self._files_of(partition))
+
+    def _files_of(self, partition: FilePath) -> list[FilePath]:
+        if partition.is_file():
+            return [partition]
+        if not partition.is_dir():
+            raise UsageError(f"the stream '{self.name}' has no file or directory '{partition}'")
+        found = (each for each in partition.iterdir() if each.is_file() and not each.name.startswith("."))
+        return sorted(found, key=lambda each: each.name)
 
 
 def read(source: Source, limits: Limits) -> Contents:

@@ -1,0 +1,47 @@
+"""Measurements: `anabranch bench NAME`.
+
+Each bench repeats its work after a warm-up and reports medians with their spread, as a table and as JSON.
+A figure that compares two things is a ratio of times taken close together in one process: absolute figures move with
+the machine, ratios hardly do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from anabranch.bench import parse
+from anabranch.bench.timing import Figures
+
+
+def run(name: str, *, quick: bool = False, json_file: Path | None = None) -> None:
+    """Run one bench, show its figures, and write them to a file if asked to."""
+    figures = BENCHES[name](quick)
+    table = Table("figure", "value", title=f"bench {name}")
+    for key, value in _flat(figures):
+        table.add_row(key, f"{value:.4g}")
+    Console().print(table)
+    if json_file is not None:
+        json_file.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+
+
+def _ingest(quick: bool) -> Figures:
+    from anabranch.bench import ingest  # Spark is not loaded for the benches that do not need it
+
+    return ingest.measure(quick)
+
+
+BENCHES: Mapping[str, Callable[[bool], Figures]] = {"parse": parse.measure, "ingest": _ingest}
+"""By name; each is told whether to be quick."""
+
+
+def _flat(figures: Figures, prefix: str = "") -> Iterator[tuple[str, float]]:
+    for key, value in figures.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

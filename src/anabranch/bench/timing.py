@@ -1,0 +1,65 @@
+"""How things are timed: rounds after a warm-up, and two things in turns.
+
+Identical code drifts by half over the life of a process, so two things are compared in pairs of turns ABBA, which
+cancels a steady drift, and the figure is the median of the pairs' ratios.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+from typing import TypeAlias
+
+Figures: TypeAlias = "Mapping[str, float | Figures]"
+Work: TypeAlias = Callable[[], object]
+Clock: TypeAlias = Callable[[], float]
+"""Does something and says how many seconds it took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Seconds of both sides, and by how much the first is faster, pair by pair."""
+
+    first: tuple[float, ...]
+    second: tuple[float, ...]
+    ratios: tuple[float, ...]
+
+    @property
+    def ratio(self) -> float:
+        return median(self.ratios)
+
+    def figures(self, items: int) -> Figures:
+        """The spread of the ratios, and how many items a second each side took."""
+        return {
+            "ratio_least": min(self.ratios),
+            "ratio_most": max(self.ratios),
+            "items_per_second": items / median(self.first),
+            "items_per_second_other": items / median(self.second),
+        }
+
+
+def compare(first: Clock, second: Clock, *, warm_up: int, pairs: int) -> Compared:
+    """Compare the seconds that two things take."""
+    for _ in range(warm_up):
+        first()
+        second()
+    ours: list[float] = []
+    theirs: list[float] = []
+    ratios: list[float] = []
+    for _ in range(pairs):
+        a = first()
+        b = second(), second()
+        a_again = first()
+        ours += [a, a_again]
+        theirs += b
+        ratios.append(sum(b) / (a + a_again))
+    return Compared(tuple(ours), tuple(theirs), tuple(ratios))
+
+
+def timed(work: Work) -> float:
+    """The seconds that something takes."""
+    begin = perf_counter()
+    work()
+    return perf_counter() - begin

@@ -1,0 +1,232 @@
+"""The compiled loops: cutting items out of bytes, comparing texts, laying answers out.
+
+Each is compiled once for all templates and queries, which come as arrays, and is kept on disk for other processes.
+Shapes: what is known of an item's leaves is in arrays of one row per leaf asked for (a *slot*) and one column per item.
+
+Guarantees: time is linear in bytes; a number is the double nearest to the text or NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+Bytes: TypeAlias = NDArray[np.uint8]
+Flags: TypeAlias = NDArray[np.bool_]
+Places: TypeAlias = NDArray[np.int32]
+"""Positions in bytes, by item or by slot and item."""
+Numbers: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.int64]
+
+SPACE, TAB, LF, CR = b" \t\n\r"
+_MINUS, _PLUS, _POINT, _ZERO, _NINE = b"-+.09"
+
+MOST_DIGITS = 15
+"""Decimals of so many digits differ whenever their nearest doubles do not, so doubles compare as exactly as they do."""
+_TOO_LARGE = 10**MOST_DIGITS
+_HOLDS = 18  # so many digits an int64 holds
+_POWERS = np.array([float(10**exponent) for exponent in range(_HOLDS + 1)])
+"""All exact, so that dividing a mantissa below 2**53 by one of them rounds once, and correctly."""
+
+
+def compiled(function: Kernel) -> Kernel:
+    """Numba's decorator, for functions that keep their type."""
+    try:
+        return njit(cache=True, nogil=True)(function)  # type: ignore[return-value]
+    except RuntimeError:  # there is no folder to keep it in: each process compiles for itself
+        return njit(nogil=True)(function)  # type: ignore[return-value]
+
+
+@compiled
+def is_space(byte: int) -> bool:
+    """Whether a byte is white space in XML."""
+    return byte in (SPACE, TAB, LF, CR)
+
+
+@compiled
+def number_at(data: Bytes, at: int, stop: int) -> tuple[float, int]:
+    """The decimal number at a place and where it ends; NaN where there is none or it has too many digits."""
+    negative = at < stop and data[at] == _MINUS
+    if negative or (at < stop and data[at] == _PLUS):
+        at += 1
+    mantissa = np.int64(0)
+    digits = 0
+    point = -1
+    while at < stop:
+        byte = data[at]
+        if _ZERO <= byte <= _NINE:
+            if digits < _HOLDS:
+                mantissa = mantissa * 10 + (byte - _ZERO)
+            digits += 1
+        elif byte == _POINT and point < 0:
+            point = digits
+        else:
+            break
+        at += 1
+    if not 0 < digits <= _HOLDS or mantissa >= _TOO_LARGE:
+        return np.nan, at
+    number = mantissa / _POWERS[digits - point if point >= 0 else 0]
+    return -number if negative else number, at
+
+
+@compiled
+def shred(
+    data: Bytes,
+    at: int,
+    stop: int,
+    lines: bool,
+    pieces: Bytes,
+    bounds: Indices,
+    slots: Indices,
+    numeric: Flags,
+    plain: Bytes,
+    longest: int,
+    starts: Places,
+    ends: Places,
+    values: Numbers,
+    begins: Places,
+    finishes: Places,
+    fits: Flags,
+    count: int,
+) -> tuple[int, int]:
+    """Cut items that fit a template out of `data[at:stop]`; gives the number of entries and where it stopped.
+
+    `pieces` are the template's fixed bytes, `bounds` where each begins; `slots` says for each leaf in which row it is
+    wanted, -1 for none, and `numeric` for each row whether its number is.
+    With `lines` each line that is not blank is an entry, also one that does not fit, and `data[stop - 1]` is a line
+    end; otherwise items have white space between them, and the first thing that does not fit is where it stops.
+    """
+    leaves = len(slots)
+    while count < len(fits):
+        while not lines and at < stop and is_space(data[at]):
+            at += 1
+        if at >= stop:
+            break
+        begin = at
+        fit = True
+        for leaf in range(leaves + 1):
+            low, high = bounds[leaf], bounds[leaf + 1]
+            if at + high - low > stop:
+                fit = False
+                break
+            for place in range(low, high):
+                if data[at] != pieces[place]:
+                    fit = False
+                    break
+                at += 1
+            if not fit or leaf == leaves:
+                break
+            text = at
+            slot = slots[leaf]
+            if slot >= 0:
+                starts[slot, count] = at
+                if numeric[slot]:
+                    number, at = number_at(data, at, stop)
+                    values[slot, count] = np.nan if at >= stop or plain[data[at]] else number
+            while at < stop and plain[data[at]]:
+                at += 1
+            if at == text:
+                fit = False
+                break
+            if slot >= 0:
+                ends[slot, count] = at
+        fit = fit and at - begin <= longest
+        finish = at
+        if lines:
+            if fit and data[at] == CR:
+                at += 1
+            if data[at] != LF:
+                fit = False
+                while data[at] != LF:
+                    at += 1
+            at += 1
+            if not fit:
+                finish = at - 1
+                text = begin
+                while text < finish and (data[text] == SPACE or TAB <= data[text] <= CR):
+                    text += 1
+                if text == finish:
+                    continue
+        elif not fit:
+            at = begin
+            break
+        begins[count], finishes[count], fits[count] = begin, finish, fit
+        count += 1
+    return count, at
+
+
+@compiled
+def compare(data: Bytes, starts: Places, ends: Places, other: Bytes, found: NDArray[np.int8]) -> None:
+    """The order of some texts and one other: -1, 0 or 1 each."""
+    for item in range(len(starts)):
+        start, length = starts[item], ends[item] - starts[item]
+        order = np.sign(length - len(other))
+        for place in range(min(length, len(other))):
+            if data[start + place] != other[place]:
+                order = -1 if data[start + place] < other[place] else 1
+                break
+        found[item] = order
+
+
+@compiled
+def measure(
+    fragments: Indices, starts: Places, ends: Places, picks: Indices, bounds: Indices, offsets: Indices
+) -> None:
+    """Where each piece of an answer ends that `lay_out` is going to write; `offsets[0]` is where the first begins.
+
+    A pick is the number of an item, or, below 0, the complement of the number of a piece that is ready, which stands
+    between two `bounds`.
+    A fragment is fixed, (-1, 0, start, end) in the fixed bytes, or taken from the item: (slot of its first leaf, slot
+    of its last, bytes before the one, bytes behind the other).
+    """
+    for number in range(len(picks)):
+        item = picks[number]
+        size = 0
+        if item < 0:
+            size = bounds[-item] - bounds[-item - 1]
+        else:
+            for place in range(len(fragments)):
+                first, last, back, ahead = fragments[place]
+                if first < 0:
+                    size += ahead - back
+                else:
+                    size += ends[last, item] + ahead - starts[first, item] + back
+        offsets[number + 1] = offsets[number] + size
+
+
+@compiled
+def lay_out(
+    data: Bytes,
+    fragments: Indices,
+    fixed: Bytes,
+    starts: Places,
+    ends: Places,
+    picks: Indices,
+    ready: Bytes,
+    bounds: Indices,
+    out: Bytes,
+) -> None:
+    """Write the pieces of an answer one behind the other; what the arguments are says `measure`."""
+    at = 0
+    for number in range(len(picks)):
+        item = picks[number]
+        if item < 0:
+            for place in range(bounds[-item - 1], bounds[-item]):
+                out[at] = ready[place]
+                at += 1
+            continue
+        for fragment in range(len(fragments)):
+            first, last, back, ahead = fragments[fragment]
+            if first < 0:
+                for place in range(back, ahead):
+                    out[at] = fixed[place]
+                    at += 1
+            else:
+                for place in range(starts[first, item] - back, ends[last, item] + ahead):
+                    out[at] = data[place]
+                    at += 1

@@ -1,0 +1,8 @@
+"""Streams and subscriptions: `finite` answers queries over inputs that have an end, `live` is the Python API.
+
+`live` loads Spark and is therefore not loaded here: whoever only wants the reference need not have Java.
+"""
+
+from anabranch.engine.finite import EngineName, Inputs, Prepared, Run, answering, prepare
+
+__all__ = ["EngineName", "Inputs", "Prepared", "Run", "answering", "prepare"]

@@ -1,0 +1,279 @@
+"""The Python API: streams in, subscriptions that answer as long as the engine runs.
+
+    with anabranch.Engine() as engine:
+        engine.stream("photons", "in", dtd="photons.dtd")
+        vela = engine.subscribe(text)
+        for piece in vela:
+            ...
+
+An engine is a trunk with names: `stream` and `subscribe` may be called at any time, before the start and after it, and
+take effect with the next epoch.
+The trunk starts when an answer is first asked for, or with `start`.
+Given a checkpoint, a later engine goes on where this one ended: a subscription of the same name and text has the same
+answer, from its first element on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import RLock
+from types import TracebackType
+
+from anabranch.engine.finite import Inputs, prepare
+from anabranch.errors import UsageError
+from anabranch.language import print_query
+from anabranch.reference.calls import PythonFunction
+from anabranch.spark import durable
+from anabranch.spark.answers import AnswerLog, Frame
+from anabranch.spark.epochs import EPOCH_BYTES, Epoch, Listener, Settings, Trunk, Wanted
+from anabranch.spark.metrics import Metrics
+from anabranch.spark.plan import Subscription as Registered
+from anabranch.spark.retention import Keep
+from anabranch.spark.session import Session, check_workers, local_session
+from anabranch.stream.limits import Limits
+from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.schema import Schema
+from anabranch.stream.source import Source
+
+
+class Engine:
+    """Streams and subscriptions on one trunk, on a Spark of its own or on one that runs already.
+
+    `checkpoint` is a folder for all durable state; without it the state ends with the engine.
+    `once` reads to the end of what is there and ends; otherwise the engine follows its streams until it is closed.
+    `on_epoch` is called with the metrics of each epoch, on a thread of the engine's.
+    """
+
+    def __init__(
+        self,
+        spark: Session | None = None,
+        *,
+        checkpoint: str | Path | None = None,
+        once: bool = False,
+        epoch_bytes: int = EPOCH_BYTES,
+        epoch_files: int | None = None,
+        trigger_ms: int = 200,
+        keep: int | str | None = None,
+        limits: Limits | None = None,
+        functions: Mapping[str, PythonFunction] | None = None,
+        on_epoch: Callable[[Metrics], None] | None = None,
+        on_warning: Callable[[str], None] | None = None,
+    ) -> None:
+        self.metrics: Metrics | None = None
+        """Those of the newest epoch."""
+        self._once = once
+        self.functions = dict(functions or {})
+        self._on_epoch = on_epoch or (lambda metrics: None)
+        self._change = RLock()
+        """Held while what is wanted changes."""
+        self._wanted = Wanted({}, {}, epoch_bytes=epoch_bytes, epoch_files=epoch_files)
+        self._subscriptions: dict[str, Subscription] = {}
+        self._numbers = count(1)
+        self._started = self._closed = False
+        settings = Settings(trigger_ms, Keep.parse(keep), limits or Limits())
+        session = local_session() if spark is None else check_workers(spark)
+        with ExitStack() as held:
+            folder = checkpoint or held.enter_context(TemporaryDirectory(prefix="anabranch-"))
+            listener = Listener(self._take, on_warning or (lambda message: None))
+            self._trunk = held.enter_context(Trunk(session, Path(folder), settings, self.functions, listener))
+            self._held = held.pop_all()
+        self.log = AnswerLog(self._trunk.checkpoint)
+
+    def stream(
+        self,
+        name: str,
+        source: str | Path | Sequence[str | Path],
+        *,
+        dtd: str | Path | None = None,
+        time: str | None = None,
+        format: str = "auto",
+        root: str | None = None,
+        item: str | None = None,
+        slack: Decimal | int = 0,
+        origin: Decimal | int = 0,
+        strict: bool = False,
+    ) -> None:
+        """Register a stream: a file or a directory that may grow; several of them are its partitions."""
+        path, *more = (Path(each).absolute() for each in ([source] if isinstance(source, str | Path) else source))
+        for each in (path, *more):
+            if not each.exists():
+                raise UsageError(f"stream '{name}': there is no '{each}'")
+        if format not in ("auto", "lines", "document", "json"):
+            raise UsageError(f"stream '{name}': the format '{format}' is unknown", hint="use lines, document or json")
+        with self._change:
+            if name in self._wanted.streams:
+                raise UsageError(f"there is a stream '{name}' already")
+            fresh = Source(
+                name,
+                path,
+                format,  # type: ignore[arg-type]  # just checked
+                Schema.read_dtd(Path(dtd)) if dtd is not None else None,
+                root,
+                item,
+                ItemPath.parse(time) if time is not None else None,
+                Decimal(slack),
+                Decimal(origin),
+                strict,
+                tuple(more),
+            )
+            self._want(replace(self._wanted, streams={**self._wanted.streams, name: fresh}))
+
+    def subscribe(self, text: str, name: str | None = None, *, sink: str | Path | None = None) -> Subscription:
+        """Register a query; it answers from the next epoch on, also into the file `sink` if one is given."""
+        with self._change:
+            held = self._wanted.subscriptions
+            if name is None:
+                name = f"query-{next(self._numbers)}"
+            if name in held:
+                raise UsageError(f"there is a subscription '{name}' already", hint="cancel it first")
+            inputs = Inputs(tuple(self._wanted.streams.values()), functions=self.functions)
+            printed = print_query(prepare(name, text, inputs, "spark").checked.query)
+            fresh = Subscription(self, name, printed, Frame.of(printed, self.functions))
+            fresh.registered = self._known(name, printed)
+            before, self._subscriptions = self._subscriptions, {**self._subscriptions, name: fresh}
+            sinks = dict(self._wanted.sinks) if sink is None else {**self._wanted.sinks, name: Path(sink)}
+            try:
+                self._want(replace(self._wanted, subscriptions={**held, name: printed}, sinks=sinks))
+            except BaseException:
+                self._subscriptions = before
+                raise
+        return fresh
+
+    def start(self) -> None:
+        """Begin to read, unless that has happened."""
+        with self._change:
+            if not self._started:
+                if self._closed:
+                    raise UsageError("the engine is closed")
+                self._started = True
+                self._trunk.start(once=self._once)
+
+    def wait(self) -> None:
+        """Wait for the end: of what is there with `once`, else of the engine."""
+        self.start()
+        self._trunk.wait()
+
+    def close(self) -> None:
+        """Stop after the epoch at work and let the checkpoint go; a Spark session stays as it is."""
+        self._closed = True
+        self._held.close()
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- for subscriptions --------------------------------------------------------------------------------
+
+    @property
+    def once(self) -> bool:
+        return self._once
+
+    @property
+    def trunk(self) -> Trunk:
+        return self._trunk
+
+    def cancel(self, subscription: Subscription) -> None:
+        """End a subscription, unless that has happened; its answer so far stays."""
+        with self._change:
+            name = subscription.name
+            if self._subscriptions.get(name) is subscription:
+                queries = {each: text for each, text in self._wanted.subscriptions.items() if each != name}
+                sinks = {each: path for each, path in self._wanted.sinks.items() if each != name}
+                self._want(replace(self._wanted, subscriptions=queries, sinks=sinks))
+                subscription.ended = self._trunk.last
+                del self._subscriptions[name]
+
+    def _known(self, name: str, text: str) -> Registered | None:
+        """The subscription that goes on, where one of the same name and text is at work."""
+        plan = self._trunk.plan
+        found = (each for each in plan.subscriptions if (each.name, each.text) == (name, text)) if plan else iter(())
+        return next(found, None)
+
+    def _want(self, wanted: Wanted) -> None:
+        self._trunk.want(wanted)
+        self._wanted = wanted
+
+    def _take(self, epoch: Epoch) -> None:
+        """Hear of an epoch: the subscriptions that began with it now have their numbers."""
+        for each in epoch.plan.subscriptions:
+            handle = self._subscriptions.get(each.name)
+            if handle is not None and handle.text == each.text:
+                handle.registered = each
+        self.metrics = epoch.metrics
+        self._on_epoch(epoch.metrics)
+
+
+@dataclass(eq=False)
+class Subscription:
+    """A query at work; iterating gives the pieces of its answer as they are committed.
+
+    Put together, the pieces are the answer: what stands before the items' answers comes first, what stands behind them
+    when the subscription or the engine has ended.
+    """
+
+    engine: Engine
+    name: str
+    text: str
+    """The query as it was understood."""
+    frame: Frame
+    registered: Registered | None = None
+    """Its number and first epoch, once it has begun; only the engine sets it."""
+    ended: int | None = None
+    """The last epoch it may have seen, once it was cancelled."""
+
+    def __iter__(self) -> Iterator[str]:
+        return self.pieces()
+
+    def pieces(self, reader: str | None = None) -> Iterator[str]:
+        """The pieces from the first on; with the name of a `reader`, from where that reader was.
+
+        A reader's position moves when all pieces of an epoch were taken, and is kept in the checkpoint.
+        """
+        self.engine.start()
+        record = None if reader is None else self.engine.trunk.checkpoint.reader(self.name, reader)
+        manifests = self.engine.log.manifests
+        before = durable.unsealed(record) if record is not None and record.exists() else None
+        owner = self.registered.id if self.registered else None
+        empty = before is None or before["owner"] != owner  # else the reader has had the beginning
+        position = max(0 if before is None else before["next"], *manifests.epochs()[:1], 0)
+        while self.engine.trunk.beyond(position - 1, lambda: self.ended is not None):
+            for epoch in range(position, self.engine.trunk.last + 1):
+                if self.ended is not None and epoch > self.ended:
+                    break
+                manifest = manifests.load(epoch)
+                for chunk in manifest.of(self.registered.id) if self.registered else ():
+                    if empty:
+                        yield self.frame.opening
+                    empty = False
+                    yield self.engine.log.text(chunk)
+                position = epoch + 1
+                if record is not None and self.registered and not empty:
+                    durable.replace(record, durable.sealed({"owner": self.registered.id, "next": position}))
+            if self.ended is not None and self.engine.trunk.last > self.ended:
+                break
+        self.engine.trunk.raise_failure()
+        yield self.frame.empty if empty else self.frame.closing
+
+    def answer(self) -> str:
+        """The committed answer, closed; with `once`, that to all that is there."""
+        self.engine.start()
+        if self.engine.once:
+            self.engine.wait()
+        self.engine.trunk.raise_failure()
+        if self.registered is None:
+            return self.frame.empty
+        return self.engine.log.answer(self.registered, self.engine.functions).text()
+
+    def cancel(self) -> None:
+        """End it; what was answered stays readable."""
+        self.engine.cancel(self)

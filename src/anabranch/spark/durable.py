@@ -1,0 +1,125 @@
+"""Files that survive kill -9 and a power cut: whole or not there, never half.
+
+Three ways to write are enough for a checkpoint: `replace` (a new version instead of the old), `publish` (a file that
+must not exist yet: of two runs that try, one wins) and `append` (a log).
+All of them return when the bytes and the name are on the disk.
+Records are JSON with a checksum behind them, so a damaged one is known as such and named.
+A full disk is an error with a name, `StateError`; nothing that was durable before is touched by it.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from anabranch.errors import StateError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """What the operating system has against writing, in our words."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            hint = "make room and start again: it goes on where it was"
+            raise StateError(f"the disk is full: cannot write '{path}'", hint=hint) from None
+        raise StateError(f"cannot write '{path}': {error.strerror or error}") from None
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Write a file, or a new version of it, at once."""
+    with writing(path):
+        fresh = _written(path, data)
+        os.replace(fresh, path)
+        sync(path.parent)
+
+
+def publish(path: Path, data: bytes) -> None:
+    """Write a file that must not exist; of several who try, one succeeds."""
+    with writing(path):
+        fresh = _written(path, data)
+        try:
+            os.link(fresh, path)
+        except FileExistsError:
+            raise StateError(f"'{path}' exists: another run is at work on this checkpoint") from None
+        finally:
+            fresh.unlink()
+        sync(path.parent)
+
+
+def append(path: Path, data: bytes, at: int) -> None:
+    """Write behind the first `at` bytes of a log; what stands there was never finished, and goes."""
+    with writing(path):
+        new = not path.exists()
+        with path.open("ab") as file:
+            file.truncate(at)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if new:
+            sync(path.parent)
+
+
+def sync(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def settle(path: Path) -> None:
+    """Make a file durable that another program wrote, with its name."""
+    with writing(path):
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+        sync(path.parent)
+
+
+def sealed(value: Any) -> bytes:
+    """A value as JSON, with its checksum on a line behind it."""
+    data = json.dumps(value, separators=(",", ":")).encode()
+    return data + b"\n" + digest(data).encode() + b"\n"
+
+
+def unsealed(path: Path) -> Any:
+    """The value in a sealed file; `StateError` if it is damaged."""
+    try:
+        data, found, _ = path.read_bytes().split(b"\n")
+    except ValueError:
+        data, found = b"", b""
+    except OSError as error:
+        raise StateError(f"cannot read '{path}': {error.strerror}") from None
+    if digest(data).encode() != found:
+        raise StateError(f"'{path}' is damaged", hint="restore the checkpoint from a copy, or begin with a new one")
+    return json.loads(data)
+
+
+def digest(data: bytes) -> str:
+    """The checksum that stands behind records and in the names of plans."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _written(path: Path, data: bytes) -> Path:
+    """A new file beside `path` that holds the data, on the disk."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with fresh.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        with suppress(OSError):
+            fresh.unlink()
+        raise
+    return fresh

@@ -1,0 +1,366 @@
+"""The trunk: one streaming query that reads all streams once and answers all subscriptions.
+
+The life of an epoch: Spark asks the intake how far it may go and hands the ranges to `Trunk.epoch`.
+What the epoch runs with is written down; one Spark job runs `task.work` on the ranges, where each item is parsed once
+and shown to every subscription of its stream; the tasks write segments and return small reports; the driver publishes
+the manifest, which makes the epoch true; then sinks are moved.
+Nothing else is done with the batch, since every further action would read the source again.
+
+Killed at any point, the next run is handed the same epoch with the same ranges: a plan that was written is used again,
+an epoch whose manifest exists is passed over, a sink goes on from where it was.
+The order of an answer is that of its stream, whatever the number of epochs, ranges and cores.
+
+Streams and subscriptions are wanted by whoever calls `want`, from any thread and at any time; they take effect with the
+next epoch, and the streaming query never restarts for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from threading import Condition, Lock
+from time import monotonic, sleep
+from types import TracebackType
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from anabranch.errors import UsageError
+from anabranch.reference.calls import PythonFunction
+from anabranch.spark import durable, intake
+from anabranch.spark.checkpoint import Checkpoint, RunLock
+from anabranch.spark.crash import point
+from anabranch.spark.faults import translated
+from anabranch.spark.manifest import Carried, Manifest, Manifests
+from anabranch.spark.metrics import Metrics
+from anabranch.spark.order import OrderLog
+from anabranch.spark.plan import Plan, Plans, StreamPlan, next_plan
+from anabranch.spark.recovery import check_spark, sweep_spark
+from anabranch.spark.retention import Keep, Retention
+from anabranch.spark.session import jvm_of
+from anabranch.spark.sinks import Sinks
+from anabranch.spark.survey import IntakeSettings, IntakeStream
+from anabranch.spark.task import REPORTS, Job, Report, answer_ranges
+from anabranch.stream.limits import Limits
+from anabranch.stream.source import Source
+
+EPOCH_BYTES = 16 << 20
+"""How much an epoch reads unless told otherwise: a few seconds of work, so that a run shows how it gets on."""
+_PATIENCE = 0.1
+_SPARKS = (PySparkException, Py4JError, ConnectionError)
+"""What calls of Spark raise; the last of them when its JVM is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a trunk works; none of it shows in an answer."""
+
+    trigger_ms: int = 200
+    keep: Keep = field(default_factory=Keep)
+    limits: Limits = field(default_factory=Limits)
+    finite: bool = False
+    """The inputs are complete, to the last byte; otherwise a last line without a newline waits for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a trunk should do from its next epoch on."""
+
+    streams: Mapping[str, Source]
+    subscriptions: Mapping[str, str]
+    """Queries by name, checked and printed."""
+    sinks: Mapping[str, Path] = field(default_factory=dict)
+    """Files for the answers, by subscription."""
+    dead_letters: Path | None = None
+    epoch_bytes: int = EPOCH_BYTES
+    epoch_files: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """An epoch that was committed."""
+
+    manifest: Manifest
+    plan: Plan
+    metrics: Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Who hears of what happens; called on the trunk's own thread."""
+
+    epoch: Callable[[Epoch], None] = lambda epoch: None
+    warning: Callable[[str], None] = lambda message: None
+
+
+class Trunk:
+    """A trunk on its checkpoint; as a context it holds the checkpoint's lock.
+
+    `epoch` is called by Spark, one at a time, and is the only one to change what epochs have led to.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        folder: Path,
+        settings: Settings,
+        functions: Mapping[str, PythonFunction] | None = None,
+        listener: Listener | None = None,
+    ) -> None:
+        self._spark = spark
+        self._settings = settings
+        self._functions = dict(functions or {})
+        self._listener = listener or Listener()
+        self._folder = folder
+        self._held = ExitStack()
+        self.query: StreamingQuery | None = None
+        """Spark's side of it, once it is started; it is never another."""
+        self._turn = Lock()
+        """Held by an epoch, and by whoever must not meet one half done."""
+        self._moved = Condition()
+        self._stopping = False
+        self._failure: Exception | None = None
+
+    # --- from outside -------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Trunk:
+        checkpoint = self.checkpoint = Checkpoint.make(self._folder)
+        self.run = self._held.enter_context(RunLock(checkpoint, jvm_of(self._spark))).run
+        with ExitStack() as on_error:
+            on_error.callback(self._held.close)
+            self._manifests = Manifests(checkpoint.manifests)
+            self._plans = Plans(checkpoint.plans)
+            sweep_spark(checkpoint)
+            self._last = check_spark(checkpoint, self._manifests)
+            self._told = self._last.epoch if self._last else -1
+            self._plan = self._plans.newest()
+            self._retention = Retention(checkpoint, self._settings.keep)
+            self._retention.sweep()
+            self._sinks = Sinks(checkpoint, self._functions)
+            self._orders: dict[str, OrderLog] = {}
+            self._wanted = Wanted({}, {})
+            on_error.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.stop()
+        finally:
+            self._held.close()
+
+    def want(self, wanted: Wanted) -> None:
+        """Do this from the next epoch on; waits for the epoch at work."""
+        with self._turn:
+            for source in wanted.streams.values():
+                self._follow(source)
+            self._sinks.set(wanted.sinks, wanted.dead_letters)
+            streams = tuple(IntakeStream.of(source) for source in wanted.streams.values())
+            before = IntakeSettings.load(self.checkpoint) if self.checkpoint.intake.exists() else None
+            IntakeSettings(
+                streams,
+                wanted.epoch_bytes,
+                wanted.epoch_files,
+                self._spark.sparkContext.defaultParallelism,
+                self._settings.finite,
+                before.followed_by(streams) if before else (),
+            ).save(self.checkpoint)
+            self._wanted = wanted
+
+    def start(self, *, once: bool) -> None:
+        """Begin: to the end of what is there (`once`), or until stopped."""
+        self._spark.dataSource.register(intake.RangeSource)
+        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", f"trunk {self.checkpoint.folder}")
+        ranges = self._spark.readStream.format(intake.NAME).option("checkpoint", str(self.checkpoint.folder)).load()
+        writer = ranges.writeStream.foreachBatch(self.epoch).option("checkpointLocation", str(self.checkpoint.spark))
+        trigger = {"availableNow": True} if once else {"processingTime": f"{self._settings.trigger_ms} milliseconds"}
+        try:
+            self.query = writer.trigger(**trigger).start()
+        except _SPARKS as error:
+            raise translated(error) from error
+
+    @property
+    def active(self) -> bool:
+        """Whether epochs may still come."""
+        if self.query is None or self._stopping:
+            return False
+        try:
+            return bool(self.query.isActive)
+        except _SPARKS as error:
+            self._failure = self._failure or error
+            return False
+
+    def wait(self, until: Callable[[], bool] = lambda: False) -> None:
+        """Wait for the end, or for something else, and say in our words what went wrong."""
+        while self.active and not until():
+            sleep(_PATIENCE)  # rather than in a call of Spark, which a signal would break noisily
+        if not self.active:
+            self.raise_failure()
+
+    def stop(self) -> None:
+        """End after the epoch at work; it may be called again."""
+        with self._turn:
+            self._stopping = True
+        if self.query is not None:
+            try:
+                self.query.stop()
+            except _SPARKS as error:
+                raise translated(error) from error
+        with self._moved:
+            self._moved.notify_all()
+
+    def raise_failure(self) -> None:
+        """Raise what ended the trunk, if it was an error."""
+        failure = self._failure
+        if failure is None and self.query is not None and not self._stopping:
+            failure = self.query.exception()
+        if failure is None or isinstance(failure, _Stopped):
+            return
+        if isinstance(failure, _SPARKS):
+            raise translated(failure) from failure
+        raise failure
+
+    def beyond(self, epoch: int, unless: Callable[[], bool] = lambda: False) -> bool:
+        """Wait until an epoch after this one is committed; False if none will come, or `unless` has become true."""
+        with self._moved:
+            while self.last <= epoch and self.active and not unless():
+                self._moved.wait(_PATIENCE)
+        return self.last > epoch
+
+    @property
+    def last(self) -> int:
+        """The newest epoch that is committed and of which the listener has heard, -1 if there is none."""
+        return self._told
+
+    @property
+    def plan(self) -> Plan | None:
+        """What the newest epoch runs or ran with."""
+        return self._plan
+
+    # --- epochs -------------------------------------------------------------------------------------------
+
+    def epoch(self, batch: DataFrame, number: int) -> None:
+        """Run one epoch. All exceptions go on to Spark: an epoch that hides one would count as done."""
+        try:
+            with self._turn:
+                if self._stopping:
+                    raise _Stopped
+                point("epoch-begun", number)
+                if not self._manifests.has(number):
+                    self._run_epoch(batch, number)
+        except Exception as error:
+            self._failure = self._failure or error
+            raise
+        finally:
+            with self._moved:
+                self._moved.notify_all()
+
+    def _run_epoch(self, batch: DataFrame, number: int) -> None:
+        begun = monotonic()
+        self._warn()
+        file = self._plans.of(number) or self._plans.begin(number, self._next_plan(number))
+        plan = self._plan = file.load()
+        point("plan-written", number)
+        planned = monotonic()
+        carries = self._last.carries if self._last else {}
+        functions = tuple(self._functions.items())
+        job = Job(file, self.checkpoint.segments, number, carries, functions)
+        rows = batch.mapInArrow(partial(answer_ranges, job), REPORTS).collect()
+        point("job-done", number)
+        worked = monotonic()
+        reports = [Report.from_json(row["report"]) for row in sorted(rows, key=lambda row: row["sequence"])]
+        manifest = self._manifest(number, file.digest, reports)
+        self._settle(manifest)
+        self._manifests.publish(manifest)
+        self._last = manifest
+        point("manifest-published", number)
+        published = monotonic()
+        self._sinks.deliver(manifest, plan)
+        point("sinks-moved", number)
+        self._retention.add(number, manifest.size)
+        seconds = (planned - begun, worked - planned, published - worked, monotonic() - published)
+        self._listener.epoch(Epoch(manifest, plan, Metrics.of(manifest, plan, seconds)))
+        self._told = number
+
+    def _next_plan(self, epoch: int) -> Plan:
+        streams = tuple(
+            StreamPlan.of(source, form)
+            for name, source in self._wanted.streams.items()
+            if (form := self._orders[name].form) is not None
+        )
+        return next_plan(self._plan, streams, self._wanted.subscriptions, self._settings.limits, epoch)
+
+    def _manifest(self, epoch: int, plan: str, reports: Sequence[Report]) -> Manifest:
+        """What the tasks report, taken together; or the first of their errors."""
+        offsets = dict(self._last.offsets) if self._last else {}
+        carries = dict(self._last.carries) if self._last else {}
+        for report in reports:
+            if report.fault is not None:
+                raise report.fault.error()
+            offsets |= {key: end._asdict() for key, end in report.ends.items()}
+            carries |= _present(report.carries)
+            for key in report.carries.keys() - _present(report.carries).keys():
+                carries.pop(key, None)
+        return Manifest(
+            epoch,
+            self.run,
+            plan,
+            offsets,
+            carries,
+            tuple(chunk for report in reports for chunk in report.chunks),
+            sum(report.items for report in reports),
+            sum(report.bytes_read for report in reports),
+        )
+
+    def _settle(self, manifest: Manifest) -> None:
+        """Make durable what a manifest relies on: its segments' names, and Spark's offsets, which Spark syncs never."""
+        segments = self.checkpoint.segments
+        if manifest.chunks:
+            with durable.writing(segments):
+                durable.sync(segments / f"{manifest.epoch:08}")
+                durable.sync(segments)
+        durable.settle(self.checkpoint.spark / "offsets" / str(manifest.epoch))
+
+    # --- streams ------------------------------------------------------------------------------------------
+
+    def _follow(self, source: Source) -> None:
+        """Know the order log of a stream, and that it is still written as it was."""
+        if source.name not in self._orders:
+            self._orders[source.name] = OrderLog(self.checkpoint.order(source.name))
+            self._orders[source.name].refresh()  # what is noted there was told by an earlier run
+        log = self._orders[source.name]
+        for key, at in self._last.offsets.items() if self._last else ():
+            stream, _, partition = key.rpartition("/")
+            if stream == source.name:
+                log.check(partition, **at)
+        if log.form is not None and source.format not in ("auto", log.form.format):
+            raise UsageError(
+                f"the stream '{source.name}' was read as '{log.form.format}' until now, not as '{source.format}'",
+                hint="give the stream another name",
+            )
+
+    def _warn(self) -> None:
+        """Say which files came out of order since the last epoch."""
+        for name, log in self._orders.items():
+            for stretch in log.refresh():
+                match stretch.note:
+                    case "late":
+                        warning = f"the file '{stretch.file}' came after files with larger names"
+                        self._listener.warning(f"stream '{name}': {warning}; it is read next")
+                    case "grown":
+                        warning = f"the file '{stretch.file}' has grown after a later one was begun"
+                        self._listener.warning(f"stream '{name}': {warning}; the new part is read next")
+
+
+class _Stopped(Exception):
+    """Keeps an epoch from beginning when the trunk is to stop."""
+
+
+def _present(carries: Mapping[str, Carried | None]) -> dict[str, Carried]:
+    return {key: each for key, each in carries.items() if each is not None}

@@ -1,0 +1,128 @@
+"""Manifests: the record that makes an epoch true.
+
+An epoch counts from the moment its manifest is there, and not before: answers, dead letters and carries that no
+manifest names do not exist.
+Spark's commit log only follows: an epoch that Spark hands out again although its manifest exists is passed over.
+A manifest is published by an exclusive create, when all that it names is on the disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from anabranch.errors import StateError
+from anabranch.spark import durable
+from anabranch.spark.ranges import Offset
+from anabranch.spark.segments import DEAD_LETTERS, Chunk
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Where the reading of an unfinished file goes on: the number of its stretch, and the splitter's carry as JSON."""
+
+    number: int
+    carry: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an epoch did."""
+
+    epoch: int
+    run: int
+    """The run that published it."""
+    plan: str
+    """The digest of the plan it ran with."""
+    offsets: Offset
+    """Where every partition stood at its end."""
+    carries: Mapping[str, Carried]
+    """By partition, for those that stand within a document or a gzip file."""
+    chunks: tuple[Chunk, ...]
+    """All answers and dead letters, in the order of their streams."""
+    items: int
+    bytes_read: int
+
+    @property
+    def dead_letters(self) -> int:
+        return sum(chunk.entries for chunk in self.chunks if chunk.subscription == DEAD_LETTERS)
+
+    @property
+    def size(self) -> int:
+        """The bytes of its answers."""
+        return sum(chunk.length for chunk in self.chunks)
+
+    def of(self, subscription: int) -> list[Chunk]:
+        """The chunks of one subscription, or of the dead letters."""
+        return [chunk for chunk in self.chunks if chunk.subscription == subscription]
+
+    def by_subscription(self) -> dict[int, list[Chunk]]:
+        """All chunks, by the number of their subscription."""
+        found: dict[int, list[Chunk]] = {}
+        for chunk in self.chunks:
+            found.setdefault(chunk.subscription, []).append(chunk)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """The manifests of all epochs that are kept; they have no gaps."""
+
+    folder: Path
+
+    def publish(self, manifest: Manifest) -> None:
+        durable.publish(self._path(manifest.epoch), durable.sealed(_to_json(manifest)))
+
+    def has(self, epoch: int) -> bool:
+        return self._path(epoch).exists()
+
+    def load(self, epoch: int) -> Manifest:
+        return _load(self._path(epoch))
+
+    def epochs(self) -> range:
+        """The epochs that are kept."""
+        found = [int(each.stem) for each in self.folder.glob("[0-9]*.json")]
+        kept = range(min(found), max(found) + 1) if found else range(0)
+        if len(kept) != len(found):
+            raise StateError(f"'{self.folder}' is damaged: a manifest between the first and the last is missing")
+        return kept
+
+    def since(self, epoch: int) -> Iterator[Manifest]:
+        """The manifests that are there from an epoch on."""
+        for each in self.epochs():
+            if each >= epoch:
+                yield self.load(each)
+
+    def drop(self, epoch: int) -> None:
+        """Forget an epoch; it must be the first of those kept."""
+        self._path(epoch).unlink()
+
+    def _path(self, epoch: int) -> Path:
+        return self.folder / f"{epoch:08}.json"
+
+
+@lru_cache(maxsize=4)
+def _load(path: Path) -> Manifest:
+    return _from_json(durable.unsealed(path))
+
+
+def _to_json(manifest: Manifest) -> dict[str, Any]:
+    segments: dict[str, list[list[int]]] = {}
+    for each in manifest.chunks:
+        entry = [each.subscription, each.offset, each.length, each.entries, each.first]
+        segments.setdefault(each.segment, []).append(entry)
+    fields = {name: getattr(manifest, name) for name in ("epoch", "run", "plan", "offsets", "items", "bytes_read")}
+    return {**fields, "carries": {key: asdict(each) for key, each in manifest.carries.items()}, "segments": segments}
+
+
+def _from_json(fields: dict[str, Any]) -> Manifest:
+    chunks = [
+        Chunk(subscription, segment, offset, length, entries, first)
+        for segment, index in fields.pop("segments").items()
+        for subscription, offset, length, entries, first in index
+    ]
+    carries = {key: Carried(**each) for key, each in fields.pop("carries").items()}
+    return Manifest(**fields, carries=carries, chunks=tuple(chunks))

@@ -1,0 +1,66 @@
+"""What an epoch did, in numbers: for the log, for a display, and for callers of the Python API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from anabranch.spark.manifest import Manifest
+from anabranch.spark.plan import Plan
+
+SHOWN = 20
+"""With more subscriptions than this, only those with the most matches are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """One epoch; times are milliseconds."""
+
+    epoch: int
+    run: int
+    items: int
+    bytes: int
+    dead_letters: int
+    late_items: int
+    """Items too late for time windows; no query that runs on Spark has any yet."""
+    subscriptions: int
+    matched: int
+    """The answers to single items, of all subscriptions together."""
+    matches: Mapping[str, int]
+    """The same by subscription, for those with the most."""
+    plan_ms: int
+    job_ms: int
+    publish_ms: int
+    deliver_ms: int
+
+    @staticmethod
+    def of(manifest: Manifest, plan: Plan, seconds: tuple[float, float, float, float]) -> Metrics:
+        """The numbers of an epoch; `seconds` are those for planning, the job, publishing and delivering."""
+        names = {each.id: each.name for each in plan.subscriptions}
+        matches: dict[str, int] = {}
+        for chunk in manifest.chunks:
+            if chunk.subscription in names:
+                name = names[chunk.subscription]
+                matches[name] = matches.get(name, 0) + chunk.entries
+        most = sorted(matches, key=lambda name: -matches[name])[:SHOWN]
+        plan_ms, job_ms, publish_ms, deliver_ms = (round(each * 1000) for each in seconds)
+        return Metrics(
+            manifest.epoch,
+            manifest.run,
+            manifest.items,
+            manifest.bytes_read,
+            manifest.dead_letters,
+            0,
+            len(plan.subscriptions),
+            sum(matches.values()),
+            {name: matches[name] for name in most},
+            plan_ms,
+            job_ms,
+            publish_ms,
+            deliver_ms,
+        )
+
+    def to_json(self) -> str:
+        """One line of a structured log."""
+        return json.dumps({"event": "epoch", **asdict(self)})

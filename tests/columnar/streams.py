@@ -1,0 +1,172 @@
+"""Items of every kind, and the law to compare with: each parsed by itself and shown to each query by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from anabranch.columnar.answering import StreamAnswers, Subscription
+from anabranch.columnar.shred import Shredder
+from anabranch.errors import DynamicError
+from anabranch.language import check, parse
+from anabranch.reference.per_item import ItemQuery, per_item
+from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item
+from anabranch.stream.limits import Limits
+from anabranch.stream.lines import Cut
+from anabranch.stream.parse import parse_root
+from anabranch.stream.reader import ElementReader, Format
+from anabranch.stream.schema import Schema
+from anabranch.stream.serialize import serialize
+from anabranch.stream.split import Carry, DocumentSplitter, LineSplitter
+
+NUMBERS = [
+    "5", "+5", ".5", "5.", "-0", "-0.25", "1e1", "INF", "NaN", " 5 ", "", "abc", "--1", "1.2.3", "+", ".", "٣",
+    "0.1000000000000000055511151231257827", "6.9999999999999999", "3.0000000000000001",
+    "123456789012345678901234567890", "5.000000000000000000000001",
+    "&#53;", "1<!--c-->2", "<![CDATA[5]]>", "5<i/>",
+]  # fmt: skip
+TEXTS = [
+    "abc", "abd", "ab", "b", "a b", " ", "", "'", "&lt;", "&amp;amp;", "é", "a>b", 'say "a"', "a\tb", "a\rb",
+    "<![CDATA[<]]>", "<b>c</b>d", "<!-- c -->", "]]>", "&#x1;", "\x7f",
+]  # fmt: skip
+USUAL = "<p><a><x>{x}</x><y>{y}</y></a><z>{z}</z></p>"
+SHAPES = [
+    "<p><z>{z}</z><a><x>{x}</x><y>{y}</y></a></p>",  # other order
+    "<p><a><x>{x}</x><x>{z}</x><y>{y}</y></a><z>{z}</z><z>{x}</z></p>",  # repeated
+    "<p><a><x>{x}</x><y>{y}</y></a></p>",  # missing
+    "<p><a><x>{x}</x></a><a><x>{z}</x><y>{y}</y></a><opt>{x}</opt><z>{z}</z></p>",
+    "<p><a><x>{x}</x><y>{y}</y></a><z>{z}</z><opt>{x}</opt></p>",
+    "<p k='v'><a><x>{x}</x><y>{y}</y></a><z>{z}</z></p>",
+    "<p k='v'><a><x>{x}</x><y>{y}</y></a><z>{z}</z><opt>{x}</opt></p>",
+    "<p><a><x >{x}</x><y l=\"{y}\">{y}</y></a><z>{z}</z></p>",
+    "<p><!-- <z> --><a><x>{x}</x><y>{y}</y></a>{y}<z>{z}</z></p>",  # mixed content
+    "<p> <a> <x>{x}</x><y>{y}</y></a><z>{z}</z></p>",
+    "<p><a><x>{x}</x><y/></a><z>{z}</z><opt/></p>",
+    "<p xmlns='u'><a><x>{x}</x><y>{y}</y></a><z>{z}</z></p>",
+    "<p xmlns:n='u'><a><x>{x}</x><n:y>{y}</n:y></a><z>{z}</z></p>",
+    "<n:p><a><x>{x}</x><y>{y}</y></a><z>{z}</z></n:p>",  # undeclared prefix
+    "<q><a><x>{x}</x><y>{y}</y></a><z>{z}</z></q>",
+    "<?i?><p><a><x>{x}</x><y>{y}</y></a><z>{z}</z></p><!-- c -->",
+    " <p><a><x>{x}</x><y>{y}</y></a><z>{z}</z></p> ",
+    "<p><a><x>{x}</x><y>{y}</a></y><z>{z}</z></p>",  # broken from here on
+    "<p><a><x>{x}</x><y>{y}</y></a><z>{z}</p>",
+    "<p><a><x>{x}</x><y>&nope;</y></a><z>{z}</z></p>",
+    "<p><a><x>{x}</x><y>{y}</y></a><z>{z}</z></p><p/>",
+    "<p><a><x>{x}</x><y>{y}</y></a><z>{z}</z></p>text",
+    "<p><!--",
+    "--><z>{z}</z></p>",
+    "<!DOCTYPE p><p><z>{z}</z></p>",
+    "",
+    "{y}",
+    "<p><a><x>{x}</x><y>\x01</y></a><z>{z}</z></p>",
+]  # fmt: skip
+FRONT = (USUAL.format(x="1.5", y="abc", z="2") + "\n") * 3
+"""What the streams begin with, so that there is something to learn from."""
+
+
+@dataclass
+class Answered:
+    """What came of a stream: the text and the number of answers by query, dead letters, items, and the carry."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    dead: list[DeadLetter] = field(default_factory=list)
+    items: int = 0
+    carry: Carry | None = None
+
+
+def item_queries(texts: Mapping[str, str]) -> dict[str, ItemQuery]:
+    return {name: per_item(check(parse(text), text).query) for name, text in texts.items()}
+
+
+class Stream:
+    """One way in which a stream is written, with the queries on it."""
+
+    def __init__(
+        self,
+        queries: Mapping[str, ItemQuery],
+        form: Format = "lines",
+        *,
+        root: str = "<root>",
+        limits: Limits | None = None,
+        schema: Schema | None = None,
+    ) -> None:
+        self.queries = queries
+        self.limits = limits or Limits()
+        self.form = form
+        self.root = parse_root(root.encode())
+        self.schema = schema
+
+    def reader(self) -> ElementReader:
+        return ElementReader("s", self.form, self.limits, self.root, schema=self.schema)
+
+    def splitter(self) -> DocumentSplitter | LineSplitter:
+        return DocumentSplitter(self.limits) if self.form == "document" else LineSplitter(self.limits)
+
+    def by_law(self, data: bytes) -> Answered:
+        """Answer item by item."""
+        found = Answered(dict.fromkeys(self.queries, ""), dict.fromkeys(self.queries, 0))
+        splitter = self.splitter()
+        cuts = [*splitter.feed(data), *splitter.finish()]
+        found.carry = splitter.carry
+        for element in self.reader().elements(cuts, "f"):
+            if isinstance(element, DeadLetter):
+                found.dead.append(element)
+                continue
+            assert isinstance(element, Item)
+            found.items += 1
+            for name, query in self.queries.items():
+                try:
+                    piece = query.answer(self.root, element.tree)
+                except DynamicError as error:
+                    raw = serialize(element.tree)[:LONGEST_RAW]
+                    found.dead.append(DeadLetter(element.place, error.message, raw, error.code, name))
+                else:
+                    found.texts[name] += piece
+                    found.counts[name] += bool(piece)
+        return found
+
+    def answers(self) -> StreamAnswers:
+        subscriptions = [
+            Subscription(number, name, query.plain_hole, partial(query.answer, self.root))
+            for number, (name, query) in enumerate(self.queries.items())
+        ]
+        return StreamAnswers(subscriptions, self.root, self.limits, self.schema)
+
+    def by_columns(self, pieces: Iterable[bytes], answers: StreamAnswers | None = None) -> tuple[Answered, int]:
+        """Answer piece by piece; also says how many items the parser had to read."""
+        answers = answers or self.answers()
+        out = _Out([*self.queries])
+        reader = self.reader()
+        read = 0
+
+        def read_one(cut: Cut) -> Item | None:
+            nonlocal read
+            read += 1
+            (element,) = reader.elements([cut], "f")
+            if isinstance(element, Item):
+                return element
+            assert isinstance(element, DeadLetter)
+            out.bury(element)
+            return None
+
+        shredder = Shredder(self.splitter(), self.limits)
+        for piece in (*pieces, None):
+            out.found.items += answers.answer(shredder, piece, read_one, out)
+        out.found.carry = shredder.carry
+        return out.found, read
+
+
+class _Out:
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+        self.found = Answered(dict.fromkeys(names, ""), dict.fromkeys(names, 0))
+
+    def extend(self, subscription: int, data: bytes, entries: int, first: int) -> None:
+        assert 0 < first <= len(data)
+        self.found.texts[self.names[subscription]] += data.decode()
+        self.found.counts[self.names[subscription]] += entries
+
+    def bury(self, letter: DeadLetter) -> None:
+        self.found.dead.append(letter)

@@ -1,0 +1,65 @@
+"""A small engine on the shared Spark: two streams, three subscriptions with sinks, a few epochs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from anabranch import Engine
+from anabranch.engine import Inputs, answering, prepare
+from anabranch.stream.source import Source
+
+QUERIES = {
+    "all": '<all>{ for $p in stream("lines")/root/p return $p }</all>',
+    "odd": '<odd>{ for $p in stream("lines")/root/p where $p mod 2 = 1 return <n>{ $p/text() }</n> }</odd>',
+    "doc": '<doc>{ for $p in stream("document")/ps/p where $p > 2 return $p }</doc>',
+}
+EPOCH_BYTES = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Small:
+    """A folder with streams, sinks and a checkpoint; each `run` is an engine of its own."""
+
+    spark: SparkSession
+    folder: Path
+
+    @staticmethod
+    def make(spark: SparkSession, folder: Path) -> Small:
+        """Streams that are good for a few epochs."""
+        small = Small(spark, folder)
+        (folder / "document").write_text("<ps>")
+        small.grow(0, 20)
+        return small
+
+    def grow(self, start: int, end: int) -> None:
+        """Let items of these numbers come into both streams."""
+        for name in ("lines", "document"):
+            with (self.folder / name).open("a") as file:
+                file.write("".join(f"<p>{number}</p>\n" for number in range(start, end)))
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / "state"
+
+    def run(self, epoch_bytes: int = EPOCH_BYTES) -> dict[str, str]:
+        """Read to the end of what is there; gives the answers."""
+        with Engine(self.spark, checkpoint=self.checkpoint, once=True, epoch_bytes=epoch_bytes) as engine:
+            for name in ("lines", "document"):
+                engine.stream(name, self.folder / name)
+            found = [engine.subscribe(text, name, sink=self.folder / "out" / name) for name, text in QUERIES.items()]
+            engine.wait()
+            return {each.name: each.answer() for each in found}
+
+    def sinks(self) -> dict[str, str]:
+        """What the sinks hold."""
+        return {path.name: path.read_text() for path in (self.folder / "out").iterdir()}
+
+    def law(self) -> dict[str, str]:
+        """What the reference answers over all that is there."""
+        inputs = Inputs([Source(name, self.folder / name) for name in ("lines", "document")])
+        queries = [prepare(name, text, inputs, "reference") for name, text in QUERIES.items()]
+        with answering(queries, inputs) as run:
+            return {name: "".join(pieces) for name, pieces in run.answers.items()}

@@ -1,0 +1,111 @@
+"""A damaged checkpoint is refused by name: no run silently begins afresh, and none goes on with a wrong answer."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from anabranch.errors import AnabranchError, StateError
+from anabranch.spark import manifest, plan
+from anabranch.spark.checkpoint import Checkpoint
+from faults.small import Small
+
+DAMAGE: Mapping[str, Callable[[bytes], bytes]] = {
+    "emptied": lambda data: b"",
+    "cut off": lambda data: data[: len(data) // 2],
+    "changed": lambda data: data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1 :],
+}
+SEALED = ("format.json", "run.json", "intake.json", "order/*", "plans/*.json", "plans/*.plan", "manifest/*", "sinks/*")
+"""Files with a checksum."""
+UNSEALED = ("segments/*/*", "spark/offsets/[0-9]*", "spark/commits/[0-9]*")
+CASES = [
+    *((what, how) for what in SEALED for how in DAMAGE),
+    *((what, how) for what in UNSEALED for how in ("emptied", "cut off")),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """A checkpoint with a few epochs, whose streams have grown since; `restore` undoes whatever was done to it."""
+
+    small: Small
+    spare: Path
+
+    def restore(self) -> None:
+        plan._load.cache_clear()  # another process would not have them
+        manifest._load.cache_clear()
+        for name in ("state", "out"):
+            shutil.rmtree(self.small.folder / name)
+            shutil.copytree(self.spare / name, self.small.folder / name)
+
+
+@pytest.fixture(scope="module")
+def half(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Half:
+    """One checkpoint for all kinds of damage."""
+    folder = tmp_path_factory.mktemp("half")
+    small = Small.make(spark, folder)
+    small.run()
+    small.grow(20, 30)
+    for name in ("state", "out"):
+        shutil.copytree(folder / name, folder / "spare" / name)
+    return Half(small, folder / "spare")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All that a checkpoint holds, except who was the last to look at it."""
+    found = {str(each.relative_to(folder)): each.read_bytes() for each in folder.rglob("*") if each.is_file()}
+    return {name: data for name, data in found.items() if name not in ("lock", "run.json")}
+
+
+@pytest.mark.parametrize(("what", "how"), CASES)
+def test_damage_is_named(half: Half, what: str, how: str) -> None:
+    """Whichever file was emptied, cut off or changed by a bit, the newest of its kind: an error instead of answers."""
+    half.restore()
+    path = max(half.small.checkpoint.glob(what))
+    path.write_bytes(DAMAGE[how](path.read_bytes()))
+    with pytest.raises(AnabranchError, match=r"damaged|not a checkpoint|the trunk failed on Spark"):
+        half.small.run()
+
+
+@pytest.mark.parametrize("what", ["format.json", "order/*", "plans/*.plan", "manifest/*", "segments/*/*", "spark"])
+def test_a_loss_is_named(half: Half, tmp_path: Path, what: str) -> None:
+    """A part of the checkpoint that is gone is missed; put back, it is as if nothing had been."""
+    half.restore()
+    path = max(half.small.checkpoint.glob(what))
+    shutil.move(path, tmp_path)
+    with pytest.raises(StateError, match=r"damaged|not a checkpoint|cannot read"):
+        half.small.run()
+    shutil.move(tmp_path / path.name, path)
+    assert half.small.run() == half.small.law()
+
+
+def test_a_refused_checkpoint_stays_as_it_is(half: Half) -> None:
+    """The checkpoint of another version is not changed by a byte, and with its own version it goes on."""
+    half.restore()
+    identity = half.small.checkpoint / "format.json"
+    good = identity.read_bytes()
+    identity.write_bytes(b"another program's")
+    before = contents(half.small.checkpoint)
+    with pytest.raises(StateError, match=r"format.json' is damaged"):
+        half.small.run()
+    assert contents(half.small.checkpoint) == before
+    identity.write_bytes(good)
+    assert half.small.run() == half.small.law()
+
+
+def test_leftovers_of_a_kill_do_no_harm(spark: SparkSession, tmp_path: Path) -> None:
+    """Killed while the checkpoint was made, and again when Spark was about to write its first offset."""
+    small = Small.make(spark, tmp_path)
+    small.checkpoint.mkdir()
+    (small.checkpoint / ".format.json.1").touch()
+    Checkpoint.make(small.checkpoint)
+    for folder in (small.checkpoint / "spark" / "offsets", small.checkpoint / "spark" / "commits"):
+        folder.mkdir(parents=True)
+        for name in (".0.5ec94a00-fcd7-4606-bcb3-fd9d435f56a6.tmp", ".0.crc"):
+            (folder / name).write_text("v1")
+    assert small.run() == small.law()

@@ -1,0 +1,139 @@
+"""A full disk: an error with a name, whoever was writing, and with room again everything goes on."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+from collections.abc import Iterable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSourceStreamReader
+from pyspark.sql.types import StructType
+
+from anabranch.errors import StateError
+from anabranch.spark import epochs, intake
+from anabranch.spark.task import Job, answer_ranges
+from faults.small import Small
+
+
+class FullFile(io.FileIO):
+    """A file on a disk that becomes full in the middle of what is written."""
+
+    def write(self, data: Any, /) -> int:
+        super().write(bytes(data)[: len(data) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+class Disk:
+    """The disk as this process sees it; after so many writes below `folder` it is full, and stays so."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch, writes: int) -> None:
+        self._folder = folder
+        self._left = writes
+        self._open = Path.open
+        self.refused: Path | None = None
+        """What could not be written."""
+        patch.setattr(Path, "open", lambda path, mode="r", *rest, **more: self.open(path, mode, *rest, **more))
+        for name in ("link", "replace"):
+            patch.setattr(os, name, self._naming(getattr(os, name)))
+
+    def _has_room(self, path: Path) -> bool:
+        if not path.is_relative_to(self._folder):
+            return True
+        self._left -= 1
+        if self._left < 0 and self.refused is None:
+            self.refused = path
+        return self._left >= 0
+
+    def open(self, path: Path, mode: str = "r", *rest: Any, **more: Any) -> IO[Any]:
+        if mode in ("r", "rb") or self._has_room(path):
+            return self._open(path, mode, *rest, **more)
+        return io.BufferedWriter(FullFile(path, mode.replace("b", "")))
+
+    def _naming(self, real: Any) -> Any:
+        def name(source: Path, target: Path) -> None:
+            if not self._has_room(target):
+                raise OSError(errno.ENOSPC, "No space left on device")
+            real(source, target)
+
+        return name
+
+
+def test_the_driver_writes_nothing_that_harms(spark: SparkSession, tmp_path: Path) -> None:
+    """Full after 0, 1, 2 ... writes of plans, manifests, sinks and their positions, in a chain on one checkpoint.
+
+    Each time the error names what could not be written, and the run that finds enough room has the law's answers.
+    """
+    small = Small.make(spark, tmp_path)
+    refused: set[str] = set()
+    for writes in count():
+        with pytest.MonkeyPatch.context() as patch:
+            disk = Disk(tmp_path, patch, writes)
+            outcome = attempt(small)
+        if disk.refused is None:
+            break
+        assert isinstance(outcome, StateError)
+        assert outcome.message.startswith(f"the disk is full: cannot write '{disk.refused.parent}/")
+        assert "make room" in (outcome.hint or "")
+        refused.add(disk.refused.parent.name)
+    assert outcome == small.law()
+    assert small.sinks() == {name: text.rpartition("<")[0] for name, text in small.law().items()}
+    assert refused >= {"state", "plans", "manifest", "sinks", "out"}
+
+
+def attempt(small: Small) -> dict[str, str] | StateError:
+    """The answers, or the error that came instead."""
+    try:
+        return small.run()
+    except StateError as error:
+        return error
+
+
+def test_a_task_without_room_ends_the_run(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No room for a segment, in a worker's process: the error comes back by name and no epoch is committed."""
+    small = Small.make(spark, tmp_path)
+
+    def answer_without_room(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        def full(fd: Any) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        sync, os.fsync = os.fsync, full
+        try:
+            yield from answer_ranges(job, batches)
+        finally:
+            os.fsync = sync
+
+    with monkeypatch.context() as patch:
+        patch.setattr(epochs, "answer_ranges", answer_without_room)
+        with pytest.raises(StateError, match=r"the disk is full: cannot write '.*segments/00000000/"):
+            small.run()
+    assert list((small.checkpoint / "manifest").iterdir()) == []
+    assert small.run() == small.law()
+
+
+def test_an_intake_without_room_ends_the_run(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No room for the order of files, in the process that Spark keeps for the source: the same."""
+    small = Small.make(spark, tmp_path)
+
+    class SourceWithoutRoom(intake.RangeSource):
+        def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+            def full(fd: Any) -> None:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+            os.fsync = full  # the process ends with the query
+            return super().streamReader(schema)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(intake, "RangeSource", SourceWithoutRoom)
+        with pytest.raises(StateError, match=r"the disk is full: cannot write '.*order/lines"):
+            small.run()
+    assert list((small.checkpoint / "manifest").iterdir()) == []
+    assert small.run() == small.law()

@@ -1,0 +1,146 @@
+"""The Python API as a user meets it, on the shared Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import anabranch
+from anabranch.engine.live import Subscription
+from anabranch.errors import QueryError, StreamError, Unsupported, UsageError
+from anabranch.spark.metrics import Metrics
+
+ALL = '<all>{ for $p in stream("s")/root/p return $p }</all>'
+
+
+def append(path: Path, *values: object) -> None:
+    with path.open("a") as file:
+        file.writelines(f"<p>{value}</p>\n" for value in values)
+
+
+def pieces_until(pieces: Iterator[str], end: str) -> str:
+    """Take pieces, as they come, until the text ends like this."""
+    text = ""
+    while not text.endswith(end):
+        text += next(pieces)
+    return text
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    return folder
+
+
+def test_a_stream_is_answered_to_its_end(spark: SparkSession, folder: Path) -> None:
+    """With `once`, the pieces of a subscription put together are its answer, and so is `answer()`."""
+    append(folder / "a", 1, 2, 3)
+    heard: list[Metrics] = []
+    with anabranch.Engine(spark, once=True, epoch_bytes=9, on_epoch=heard.append) as engine:
+        engine.stream("s", folder, format="lines")
+        every = engine.subscribe(ALL)
+        none = engine.subscribe('<none>{ for $p in stream("s")/root/p where $p > 9 return $p }</none>', "none")
+        assert "".join(every) == "<all><p>1</p><p>2</p><p>3</p></all>"
+        assert list(none) == ["<none/>"]
+        assert every.answer() == "<all><p>1</p><p>2</p><p>3</p></all>"
+        assert none.answer() == "<none/>"
+        assert [metrics.epoch for metrics in heard] == [0, 1, 2]
+        assert engine.metrics == heard[-1]
+        assert heard[-1].matches == {"query-1": 1}
+
+
+def test_pieces_come_while_the_stream_grows(spark: SparkSession, folder: Path) -> None:
+    """Iteration waits for new items; a subscription that comes later answers from the first item it sees."""
+    append(folder / "a", 1)
+    with anabranch.Engine(spark, trigger_ms=20) as engine:
+        engine.stream("s", folder, format="lines")
+        first = engine.subscribe(ALL)
+        pieces = iter(first)
+        assert pieces_until(pieces, "<p>1</p>") == "<all><p>1</p>"
+        assert first.answer() == "<all><p>1</p></all>"
+        second = engine.subscribe(ALL)
+        append(folder / "a", 2)
+        assert pieces_until(pieces, "<p>2</p>") == "<p>2</p>"
+        assert pieces_until(iter(second), "<p>2</p>") == "<all><p>2</p>"
+        first.cancel()
+        first.cancel()  # once is enough, twice does no harm
+        assert list(pieces) == ["</all>"]
+        append(folder / "a", 3)
+        assert pieces_until(iter(second), "<p>3</p>") == "<all><p>2</p><p>3</p>"
+        assert first.answer() == "<all><p>1</p><p>2</p></all>"
+
+
+def test_an_engine_goes_on_from_its_checkpoint(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
+    """The same subscription has the same answer, continued; a named reader gets what it has not had."""
+
+    def engine() -> anabranch.Engine:
+        found = anabranch.Engine(spark, checkpoint=tmp_path / "state", once=True)
+        found.stream("s", folder, format="lines")
+        return found
+
+    append(folder / "a", 1)
+    with engine() as one:
+        assert "".join(one.subscribe(ALL, "q").pieces("me")) == "<all><p>1</p></all>"
+    append(folder / "a", 2)
+    with engine() as two:
+        q = two.subscribe(ALL, "q", sink=tmp_path / "out")
+        assert "".join(q.pieces("me")) == "<p>2</p></all>"
+        assert q.answer() == "<all><p>1</p><p>2</p></all>"
+    assert (tmp_path / "out").read_text() == "<all><p>1</p><p>2</p>"
+
+
+def test_mistakes_are_named_where_they_are_made(spark: SparkSession, folder: Path) -> None:
+    """A wrong query, one that needs state, a missing path, a name taken; the engine goes on after each."""
+    append(folder / "a", 1)
+    with anabranch.Engine(spark, once=True) as engine:
+        engine.stream("s", folder, format="lines")
+        with pytest.raises(UsageError, match="there is a stream 's' already"):
+            engine.stream("s", folder)
+        with pytest.raises(UsageError, match="there is no"):
+            engine.stream("t", folder / "gone")
+        with pytest.raises(QueryError, match="no input is called 't'"):
+            engine.subscribe('<all>{ stream("t")/root/p }</all>')
+        with pytest.raises(Unsupported, match="a window cannot run on Spark yet"):
+            engine.subscribe('for $w in stream("s")/root/p|count 2| return <n>{ count($w) }</n>')
+        with pytest.raises(Unsupported, match="'order by' over a stream"):
+            engine.subscribe('for $p in stream("s")/root/p order by $p return $p')
+        taken = engine.subscribe(ALL, "q")
+        with pytest.raises(UsageError, match="there is a subscription 'q' already"):
+            engine.subscribe(ALL, "q")
+        assert taken.answer() == "<all><p>1</p></all>"
+
+
+def test_what_ends_the_trunk_reaches_whoever_waits(spark: SparkSession, folder: Path) -> None:
+    """An accent cannot be followed yet: the iteration and the answer raise what the trunk met."""
+    (folder / "a").write_text('<s:accent xmlns:s="urn:anabranch:stream"><s:drop path="en"/></s:accent>\n')
+    with anabranch.Engine(spark, once=True) as engine:
+        engine.stream("s", folder, format="lines")
+        broken = engine.subscribe(ALL)
+        for wait in (list, Subscription.answer):
+            with pytest.raises(StreamError, match="stream 's' carries an accent"):
+                wait(broken)
+
+
+def test_another_python_for_the_workers_is_refused(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    """Our code needs this interpreter's packages; the message says what to set."""
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "/usr/bin/another-python")
+    with pytest.raises(UsageError, match="would run '/usr/bin/another-python'") as raised:
+        anabranch.Engine(spark)
+    assert "set PYSPARK_PYTHON=" in (raised.value.hint or "")
+
+
+def test_a_closed_engine_starts_no_more(spark: SparkSession, folder: Path) -> None:
+    """Its checkpoint belongs to others then."""
+    append(folder / "a", 1)
+    with anabranch.Engine(spark, once=True) as engine:
+        engine.stream("s", folder, format="lines")
+        late = engine.subscribe(ALL)
+    with pytest.raises(UsageError, match="the engine is closed"):
+        next(islice(late, 1))

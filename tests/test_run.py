@@ -1,0 +1,248 @@
+"""`anabranch run` and `anabranch answer`: sites, hot reload, sinks, logs; on the shared Spark."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from time import monotonic
+
+import pytest
+from pyspark.sql import SparkSession
+
+from anabranch.cli import main
+from anabranch.errors import AnabranchError, UsageError
+from anabranch.running import run
+from anabranch.site import read_site
+
+SITE = """\
+[engine]
+checkpoint = "state"
+trigger_ms = 20
+log = "log"
+
+[streams.s]
+source = "files"
+path = "in"
+format = "lines"
+"""
+SUBSCRIPTION = """
+[subscriptions.{name}]
+query = "{name}.xq"
+"""
+ALL = '<all>{ for $p in stream("s")/root/p return $p }</all>'
+ODD = '<odd>{ for $p in stream("s")/root/p where $p mod 2 = 1 return $p }</odd>'
+PATIENCE = 60.0
+
+
+class Folder:
+    """A site in the working directory."""
+
+    def __init__(self, top: Path) -> None:
+        self.top = top
+        self.file = top / "site.toml"
+        (top / "in").mkdir()
+        self.site()
+
+    def site(self, text: str = "", **queries: str) -> None:
+        """Write the site, with these subscriptions; the queries before it, since the site names them."""
+        for name, query in queries.items():
+            (self.top / f"{name}.xq").write_text(query)
+        self.file.write_text(SITE + "".join(SUBSCRIPTION.format(name=name) for name in queries) + text)
+
+    def append(self, *values: object) -> None:
+        with (self.top / "in" / "a").open("a") as file:
+            file.writelines(f"<p>{value}</p>\n" for value in values)
+
+    def events(self) -> list[dict[str, object]]:
+        path = self.top / "log"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def await_event(self, kind: str, **fields: object) -> dict[str, object]:
+        """Wait until the log tells of it."""
+        deadline = monotonic() + PATIENCE
+        while monotonic() < deadline:
+            for each in self.events():
+                if each["event"] == kind and fields.items() <= each.items():
+                    return each
+            Event().wait(0.02)
+        raise AssertionError(f"no '{kind}' with {fields} in {self.events()}")
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """The site at work on another thread."""
+        stop = Event()
+        failures: list[AnabranchError] = []
+
+        def work() -> None:
+            try:
+                run(self.file, stop=stop)
+            except AnabranchError as error:
+                failures.append(error)
+
+        thread = Thread(target=work)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join(PATIENCE)
+        assert failures == []
+        assert not thread.is_alive()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    monkeypatch.chdir(tmp_path)
+    return Folder(tmp_path)
+
+
+def answer(name: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["answer", "site.toml", name]) == 0
+    return capsys.readouterr().out
+
+
+def test_a_site_says_all_there_is_to_say(folder: Folder) -> None:
+    """Every setting is read; paths are relative to the file."""
+    (folder.top / "s.dtd").write_text("<!ELEMENT root (p*)><!ELEMENT p (#PCDATA)>")
+    more = 'time = "t"\nslack = 2\norigin = 0.5\nstrict = true\nroot = "r"\nitem = "i"\ndtd = "s.dtd"\n'
+    engine = 'epoch_bytes = 1000\nepoch_files = 3\nkeep = "5 GB"\nshards = 4\n'
+    text = SITE.replace("log =", f"{engine}log =") + more + SUBSCRIPTION.format(name="all")
+    folder.file.write_text(text + 'sink = "files"\npath = "out/all"\n')
+    (folder.top / "all.xq").write_text(ALL)
+    site = read_site(folder.file)
+    assert (site.epoch_bytes, site.epoch_files, site.trigger_ms, site.keep) == (1000, 3, 20, "5 GB")
+    assert site.checkpoint == folder.top / "state"
+    source = site.streams["s"]
+    assert (str(source.time), str(source.slack), str(source.origin), source.strict) == ("t", "2", "0.5", True)
+    assert (source.root, source.item, source.path, source.format) == ("r", "i", folder.top / "in", "lines")
+    assert site.subscriptions["all"].sink == folder.top / "out/all"
+    assert site.subscriptions["all"].text == ALL
+
+
+def test_the_page_shows_a_site_that_can_be_read(folder: Folder) -> None:
+    """The SITE.toml in docs/running.md is one, to the last key."""
+    page = Path(__file__).parent.parent.joinpath("docs/running.md").read_text(encoding="utf-8")
+    example = page.split("## SITE.toml\n\n```\n")[1].split("```")[0]
+    folder.file.write_text(example)
+    (folder.top / "vela.xq").write_text(ALL)
+    (folder.top / "photons.dtd").write_text("<!ELEMENT photons (photon*)>")
+    site = read_site(folder.file)
+    assert (list(site.streams), list(site.subscriptions)) == (["photons"], ["vela"])
+    assert site.keep == "20 GB"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("checkpoint", "chekpoint"), r"\[engine\] lacks 'checkpoint'"),
+        (("trigger_ms = 20", "trigger = 20"), r"\[engine\]: 'trigger' is unknown"),
+        (("trigger_ms = 20", "trigger_ms = 'fast'"), r"\[engine\]: 'trigger_ms' takes a positive number, not 'fast'"),
+        (('"files"', '"kafka"'), r"\[streams.s\]: the source 'kafka' is unknown"),
+        (('path = "in"', 'path = "nowhere"'), r"\[streams.s\]: there is no '.*nowhere'"),
+        (('"lines"', '"csv"'), r"\[streams.s\]: the format 'csv' is unknown"),
+        (('format = "lines"', "updates = true"), r"\[streams.s\]: streams of updates cannot be read yet"),
+        (("[engine]", "[engine"), "site.toml': expected"),
+        (("[streams.s]", "[stream.s]"), "the file: 'stream' is unknown"),
+        (('query = "all.xq"', 'query = "gone.xq"'), "cannot read '.*gone.xq'"),
+        (('query = "all.xq"', 'query = "all.xq"\nsink = "files"'), "'sink' and 'path' go together"),
+    ],
+)
+def test_a_site_that_is_wrong_is_refused(folder: Folder, change: tuple[str, str], message: str) -> None:
+    """The message names the file, the table and the key."""
+    folder.site(all=ALL)
+    text = folder.file.read_text()
+    assert change[0] in text
+    folder.file.write_text(text.replace(*change))
+    with pytest.raises(UsageError, match=message):
+        read_site(folder.file)
+
+
+def test_a_query_that_needs_state_is_refused(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """What must be revised as a stream goes on cannot be answered without an end: by name, before anything starts."""
+    for query, construct in (
+        ('for $p in stream("s")/root/p order by $p return $p', "'order by' over a stream"),
+        ('<n>{ count(stream("s")/root/p) }</n>', "'count()' over a whole stream"),
+        ('<r>{ stream("s")/root/p, stream("s")/root/p }</r>', "reading streams in several places of a query"),
+    ):
+        folder.site(all=query)
+        assert main(["run", "site.toml", "--once"]) == 1
+        assert f"{construct} cannot run on Spark yet" in capsys.readouterr().err
+    assert not (folder.top / "state").exists()
+
+
+def test_the_answer_of_what_never_ran_is_empty(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """No run, no items; a name that nobody knows is an error."""
+    folder.site(all=ALL)
+    assert answer("all", capsys) == "<all/>\n"
+    assert main(["answer", "site.toml", "other"]) == 2
+    assert "has no subscription 'other'" in capsys.readouterr().err
+
+
+@pytest.mark.spark
+def test_run_once_and_answer(spark: SparkSession, folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """To the end of what is there, twice; answers, sink, dead letters and metrics add up."""
+    folder.site('sink = "files"\npath = "out/all"\n', all=ALL)
+    folder.append(1, 2)
+    assert main(["run", "site.toml", "--once", "--dead-letter", "dead"]) == 0
+    assert answer("all", capsys) == "<all><p>1</p><p>2</p></all>\n"
+    folder.append(3)
+    with (folder.top / "in/a").open("a") as file:
+        file.write("broken\n")
+    assert main(["run", "site.toml", "--once", "--dead-letter", "dead"]) == 0
+    assert answer("all", capsys) == "<all><p>1</p><p>2</p><p>3</p></all>\n"
+    assert (folder.top / "out/all").read_text() == "<all><p>1</p><p>2</p><p>3</p>"
+    (letter,) = map(json.loads, (folder.top / "dead").read_text().splitlines())
+    assert (letter["stream"], letter["partition"], letter["raw"]) == ("s", "a", "broken")
+    kinds = [each["event"] for each in folder.events()]
+    assert kinds == ["started", "epoch", "stopped"] * 2
+    assert [each["items"] for each in folder.events() if each["event"] == "epoch"] == [2, 1]
+
+
+@pytest.mark.spark
+def test_a_run_follows_its_site(spark: SparkSession, folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """Subscriptions are added, changed and removed in the file; a wrong version is refused and the old one stays."""
+    folder.site(all=ALL)
+    with folder.running():
+        folder.append(0, 1)
+        folder.await_event("epoch", epoch=0)
+        assert answer("all", capsys) == "<all><p>0</p><p>1</p></all>\n"
+        folder.site(all=ALL, odd=ODD)
+        folder.await_event("subscription added", name="odd")
+        folder.append(2, 3)
+        folder.await_event("epoch", epoch=1)
+        folder.site(all=ALL, odd=ODD, bad="for $p in")
+        folder.await_event("refused")
+        folder.site(all=ALL, odd=ODD.replace("odd", "uneven"))
+        folder.await_event("subscription changed", name="odd")
+        folder.site(odd=ODD.replace("odd", "uneven"))
+        folder.await_event("subscription removed", name="all")
+        folder.append(4, 5)
+        folder.await_event("epoch", epoch=2)
+        assert answer("odd", capsys) == "<uneven><p>5</p></uneven>\n"
+    assert answer("all", capsys) == "<all><p>0</p><p>1</p><p>2</p><p>3</p></all>\n"
+    assert [each["event"] for each in folder.events()].count("started") == 1
+    assert folder.events()[-1] == {"event": "stopped", "epoch": 2}
+
+
+@pytest.mark.spark
+def test_a_signal_ends_a_run_after_its_epoch(
+    spark: SparkSession, folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """SIGTERM: the run ends by itself with status 0, and says so in the log."""
+    folder.site(all=ALL)
+    folder.append(1)
+
+    def terminate() -> None:
+        folder.await_event("epoch", epoch=0)
+        signal.raise_signal(signal.SIGTERM)
+
+    helper = Thread(target=terminate)
+    helper.start()
+    assert main(["run", "site.toml"]) == 0
+    helper.join()
+    assert folder.events()[-1] == {"event": "stopped", "epoch": 0}
+    assert answer("all", capsys) == "<all><p>1</p></all>\n"
