@@ -71,25 +71,26 @@ def cluster(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def engine_on(master: str, *arguments: Path) -> Iterator[dict[str, object]]:
+def engine_on(master: str, log: Path, *arguments: Path) -> Iterator[dict[str, object]]:
     """What `on_cluster.py` found; it is still there until the end."""
     script = Path(__file__).with_name("on_cluster.py")
-    environment = {**os.environ, "SPARK_LOCAL_IP": LOOPBACK}
-    with subprocess.Popen(
-        [sys.executable, script, master, *arguments],
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(
+            [sys.executable, script, master, *arguments],
+            env={**os.environ, "SPARK_LOCAL_IP": LOOPBACK},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+        ) as process,
+    ):
         try:
+            assert process.stdout is not None
             line = process.stdout.readline()
-            yield json.loads(line or "{}")
-            _, errors = process.communicate(timeout=PATIENCE)
-            assert process.returncode == 0, errors
+            assert line, log.read_text()
+            yield json.loads(line)
+            process.communicate(timeout=PATIENCE)
+            assert process.returncode == 0, log.read_text()
         finally:
             process.kill()
 
@@ -108,7 +109,8 @@ def test_a_cluster_of_two_workers_answers_like_the_reference(tmp_path: Path) -> 
         expected = "".join(run.answers["vela"])
 
     before = own_processes()
-    with cluster(tmp_path) as master, engine_on(master, stream, query, tmp_path / "state") as found:
+    log, state = tmp_path / "engine.log", tmp_path / "state"
+    with cluster(tmp_path) as master, engine_on(master, log, stream, query, state) as found:
         assert found["answer"] == expected
         assert found["executors"] == 2
         metrics = found["metrics"]
