@@ -90,7 +90,11 @@ class _Bench:
         ours, theirs = self._shredded(path), self._from_xml(path)
         assert _sums(ours) == _sums(theirs), "both must read the same"
         return compare(
-            partial(timed, partial(_drop, ours)), partial(timed, partial(_drop, theirs)), warm_up=warm_up, pairs=pairs
+            partial(timed, partial(_drop, ours)),
+            partial(timed, partial(_drop, theirs)),
+            warm_up=warm_up,
+            pairs=pairs,
+            label=f"{name} items",
         )
 
     def q3(self, warm_up: int, pairs: int) -> Compared:
@@ -127,7 +131,7 @@ class _Bench:
             assert len(triggers) == _EPOCHS, "a trigger is a file"
             return float(mean(triggers[1:])) / 1_000
 
-        return compare(ours, theirs, warm_up=warm_up, pairs=pairs)
+        return compare(ours, theirs, warm_up=warm_up, pairs=pairs, label="q3")
 
     def _write(self, path: Path, start_tag: str) -> None:
         path.parent.mkdir()

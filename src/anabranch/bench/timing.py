@@ -6,6 +6,7 @@ cancels a steady drift, and the figure is the median of the pairs' ratios.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
@@ -40,21 +41,23 @@ class Compared:
         }
 
 
-def compare(first: Clock, second: Clock, *, warm_up: int, pairs: int) -> Compared:
-    """Compare the seconds that two things take."""
+def compare(first: Clock, second: Clock, *, warm_up: int, pairs: int, label: str = "bench") -> Compared:
+    """Compare the seconds that two things take; how far it is goes to standard error, since it takes minutes."""
+    print(f"{label}: {warm_up} warm-up rounds", file=sys.stderr)
     for _ in range(warm_up):
         first()
         second()
     ours: list[float] = []
     theirs: list[float] = []
     ratios: list[float] = []
-    for _ in range(pairs):
+    for number in range(1, pairs + 1):
         a = first()
         b = second(), second()
         a_again = first()
         ours += [a, a_again]
         theirs += b
         ratios.append(sum(b) / (a + a_again))
+        print(f"{label}: pair {number} of {pairs}, ratio {ratios[-1]:.2f}", file=sys.stderr)
     return Compared(tuple(ours), tuple(theirs), tuple(ratios))
 
 
