@@ -17,6 +17,7 @@ from rich.console import Console
 
 from anabranch.engine import Inputs, Prepared, Run, answering, prepare
 from anabranch.errors import AnabranchError, UsageError
+from anabranch.site import read_text
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
@@ -111,7 +112,7 @@ def _query(options: argparse.Namespace) -> None:
         raise UsageError("several queries need a place for their answers", hint="give one with --out DIR")
     if len(set(names)) < len(names):
         raise UsageError("two queries have the same name", hint="their answers would be written to one file")
-    prepared = [prepare(file.stem, _read_text(file), inputs, options.engine, label=str(file)) for file in files]
+    prepared = [prepare(file.stem, read_text(file), inputs, options.engine, label=str(file)) for file in files]
     for query in prepared:
         for warning in (*query.warnings, *((query.note,) if query.note else ())):
             print(f"anabranch: note: {warning}", file=sys.stderr)
@@ -226,15 +227,6 @@ def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
             raise UsageError(f"{option} is given twice for '{name}'")
         pairs[name] = value
     return pairs
-
-
-def _read_text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot read '{file}': {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"'{file}' is not UTF-8: {error.reason} at byte {error.start}") from None
 
 
 # --- the others -------------------------------------------------------------------------------------------

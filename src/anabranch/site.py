@@ -51,7 +51,7 @@ class Site:
 def read_site(path: Path) -> Site:
     """Read a site with all the files it names; `UsageError` says what is wrong and where."""
     try:
-        tables = tomllib.loads(_text(path))
+        tables = tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"'{path}': {_lowered(str(error))}") from None
     top = _Table(path, "the file", tables, path.absolute().parent)
@@ -124,7 +124,7 @@ def _subscription(name: str, table: _Table) -> SiteSubscription:
     if path is not None and path.is_dir():
         path = path / f"{name}.xml"
     table.done()
-    return SiteSubscription(_text(file), file, path)
+    return SiteSubscription(read_text(file), file, path)
 
 
 class _Table:
@@ -201,7 +201,8 @@ def _are_paths(value: Any) -> bool:
     return isinstance(value, str) or (isinstance(value, list) and all(isinstance(each, str) for each in value))
 
 
-def _text(file: Path) -> str:
+def read_text(file: Path) -> str:
+    """The text of a file that a user named."""
     try:
         return file.read_text(encoding="utf-8")
     except OSError as error:
