@@ -90,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     photons.set_defaults(run=_generate_photons)
 
     demo = commands.add_parser("demo", help="show the main job at work, for less than two minutes")
-    demo.add_argument("--count", type=int, default=60_000, metavar="N", help="how many photons")
+    demo.add_argument("--count", type=int, default=400_000, metavar="N", help="how many photons")
     demo.set_defaults(run=_demo)
 
     bench = commands.add_parser("bench", help="measure")
