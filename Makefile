@@ -40,9 +40,9 @@ format: $(stamp) ## put the code into its one format
 	$(bin)/ruff check --fix
 	$(bin)/ruff format
 
-bench: $(stamp) ## measure how fast queries are parsed and items come in
+bench: $(stamp) ## measure: parsing, items that come in, windows, joins, and whether memory stays flat
 	@$(bin)/anabranch bench parse
-	@$(java) $(bin)/anabranch bench ingest
+	@for name in ingest windows joins memory; do $(java) $(bin)/anabranch bench $$name || exit; done
 
 constraints: ## renew the pinned versions in constraints.txt
 	@scripts/constraints.sh

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
-from anabranch.bench import ingest
+import papers
+from anabranch.bench import BENCHES, ingest, joins, memory, queries, windows
+from anabranch.bench.photons import write_files, write_streams
 from anabranch.bench.timing import compare
 from anabranch.columnar.shred import Wanted
+from anabranch.site import read_site
 from anabranch.stream.photons import photons
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def test_two_things_are_timed_in_turns() -> None:
@@ -49,3 +57,92 @@ def test_seven_leaves_of_each_photon_come_in(tmp_path: Path, start_tag: str, mon
     expected = [photon.replace("<", ">").split(">") for photon in photons(60, 1)]
     assert [row["ra"] for row in rows] == [float(parts[parts.index("ra") + 1]) for parts in expected]
     assert [row["det_time"] for row in rows] == [float(parts[parts.index("det_time") + 1]) for parts in expected]
+
+
+def test_the_queries_are_those_of_the_paper() -> None:
+    """What is measured is the paper's text to the letter."""
+    assert (queries.Q1, queries.Q2, queries.Q5) == (papers.Q1, papers.Q2, papers.Q5)
+
+
+def test_files_are_one_observation(tmp_path: Path) -> None:
+    """Cut into files, photons are what they are in one piece, so times go on; each stream has a seed of its own."""
+    write_streams([tmp_path / "one", tmp_path / "two"], 3, 20)
+    for seed, name in enumerate(("one", "two"), 1):
+        files = sorted((tmp_path / name).iterdir())
+        assert len(files) == 3
+        assert [line for file in files for line in file.read_text().splitlines()] == list(photons(60, seed))
+
+
+def test_levels_of_a_run() -> None:
+    """The first quarter is warm-up; a level is a median, and growth is that of the last quarter over the second."""
+    rising = memory.levels([9, 1, 9, 1, 10, 10, 10, 50, 11, 11, 11, 11, 12, 12, 12, 0])
+    assert rising == {"second_quarter": 10, "median": 11, "last_quarter": 12, "most": 50, "growth": 1.2}
+
+
+def test_memory_is_that_of_the_processes_a_run_has_started(tmp_path: Path) -> None:
+    """The driver, its JVM and all Python below it count; whoever else is there does not, whatever its name."""
+
+    def process(pid: int, name: str, parent: int, pages: int) -> None:
+        (tmp_path / str(pid)).mkdir()
+        rest = " ".join("0" for _ in range(19))
+        (tmp_path / str(pid) / "stat").write_text(f"{pid} ({name}) S {parent} {rest} {pages} 0 0\n")
+
+    process(50, "anabranch", 1, 1_000)
+    process(60, "java", 50, 20_000)
+    process(20, "python3 (a) b", 60, 300)  # a smaller number than its parent's
+    process(21, "python3", 20, 400)
+    process(70, "java", 1, 7)
+    process(71, "python3", 70, 7)
+    driver, workers, jvm = memory.resident(50, tmp_path)
+    assert (workers / driver, jvm / driver) == pytest.approx((0.7, 20))
+    assert driver > 4
+
+
+def test_the_site_of_the_memory_bench_is_one(tmp_path: Path) -> None:
+    """Three queries over three streams that have a time, with the newest epochs kept only."""
+    for name in ("photons", "photon1", "photon2"):
+        (tmp_path / name).mkdir()
+    site = read_site(memory.write_site(tmp_path))
+    assert {name: each.text for name, each in site.subscriptions.items()} == {
+        "q1": papers.Q1,
+        "q2": papers.Q2,
+        "q5": papers.Q5,
+    }
+    assert {name: str(each.time) for name, each in site.streams.items()} == dict.fromkeys(site.streams, "det_time")
+    assert site.keep == 100
+
+
+def test_every_bench_can_be_run() -> None:
+    """Each name on the command line stands for a module that measures."""
+    for name in BENCHES:
+        assert callable(import_module(f"anabranch.bench.{name}").measure)
+
+
+def test_averages_equal_those_of_plain_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """Both sides of the bench on windows do the same; the figures are ratios of what both took."""
+    write_files(tmp_path / "photons", 1, 3, 400)
+    assert windows.check_same(spark, tmp_path / "photons", tmp_path / "check") >= 20
+    found = windows.compare_q2(spark, tmp_path / "photons", tmp_path / "runs", warm_up=0, pairs=1)
+    assert found.ratio == sum(found.second) / sum(found.first)
+    assert len(windows.small_epochs(spark, tmp_path / "small", 4, 50)) == 2
+
+
+def test_pairs_are_about_as_many_as_those_of_plain_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """The interval that Spark joins by gives nearly as many pairs as the windows of q5."""
+    write_streams([tmp_path / "photon1", tmp_path / "photon2"], 3, 400)
+    ours, theirs = joins.count_pairs(spark, tmp_path, tmp_path / "check")
+    assert ours > 10_000
+    assert ours == pytest.approx(theirs, rel=0.1)
+
+
+@pytest.mark.spark
+def test_a_run_is_watched_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run in a process of its own reads every photon, and there are figures on all that it holds."""
+    monkeypatch.setattr(memory, "_SECONDS", 0.05)
+    write_streams([tmp_path / name for name in ("photons", "photon1", "photon2")], 1, 300)
+    found = memory.watched(memory.write_site(tmp_path, epoch_bytes=60_000), 900)
+    assert found["items"] == 900
+    for name in ("driver_mb", "workers_mb", "jvm_mb", "state_kb", "held"):
+        level = found[name]
+        assert isinstance(level, Mapping)
+        assert level["median"] > 0  # type: ignore[operator]  # a figure, not figures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -144,3 +145,78 @@ def test_a_closed_engine_starts_no_more(spark: SparkSession, folder: Path) -> No
         late = engine.subscribe(ALL)
     with pytest.raises(UsageError, match="the engine is closed"):
         next(islice(late, 1))
+
+
+def test_an_engine_has_sinks_of_all_kinds(
+    spark: SparkSession, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A path is a file; tables and consoles are asked for by name; two sinks in one place are refused."""
+    append(folder / "a", 1, 2)
+    rows = '<t>{ for $p in stream("s")/root/p return <row>{ $p }</row> }</t>'
+    with anabranch.Engine(spark, once=True) as engine:
+        engine.stream("s", folder, format="lines")
+        engine.subscribe(ALL, sink=tmp_path / "all.xml")
+        engine.subscribe(ALL, "shown", sink=anabranch.Console())
+        engine.subscribe(rows, "table", sink=anabranch.Parquet(tmp_path / "table"))
+        with pytest.raises(UsageError, match="two sinks write to"):
+            engine.subscribe(rows, "again", sink=anabranch.Files(tmp_path / "table"))
+        with pytest.raises(UsageError, match="'no' cannot have a 'parquet' sink"):
+            engine.subscribe(ALL, "no", sink=anabranch.Parquet(tmp_path / "no"))
+        engine.wait()
+    assert (tmp_path / "all.xml").read_text() == "<all><p>1</p><p>2</p>"
+    assert capsys.readouterr().out == "shown: <p>1</p>\nshown: <p>2</p>\n"
+    assert spark.read.parquet(str(tmp_path / "table")).orderBy("p").collect() == [("1",), ("2",)]
+
+
+def test_tables_with_columns_that_come_later(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark puts the files of a table together by name."""
+    (tmp_path / "in").write_text("<p><a>1</a></p>\n<p><a>2</a><b>3</b></p>\n")
+    with anabranch.Engine(spark, once=True, epoch_bytes=17) as engine:
+        engine.stream("s", tmp_path / "in", format="lines")
+        every = '<t>{ for $p in stream("s")/root/p return <row>{ $p/* }</row> }</t>'
+        engine.subscribe(every, sink=anabranch.Parquet(tmp_path / "out"))
+        engine.wait()
+    found = spark.read.option("mergeSchema", "true").parquet(str(tmp_path / "out")).orderBy("a")
+    assert [row.asDict() for row in found.collect()] == [{"a": "1", "b": None}, {"a": "2", "b": "3"}]
+
+
+def test_a_notebook_shows_an_engine(spark: SparkSession, folder: Path) -> None:
+    """Streams, subscriptions and numbers, at every stage of its life; of many pieces the newest."""
+    append(folder / "a", *range(1000, 1012))
+    with anabranch.Engine(spark, once=True, epoch_bytes=60) as engine:
+        assert "<b>Engine</b>, not started: 0 items in all" in engine._repr_html_()
+        engine.stream("s", folder, format="lines")
+        q = engine.subscribe(ALL, "q")
+        assert "<b>q</b>: 0 answers" in q._repr_html_()
+        engine.wait()
+        shown = engine._repr_html_()
+        assert "<b>Engine</b>, ended: 12 items in all" in shown
+        assert ">s</td>" in shown
+        assert str(folder) in shown
+        assert ">12</td>" in shown
+        newest = q._repr_html_()
+        assert "<b>q</b>: 12 answers" in newest
+        assert [f"&lt;p&gt;{n}&lt;/p&gt;" in newest for n in range(1005, 1012)] == [False, False] + [True] * 5
+    assert "<b>Engine</b>, closed: 12 items in all" in engine._repr_html_()
+    assert "<b>q</b>: 12 answers" in q._repr_html_()
+
+
+def test_nothing_can_act_in_a_notebook(spark: SparkSession, tmp_path: Path) -> None:
+    """Names, queries and data are text whatever they hold: no tag but ours, no attribute, no script."""
+    hostile = "<script>alert('1')</script>\"'&\u202e"
+    folder = tmp_path / hostile.replace("/", "")
+    folder.mkdir()
+    (folder / "a").write_text("<p><script>alert(1)</script>&amp;lt;b>\u202e</p>\n")
+    with anabranch.Engine(spark, once=True) as engine:
+        engine.stream("s", folder, format="lines")
+        query = '<script t="&lt;b onclick=&quot;x&quot;>">{ for $p in stream("s")/root/p return $p }</script>'
+        q = engine.subscribe(query, hostile)
+        engine.wait()
+        for shown in (engine._repr_html_(), q._repr_html_()):
+            tags = set(re.findall("<[^>]*>", shown))
+            assert {re.split("[ >]", tag.strip("</"))[0] for tag in tags} <= {
+                *("div", "b", "table", "tr", "th", "td", "pre", "code")
+            }
+            assert all(re.fullmatch(r'</?[a-z]+( style="[^"<>&]*")?>', tag) for tag in tags)
+            assert "\u202e" not in shown
+            assert "&lt;script&gt;alert(" in shown

@@ -17,6 +17,7 @@ from anabranch.cli import main
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.running import run
 from anabranch.site import read_site
+from anabranch.spark.sinks import Console, Files, Parquet
 
 SITE = """\
 [engine]
@@ -109,17 +110,18 @@ def test_a_site_says_all_there_is_to_say(folder: Folder) -> None:
     """Every setting is read; paths are relative to the file."""
     (folder.top / "s.dtd").write_text("<!ELEMENT root (p*)><!ELEMENT p (#PCDATA)>")
     more = 'time = "t"\nslack = 2\norigin = 0.5\nstrict = true\nroot = "r"\nitem = "i"\ndtd = "s.dtd"\n'
-    engine = 'epoch_bytes = 1000\nepoch_files = 3\nkeep = "5 GB"\nshards = 4\n'
+    engine = 'epoch_bytes = 1000\nepoch_files = 3\nkeep = "5 GB"\nshards = 4\nlate = "late"\ndead_letters = "dead"\n'
     text = SITE.replace("log =", f"{engine}log =") + more + SUBSCRIPTION.format(name="all")
     folder.file.write_text(text + 'sink = "files"\npath = "out/all"\n')
     (folder.top / "all.xq").write_text(ALL)
     site = read_site(folder.file)
     assert (site.epoch_bytes, site.epoch_files, site.trigger_ms, site.keep) == (1000, 3, 20, "5 GB")
-    assert site.checkpoint == folder.top / "state"
+    assert (site.checkpoint, site.owner) == (folder.top / "state", folder.file)
+    assert (site.dead_letters, site.late_items) == (folder.top / "dead", folder.top / "late")
     source = site.streams["s"]
     assert (str(source.time), str(source.slack), str(source.origin), source.strict) == ("t", "2", "0.5", True)
     assert (source.root, source.item, source.path, source.format) == ("r", "i", folder.top / "in", "lines")
-    assert site.subscriptions["all"].sink == folder.top / "out/all"
+    assert site.subscriptions["all"].sink == Files(folder.top / "out/all")
     assert site.subscriptions["all"].text == ALL
 
 
@@ -133,6 +135,7 @@ def test_the_page_shows_a_site_that_can_be_read(folder: Folder) -> None:
     site = read_site(folder.file)
     assert (list(site.streams), list(site.subscriptions)) == (["photons"], ["vela"])
     assert site.keep == "20 GB"
+    assert site.subscriptions["vela"].sink == Files(folder.top / "out/vela.xml")
 
 
 @pytest.mark.parametrize(
@@ -149,6 +152,11 @@ def test_the_page_shows_a_site_that_can_be_read(folder: Folder) -> None:
         (("[streams.s]", "[stream.s]"), "the file: 'stream' is unknown"),
         (('query = "all.xq"', 'query = "gone.xq"'), "cannot read '.*gone.xq'"),
         (('query = "all.xq"', 'query = "all.xq"\nsink = "files"'), "'sink' and 'path' go together"),
+        (('query = "all.xq"', 'query = "all.xq"\npath = "out"'), "'sink' and 'path' go together"),
+        (('query = "all.xq"', 'query = "all.xq"\nsink = "parquet"'), "'sink' and 'path' go together"),
+        (('query = "all.xq"', 'query = "all.xq"\nsink = "csv"\npath = "out"'), "the sink 'csv' is unknown"),
+        (('query = "all.xq"', 'query = "all.xq"\nsink = "console"\npath = "out"'), "'console' takes no 'path'"),
+        (('query = "all.xq"', 'query = "all.xq"\nsink = "files"\npath = "log"'), "'.*log' would be written twice over"),
     ],
 )
 def test_a_site_that_is_wrong_is_refused(folder: Folder, change: tuple[str, str], message: str) -> None:
@@ -159,6 +167,28 @@ def test_a_site_that_is_wrong_is_refused(folder: Folder, change: tuple[str, str]
     folder.file.write_text(text.replace(*change))
     with pytest.raises(UsageError, match=message):
         read_site(folder.file)
+
+
+def test_a_subscription_names_its_sink(folder: Folder) -> None:
+    """A file, a file in a folder that is there, a folder for tables, the console, or nothing but the answer log."""
+    (folder.top / "out").mkdir()
+    for sink, expected in (
+        ('sink = "files"\npath = "all.xml"\n', Files(folder.top / "all.xml")),
+        ('sink = "files"\npath = "out"\n', Files(folder.top / "out/all.xml")),
+        ('sink = "parquet"\npath = "out"\n', Parquet(folder.top / "out")),
+        ('sink = "console"\n', Console()),
+        ("", None),
+    ):
+        folder.site(sink, all=ALL)
+        assert read_site(folder.file).subscriptions["all"].sink == expected
+
+
+def test_an_answer_that_is_no_table_has_no_parquet(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """Refused by name, before anything starts."""
+    folder.site('sink = "parquet"\npath = "out"\n', all=ALL)
+    assert main(["run", "site.toml", "--once"]) == 2
+    assert "subscription 'all' cannot have a 'parquet' sink: the answer is no table" in capsys.readouterr().err
+    assert not (folder.top / "state").exists()
 
 
 def test_a_query_that_needs_state_is_refused(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
@@ -200,6 +230,56 @@ def test_run_once_and_answer(spark: SparkSession, folder: Folder, capsys: pytest
     kinds = [each["event"] for each in folder.events()]
     assert kinds == ["started", "epoch", "stopped"] * 2
     assert [each["items"] for each in folder.events() if each["event"] == "epoch"] == [2, 1]
+
+
+@pytest.mark.spark
+def test_tables_and_the_console(spark: SparkSession, folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file for each epoch that has rows, lines for each run's own epochs; a later run goes on."""
+    table = '\n[subscriptions.table]\nquery = "table.xq"\nsink = "parquet"\npath = "table"\n'
+    (folder.top / "table.xq").write_text(
+        '<t>{ for $p in stream("s")/root/p where $p > 1 return <row twice="{ $p * 2 }"><p>{ $p/text() }</p></row> }</t>'
+    )
+    folder.site('sink = "console"\n' + table, all=ALL)
+    folder.append(1, "2.0")
+    assert main(["run", "site.toml", "--once"]) == 0
+    assert capsys.readouterr().out == "all: <p>1</p>\nall: <p>2.0</p>\n"
+    folder.append(3)
+    assert main(["run", "site.toml", "--once"]) == 0
+    assert capsys.readouterr().out == "all: <p>3</p>\n"
+    folder.append(0)
+    assert main(["run", "site.toml", "--once"]) == 0
+    assert sorted(each.name for each in (folder.top / "table").iterdir()) == [
+        "epoch-00000000.parquet",
+        "epoch-00000001.parquet",
+    ]
+    found = spark.read.parquet(str(folder.top / "table")).orderBy("p").collect()
+    assert [row.asDict() for row in found] == [{"@twice": "4", "p": "2.0"}, {"@twice": "6", "p": "3"}]
+
+
+@pytest.mark.spark
+def test_a_checkpoint_belongs_to_its_site(
+    spark: SparkSession, folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another site file is refused, for reading too; a renamed one says so, and a site may move as a whole."""
+    folder.site(all=ALL)
+    folder.append(1)
+    assert main(["run", "site.toml", "--once"]) == 0
+    other = folder.top / "other.toml"
+    other.write_text(folder.file.read_text())
+    for command in (["run", "other.toml", "--once"], ["answer", "other.toml", "all"]):
+        assert main(command) == 1
+        err = capsys.readouterr().err
+        assert "the checkpoint 'state' belongs to the site 'site.toml', not to 'other.toml'" in err
+        assert 'if the file was renamed, add name = "site.toml" to its [engine]' in err
+    other.write_text(other.read_text().replace("[engine]", '[engine]\nname = "site.toml"'))
+    folder.append(2)
+    assert main(["run", "other.toml", "--once"]) == 0
+    assert answer("all", capsys) == "<all><p>1</p><p>2</p></all>\n"
+    moved = folder.top.with_name("moved")
+    folder.top.rename(moved)
+    assert main(["answer", str(moved / "site.toml"), "all"]) == 0
+    assert capsys.readouterr().out == "<all><p>1</p><p>2</p></all>\n"
+    moved.rename(folder.top)
 
 
 @pytest.mark.spark

@@ -6,14 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anabranch.engine.live import Engine
+    from anabranch.spark.sinks import Console, Files, Parquet
 
-__all__ = ["Engine"]
+__all__ = ["Console", "Engine", "Files", "Parquet"]
 
 
 def __getattr__(name: str) -> Any:
-    """`Engine` on first use: importing any part of the package must not load Spark."""
+    """`Engine` and the sinks on first use: importing any part of the package must not load Spark."""
     if name == "Engine":
         from anabranch.engine.live import Engine
 
         return Engine
+    if name in __all__:
+        from anabranch.spark import sinks
+
+        return getattr(sinks, name)
     raise AttributeError(f"module 'anabranch' has no attribute '{name}'")

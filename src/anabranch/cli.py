@@ -1,4 +1,4 @@
-"""The command line: `anabranch query | run | answer | generate | demo | bench`.
+"""The command line: `anabranch query | run | answer | state | generate | demo | bench`.
 
 Answers go to standard output or to files, everything else to standard error.
 The exit status is 0; 1 where a query is refused, aborted or fails; 2 for wrong usage.
@@ -15,6 +15,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from anabranch.bench import BENCHES
+from anabranch.bench import run as run_bench
 from anabranch.engine import Inputs, Prepared, Run, answering, prepare
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.site import read_text
@@ -74,12 +76,17 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("site", type=Path, metavar="SITE.toml", help="the streams and subscriptions")
     run.add_argument("--once", action="store_true", help="to the end of what is there, then stop")
     run.add_argument("--dead-letter", type=Path, metavar="FILE", help="what was set aside, one JSON line each")
+    run.add_argument("--late", type=Path, metavar="FILE", help="items too late for time windows, one JSON line each")
     run.set_defaults(run=_run)
 
     answer = commands.add_parser("answer", help="print the committed answer of one subscription")
     answer.add_argument("site", type=Path, metavar="SITE.toml")
     answer.add_argument("name", metavar="NAME", help="the subscription")
     answer.set_defaults(run=_answer)
+
+    state = commands.add_parser("state", help="print what the branches of a site remember")
+    state.add_argument("site", type=Path, metavar="SITE.toml")
+    state.set_defaults(run=_state)
 
     generate = commands.add_parser("generate", help="make test data")
     kinds = generate.add_subparsers(required=True, metavar="KIND")
@@ -94,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.set_defaults(run=_demo)
 
     bench = commands.add_parser("bench", help="measure")
-    bench.add_argument("name", choices=("parse", "ingest"), metavar="NAME", help="what to measure: parse or ingest")
+    bench.add_argument("name", choices=tuple(BENCHES), metavar="NAME", help="what to measure: %(choices)s")
     bench.add_argument("--quick", action="store_true", help="fewer rounds")
     bench.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     bench.set_defaults(run=_bench)
@@ -245,13 +252,24 @@ def _generate_photons(options: argparse.Namespace) -> None:
 def _run(options: argparse.Namespace) -> None:
     from anabranch.running import run  # Spark is not loaded for the commands that do not need it
 
-    run(options.site, once=options.once, dead_letters=options.dead_letter and options.dead_letter.absolute())
+    run(
+        options.site,
+        once=options.once,
+        dead_letters=options.dead_letter and options.dead_letter.absolute(),
+        late_items=options.late and options.late.absolute(),
+    )
 
 
 def _answer(options: argparse.Namespace) -> None:
     from anabranch.running import committed
 
     _print(committed(options.site, options.name))
+
+
+def _state(options: argparse.Namespace) -> None:
+    from anabranch.looking import holdings, table
+
+    _print(f"{line}\n" for line in table(holdings(options.site)))
 
 
 def _demo(options: argparse.Namespace) -> None:
@@ -261,6 +279,4 @@ def _demo(options: argparse.Namespace) -> None:
 
 
 def _bench(options: argparse.Namespace) -> None:
-    from anabranch.bench import run
-
-    run(options.name, quick=options.quick, json_file=options.json)
+    run_bench(options.name, quick=options.quick, json_file=options.json)

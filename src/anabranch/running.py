@@ -15,14 +15,15 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, current_thread, main_thread
-from typing import IO, Any
+from typing import IO, Any, TextIO
 
 from rich.console import Console
 from rich.status import Status
 
-from anabranch.engine import Inputs, prepare
+from anabranch.engine import Inputs, prepare, refuse_endless
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.language import print_query
 from anabranch.site import Site, read_site
@@ -32,21 +33,44 @@ from anabranch.spark.epochs import Epoch, Listener, Settings, Trunk, Wanted
 from anabranch.spark.plan import Subscription
 from anabranch.spark.retention import Keep
 from anabranch.spark.session import local_session
+from anabranch.spark.sinks import Console as ConsoleSink
+from anabranch.spark.sinks import Parquet, Sink
+from anabranch.spark.sinks.tables import check_table
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-def run(file: Path, *, once: bool = False, dead_letters: Path | None = None, stop: Event | None = None) -> None:
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Where things go by the word of whoever started the run; files come before those that the site names."""
+
+    dead_letters: Path | None
+    late_items: Path | None
+    console: TextIO | None
+    """For console sinks; None is standard output as it is when they print."""
+
+
+def run(
+    file: Path,
+    *,
+    once: bool = False,
+    dead_letters: Path | None = None,
+    late_items: Path | None = None,
+    stop: Event | None = None,
+) -> None:
     """Run a site: to the end of what is there (`once`), or until a signal comes or `stop` is set."""
     site = read_site(file)
-    wanted = _wanted(site, dead_letters)
+    # On a terminal the display takes what is printed and stays below it; a file or a pipe must not come its way.
+    outputs = Outputs(dead_letters, late_items, None if sys.stdout.isatty() else sys.stdout)
+    wanted = _wanted(site, outputs)
+    Checkpoint.make(site.checkpoint, site.owner)
     stop = stop or Event()
     with ExitStack() as held:
         log = held.enter_context(_Log.opened(site.log))
         held.enter_context(_signals(stop))
         log.say("starting Spark")
         listener = Listener(log.epoch, lambda message: log.event("warning", message=message))
-        settings = Settings(site.trigger_ms, Keep.parse(site.keep))
+        settings = Settings(site.trigger_ms, Keep.parse(site.keep), shards=site.shards)
         trunk = held.enter_context(Trunk(local_session(), site.checkpoint, settings, listener=listener))
         trunk.want(wanted)
         trunk.start(once=once)
@@ -55,7 +79,7 @@ def run(file: Path, *, once: bool = False, dead_letters: Path | None = None, sto
         while trunk.active and not stop.is_set():
             trunk.wait(lambda: stop.is_set() or watch.touched())
             if not stop.is_set() and watch.touched():
-                site = _reload(watch, trunk, site, dead_letters, log)
+                site = _reload(watch, trunk, site, outputs, log)
         trunk.stop()
         trunk.raise_failure()
         log.event("stopped", epoch=trunk.last)
@@ -66,7 +90,7 @@ def committed(file: Path, name: str) -> Iterator[str]:
     site = read_site(file)
     wanted = site.subscriptions.get(name)
     if (site.checkpoint / "format.json").exists():
-        log = AnswerLog(Checkpoint.open(site.checkpoint))
+        log = AnswerLog(Checkpoint.open(site.checkpoint, site.owner))
         found = log.subscription(name)
         if found is not None:
             answer = log.answer(found)
@@ -83,17 +107,28 @@ def _inputs(site: Site) -> Inputs:
     return Inputs(tuple(site.streams.values()))
 
 
-def _wanted(site: Site, dead_letters: Path | None) -> Wanted:
+def _wanted(site: Site, outputs: Outputs) -> Wanted:
     """What a site asks of a trunk; raises for a query that is wrong, or cannot be answered without an end."""
     Keep.parse(site.keep)
     texts: dict[str, str] = {}
-    sinks: dict[str, Path] = {}
+    sinks: dict[str, Sink] = {}
     for name, each in site.subscriptions.items():
         prepared = prepare(name, each.text, _inputs(site), "spark", label=str(each.file))
+        refuse_endless(prepared, _inputs(site))
         texts[name] = print_query(prepared.checked.query)
+        if isinstance(each.sink, Parquet):
+            check_table(name, prepared.checked.query)
         if each.sink is not None:
-            sinks[name] = each.sink
-    return Wanted(site.streams, texts, sinks, dead_letters, site.epoch_bytes, site.epoch_files)
+            sinks[name] = ConsoleSink(outputs.console) if isinstance(each.sink, ConsoleSink) else each.sink
+    return Wanted(
+        site.streams,
+        texts,
+        sinks,
+        outputs.dead_letters or site.dead_letters,
+        outputs.late_items or site.late_items,
+        site.epoch_bytes,
+        site.epoch_files,
+    )
 
 
 # --- changes ----------------------------------------------------------------------------------------------
@@ -126,14 +161,14 @@ def _look(file: Path) -> tuple[int, int, int] | None:
     return (found.st_mtime_ns, found.st_size, found.st_ino)
 
 
-def _reload(watch: _Watch, trunk: Trunk, site: Site, dead_letters: Path | None, log: _Log) -> Site:
+def _reload(watch: _Watch, trunk: Trunk, site: Site, outputs: Outputs, log: _Log) -> Site:
     """Take the new version of a site, or keep the old one and say why; gives the one that holds."""
     watch.follow(site)  # before reading: what is written from here on is another change
     try:
         fresh = read_site(watch.file)
         if fresh == site:
             return site
-        trunk.want(_wanted(fresh, dead_letters))
+        trunk.want(_wanted(fresh, outputs))
     except AnabranchError as error:
         log.event("refused", message=str(error))
         return site
@@ -144,7 +179,7 @@ def _reload(watch: _Watch, trunk: Trunk, site: Site, dead_letters: Path | None, 
     for kind, names in _changes(site.subscriptions, fresh.subscriptions).items():
         for name in names:
             log.event(f"subscription {kind}", name=name, epoch=trunk.last + 1)
-    fixed = [key for key in ("checkpoint", "trigger_ms", "keep", "log") if getattr(site, key) != getattr(fresh, key)]
+    fixed = [key for key in ("checkpoint", "trigger_ms", "shards", "keep", "log") if getattr(site, key) != getattr(fresh, key)]
     if fixed:
         log.event("warning", message=f"'{', '.join(fixed)}' takes effect with the next start")
     return fresh

@@ -16,34 +16,41 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from anabranch.errors import UsageError
+from anabranch.spark.sinks import Console, Files, Parquet, Sink, path_of
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.schema import Schema
 from anabranch.stream.source import Source
 
 _Value = TypeVar("_Value")
-_LATER = ("shards", "domains", "retain")
+_LATER = ("domains", "retain")
 """Settings for what is still to come; they are accepted and change nothing yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteSubscription:
-    """A query, where it was read from, and the file that gets its answer."""
+    """A query, where it was read from, and where its answer goes besides the answer log."""
 
     text: str
     file: Path
-    sink: Path | None
+    sink: Sink | None
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
     """What a SITE.toml says."""
 
+    owner: Path
+    """The file, under the name by which its checkpoint knows it; it may have been renamed."""
     checkpoint: Path
     epoch_bytes: int
     epoch_files: int | None
     trigger_ms: int
+    shards: int | None
+    """How many tasks share the branches; None for as many as there are cores."""
     keep: int | str | None
     log: Path | None
+    dead_letters: Path | None
+    late_items: Path | None
     streams: Mapping[str, Source]
     subscriptions: Mapping[str, SiteSubscription]
 
@@ -63,20 +70,25 @@ def read_site(path: Path) -> Site:
     if checkpoint is None:
         raise UsageError(f"'{path}': [engine] lacks 'checkpoint'", hint='as in checkpoint = "state"')
     site = Site(
+        path.absolute().parent / engine.text("name", path.name),
         checkpoint,
         engine.number("epoch_bytes", 16 << 20),
         engine.number("epoch_files", None),
         engine.number("trigger_ms", 200),
+        engine.number("shards", None),
         engine.take("keep", lambda value: isinstance(value, int | str), "a number of epochs or a size", None),
         engine.path("log"),
+        engine.path("dead_letters"),
+        engine.path("late"),
         {name: _stream(name, table) for name, table in streams.items()},
         {name: _subscription(name, table) for name, table in subscriptions.items()},
     )
     engine.done()
     sinks = [each.sink for each in site.subscriptions.values() if each.sink is not None]
-    for sink in sinks:
-        if sinks.count(sink) > 1:
-            raise UsageError(f"'{path}': two subscriptions write to '{sink}'")
+    written = [*map(path_of, sinks), site.dead_letters, site.late_items, site.log]
+    for file in written:
+        if file is not None and written.count(file) > 1:
+            raise UsageError(f"'{path}': '{file}' would be written twice over")
     return site
 
 
@@ -116,15 +128,27 @@ def _subscription(name: str, table: _Table) -> SiteSubscription:
     file = table.path("query")
     if file is None:
         raise table.wrong("'query' is missing", hint="it names the file with the query")
-    sink, path = table.text("sink", None), table.path("path")
-    if sink not in (None, "files"):
-        raise table.wrong(f"the sink '{sink}' is unknown", hint="only 'files' can be written yet")
-    if (sink is None) != (path is None):
-        raise table.wrong("'sink' and 'path' go together")
-    if path is not None and path.is_dir():
-        path = path / f"{name}.xml"
+    sink = _sink(name, table)
     table.done()
-    return SiteSubscription(read_text(file), file, path)
+    return SiteSubscription(read_text(file), file, sink)
+
+
+def _sink(name: str, table: _Table) -> Sink | None:
+    kind, path = table.text("sink", None), table.path("path")
+    match kind, path:
+        case None, None:
+            return None
+        case "files", Path():
+            return Files(path / f"{name}.xml" if path.is_dir() else path)
+        case "parquet", Path():
+            return Parquet(path)
+        case "console", None:
+            return Console()
+        case "console", _:
+            raise table.wrong("the sink 'console' takes no 'path'")
+        case ("files" | "parquet") | None, _:
+            raise table.wrong("'sink' and 'path' go together")
+    raise table.wrong(f"the sink '{kind}' is unknown", hint="use files, parquet or console")
 
 
 class _Table:

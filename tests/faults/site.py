@@ -1,4 +1,4 @@
-"""A site to be broken: two streams that grow, with bad items in them, and stateless subscriptions with file sinks.
+"""A site to be broken: two streams that grow, with bad items in them, and stateless subscriptions with file sinks; one is a table too.
 
 The bytes of the streams are settled beforehand and come in parts.
 A part ends anywhere, within a line or a tag, so every part leaves something unfinished behind for the next one.
@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+
+from pyarrow import parquet
 
 from anabranch.running import committed
 from anabranch.stream.photons import photons, photons_dtd
@@ -109,6 +111,7 @@ class Site:
                 f'[subscriptions.{name}]\nquery = "{name}.xq"\nsink = "files"\npath = "out/{name}"\n'
                 for name in QUERIES
             ),
+            '[subscriptions.table]\nquery = "rxj.xq"\nsink = "parquet"\npath = "table"\n',
         ]
         self.file.write_text("\n".join(tables))
 
@@ -135,6 +138,11 @@ class Site:
     def sinks(self) -> dict[str, bytes]:
         """What the sinks hold."""
         return {path.name: path.read_bytes() for path in (self.folder / "out").glob("*")}
+
+    def table(self) -> list[dict[str, str]]:
+        """The rows of the table, epoch by epoch."""
+        files = sorted((self.folder / "table").iterdir())
+        return [row for file in files for row in parquet.read_table(file).to_pylist()]
 
     def letters(self) -> list[str]:
         """The dead letters; those of two streams in one file have no order among them."""

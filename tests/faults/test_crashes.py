@@ -22,7 +22,7 @@ CHAINS = 2
 
 @pytest.mark.spark
 def test_no_kill_shows_in_an_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Answers, sinks and dead letters are those of an undisturbed run, and these are the reference's."""
+    """Answers, sinks, tables and dead letters are those of an undisturbed run, and these are the reference's."""
     faulthandler.cancel_dump_traceback_later()  # many processes, of which each has its own limit
     kills = schedule(KILLS, SEED)
     feed = Feed.of(-(-KILLS // CHAINS) + 1, SEED)
@@ -50,6 +50,7 @@ def test_no_kill_shows_in_an_answer(tmp_path: Path, capsys: pytest.CaptureFixtur
             assert main(["answer", str(site.file), name]) == 0
             assert capsys.readouterr().out == expected.answers[name] + "\n", f"{site.folder.name}, {name}"
         assert site.sinks() == expected.sinks
+        assert site.table() == undisturbed.table()
         assert site.letters() == undisturbed.letters()
         assert site.epochs() == list(range(len(site.epochs())))
     with capsys.disabled():

@@ -20,9 +20,19 @@ DAMAGE: Mapping[str, Callable[[bytes], bytes]] = {
     "cut off": lambda data: data[: len(data) // 2],
     "changed": lambda data: data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1 :],
 }
-SEALED = ("format.json", "run.json", "intake.json", "order/*", "plans/*.json", "plans/*.plan", "manifest/*", "sinks/*")
-"""Files with a checksum."""
-UNSEALED = ("segments/*/*", "spark/offsets/[0-9]*", "spark/commits/[0-9]*")
+SEALED = (
+    "format.json",
+    "run.json",
+    "intake.json",
+    "order/*",
+    "plans/*.json",
+    "plans/*.plan",
+    "manifest/*",
+    "sinks/*",
+    "segments/*/*",
+)
+"""Files with a checksum, or whose parts have one."""
+UNSEALED = ("spark/offsets/[0-9]*", "spark/commits/[0-9]*")
 CASES = [
     *((what, how) for what in SEALED for how in DAMAGE),
     *((what, how) for what in UNSEALED for how in ("emptied", "cut off")),

@@ -18,7 +18,8 @@ from pyspark.sql.types import StructType
 
 from anabranch.errors import StateError
 from anabranch.spark import epochs, intake
-from anabranch.spark.task import Job, answer_ranges
+from anabranch.spark.job import Job
+from anabranch.spark.task import answer_ranges
 from faults.small import Small
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from anabranch.language import check, parse, print_query
-from anabranch.reference import evaluate, text_input
+from anabranch.reference import Input, evaluate, stream_input, text_input
+from anabranch.stream.elements import Item
+from anabranch.stream.parse import implied_root
+from anabranch.stream.path import Path
 from oracle.saxon import canonical, judge
 
 compared: set[str] = set()
@@ -13,10 +16,20 @@ compared: set[str] = set()
 
 
 def reference(query: str, inputs: Mapping[str, str], times: Mapping[str, str] | None = None) -> str:
-    """The reference's answer to the checked query, canonical."""
-    checked = check(parse(query), query, inputs=dict.fromkeys(inputs))
-    given = {name: text_input(text, name=name, time=(times or {}).get(name)) for name, text in inputs.items()}
+    """The reference's answer to the checked query, canonical; `NAME.1` is a further partition of the stream `NAME`."""
+    partitions: dict[str, list[str]] = {}
+    for name, text in inputs.items():
+        partitions.setdefault(name.partition(".")[0], []).append(text)
+    checked = check(parse(query), query, inputs=dict.fromkeys(partitions))
+    given = {name: _stream(name, texts, (times or {}).get(name)) for name, texts in partitions.items()}
     return canonical(evaluate(checked.query, given).text)
+
+
+def _stream(name: str, partitions: list[str], time: str | None) -> Input:
+    read = [text_input(text, name=name) for text in partitions]
+    items = [[Item(arrival.item, arrival.place) for arrival in each.arrivals] for each in read]
+    root = implied_root(str(read[0].root.name))
+    return stream_input(root, items, time=Path.parse(time) if time else None)[0]
 
 
 def saxon(query: str, inputs: Mapping[str, str], times: Mapping[str, str] | None = None) -> str:

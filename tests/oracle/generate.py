@@ -353,10 +353,18 @@ def join_queries(write: Writer) -> Case:
     return Case(write.framed(body), inputs, timed=write.random.random() < 0.5)
 
 
+def partition_queries(write: Writer) -> Case:
+    """Windows and joins over streams of several partitions, which may be empty."""
+    one = write.random.choice((window_queries, join_queries))(write)
+    more = {f"{name}.{number + 1}": write.stream(5) for name in one.inputs for number in write.upto(2)}
+    return Case(one.query, one.inputs | more, timed=write.random.random() < 0.8)
+
+
 FAMILIES: dict[str, Callable[[Writer], Case]] = {
     "items": item_queries,
     "windows": window_queries,
     "joins": join_queries,
+    "partitions": partition_queries,
 }
 
 

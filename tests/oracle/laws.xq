@@ -100,6 +100,29 @@ declare function o:every($judged as xs:string*) as xs:boolean {
   if ($judged = "false") then false() else if ($judged = "error") then error() else true()
 };
 
+(: --- partitions: LAWS 1.2 -------------------------------------------------------------------------------- :)
+
+(: The items of a stream whose partitions are merged by time, ties to the first, each with the number of its partition.
+   An item waits for those before it in its partition, so what counts is the largest time up to it; one without a time
+   has that of the item before. :)
+declare function o:merged($partitions as document-node()*, $time as function(*)) as map(*)* {
+  let $arrivals :=
+    for $partition at $rank in $partitions
+    return fold-left($partition/*/*, [], function($arrived, $item) {
+      let $before := if (array:size($arrived) eq 0) then () else $arrived(array:size($arrived))?time
+      let $now := (max(($before, o:number($time($item)))), 0)[1]
+      return array:append($arrived, map { "item": $item, "rank": $rank, "time": $now })
+    })?*
+  for $arrival at $place in $arrivals
+  order by $arrival?time, $arrival?rank, $place
+  return $arrival
+};
+
+(: One document of them all, for the order of its nodes is that of the merge. :)
+declare function o:one($root as element(), $merged as map(*)*) as document-node() {
+  document { element { node-name($root) } { $merged?item } }
+};
+
 (: --- windows: LAWS 3.1 to 3.3 ---------------------------------------------------------------------------- :)
 
 (: The positions k of the windows [k*step, k*step + size) that hold `$at`. :)
@@ -114,13 +137,19 @@ declare function o:number($nodes as node()*) as xs:decimal? {
 };
 
 (: Items as a window sees them arrive: its positions for them, and how far it has come with them.
-   A count window is a window over the numbers of the chosen items, which has come to n with the n-th of them. :)
+   A count window is a window over the numbers of the chosen items, which has come to n with the n-th of them.
+   A time window has come as far as the stream's partitions all have; what is late, each decides for itself. :)
 declare function o:arrivals($window as map(*)) as map(*)* {
-  fold-left($window?items, map { "arrived": [], "reach": 0, "time": () }, function($state, $item) {
+  let $begin := map { "arrived": [], "largest": map { }, "reach": 0, "time": () }
+  return fold-left($window?items, $begin, function($state, $item) {
     let $chosen := try { exists($window?choose($item)) } catch * { false() }
     let $at := if ($window?timed) then o:number($window?reference($item)) else $state?reach[$chosen]
-    let $late := $window?timed and $at lt $state?reach
-    let $reach := max(($state?reach, if ($window?timed) then $at else $at + 1))
+    let $partition := $window?partition[1 + array:size($state?arrived)]
+    let $late := $window?timed and $at lt $state?largest($partition)
+    let $largest := if (empty($at)) then $state?largest
+      else map:put($state?largest, $partition, max(($state?largest($partition), $at)))
+    let $slowest := if (map:size($largest) eq $window?partitions) then min($largest?*) else ()
+    let $reach := max(($state?reach, if ($window?timed) then $slowest else $at + 1))
     let $time := (max(($state?time, o:number($window?time($item)))), 0)[1]
     let $arrival := map {
       "item": $item,
@@ -128,7 +157,8 @@ declare function o:arrivals($window as map(*)) as map(*)* {
       "reach": $reach,
       "time": $time
     }
-    return map { "arrived": array:append($state?arrived, $arrival), "reach": $reach, "time": $time }
+    let $arrived := array:append($state?arrived, $arrival)
+    return map { "arrived": $arrived, "largest": $largest, "reach": $reach, "time": $time }
   })?arrived?*
 };
 

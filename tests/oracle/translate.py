@@ -28,7 +28,13 @@ _HASTY = ("exists", "empty", "not", "boolean")
 
 
 def translate(query: ast.Query, inputs: Iterable[str], times: Mapping[str, str] | None = None) -> str:
-    """The query as XQuery, with each input a document in `$input.NAME`; `times` are the streams' time paths."""
+    """The query as XQuery, with each input a document in `$input.NAME`; `times` are the streams' time paths.
+
+    `NAME.1`, `NAME.2` are further partitions of the stream `NAME`.
+    """
+    partitions: dict[str, list[str]] = {}
+    for name in inputs:
+        partitions.setdefault(name.partition(".")[0], []).append(name)
     prolog = [
         'xquery version "3.1";',
         "declare boundary-space preserve;",
@@ -36,8 +42,12 @@ def translate(query: ast.Query, inputs: Iterable[str], times: Mapping[str, str] 
     ]
     for prefix, uri in query.namespaces:
         prolog.append(f"declare {f'namespace {prefix} =' if prefix else 'default element namespace'} {_string(uri)};")
-    prolog += (f"declare variable $input.{name} external;" for name in inputs)
-    translation = _Translation(times or {})
+    prolog += (f"declare variable $input.{name} external;" for each in partitions.values() for name in each)
+    for name, parts in partitions.items():
+        documents, time = ", ".join(f"$input.{each}" for each in parts), _time((times or {}).get(name))
+        prolog.append(f"declare variable $merged.{name} := o:merged(({documents}), {time});")
+        prolog.append(f"declare variable $items.{name} := o:one($input.{name}/*, $merged.{name})/*/*;")
+    translation = _Translation(times or {}, {name: len(parts) for name, parts in partitions.items()})
     functions = (
         f"declare function {each.name}({', '.join(f'${name}' for name in each.parameters)}) "
         f"{{ {translation.expression(each.body)} }};"
@@ -51,6 +61,7 @@ def translate(query: ast.Query, inputs: Iterable[str], times: Mapping[str, str] 
 @dataclass(frozen=True)
 class _Translation:
     times: Mapping[str, str]
+    partitions: Mapping[str, int]
 
     # --- expressions --------------------------------------------------------------------------------------
 
@@ -134,7 +145,7 @@ class _Translation:
                 return f"({self.steps(steps)})"
             case ast.Source("stream", name) if _below_items(steps):
                 each = f"try {{ {self.within('$o:item', steps)} }} catch * {{ () }}"
-                return f"(for $o:item in $input.{name}/*/* return {each})"
+                return f"(for $o:item in $items.{name} return {each})"
             case _:
                 return f"({self.expression(start)}{self.steps(steps)})"
 
@@ -192,7 +203,7 @@ class _Translation:
     def units(self, feeds: list[_Feed]) -> list[str]:
         """The clauses that run through the items of a stream, through its windows, or through the pairs of a join."""
         if not any(feed.clause.window for feed in feeds):
-            return [f"for $o:{feed.clause.variable} in $input.{feed.stream}/*/*" for feed in feeds]
+            return [f"for $o:{feed.clause.variable} in $items.{feed.stream}" for feed in feeds]
         if len(feeds) == 1:
             return [
                 f"for $o:window in o:windows({self.window(feeds[0], 1)})",
@@ -212,16 +223,17 @@ class _Translation:
             steps = window.reference.steps
             # An absolute reference names the root element and the item first.
             reference = f"$o:item{self.steps(steps[2:] if isinstance(window.reference.start, ast.Root) else steps)}"
-        time = self.times.get(feed.stream)
         entries = {
-            "items": f"$input.{feed.stream}/*/*",
+            "items": f"$items.{feed.stream}",
+            "partition": f"$merged.{feed.stream}?rank",
+            "partitions": str(self.partitions[feed.stream]),
             "stream": str(rank),
             "timed": f"{str(isinstance(window, ast.TimeWindow)).lower()}()",
             "size": window.size.text,
             "step": (window.step or window.size).text,
             "choose": f"function($o:item) {{ {self.within('$o:item', feed.steps)} }}",
             "reference": f"function($o:item) {{ {reference} }}",
-            "time": f"function($o:item) {{ {f'$o:item/{time}' if time else '()'} }}",
+            "time": _time(self.times.get(feed.stream)),
         }
         return f"map {{ {', '.join(f'{_string(key)}: {value}' for key, value in entries.items())} }}"
 
@@ -266,6 +278,10 @@ def _feed(clause: ast.For | ast.Let) -> _Feed | None:
 def _below_items(steps: tuple[ast.Step, ...]) -> bool:
     """Whether a path from a stream's document reaches its items, or what is inside them."""
     return len(steps) > 1 or steps[0].deep
+
+
+def _time(path: str | None) -> str:
+    return f"function($o:item) {{ {f'$o:item/{path}' if path else '()'} }}"
 
 
 def _order(keys: tuple[ast.OrderKey, ...]) -> str:

@@ -2,16 +2,21 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path as FilePath
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anabranch.engine.finite import Inputs, answering, prepare
 from anabranch.errors import StreamError
 from anabranch.reference import document_input, stream_input, text_input
+from anabranch.reference.inputs import Signal
+from anabranch.stream.description import parse as parse_description
 from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation, StreamElement
 from anabranch.stream.parse import implied_root, parse_document
 from anabranch.stream.path import Path
+from anabranch.stream.source import Source
 from anabranch.stream.tree import Element, Name, Text, string_value
 from reference.asking import ask, leaves
 
@@ -91,6 +96,41 @@ def test_lateness_is_judged_per_partition() -> None:
     assert (ask(query, {"s": merged}).text, ask(query, {"s": merged}).late) == ("<w>4</w>", [])
 
 
+def test_a_directory_is_one_partition() -> None:
+    """Its files follow each other, and what is late behind an item of an earlier file is late (LAWS 1.1, 3.2)."""
+    files = [item("1", "a.xml", 0), item("9", "a.xml", 1), item("2", "b.xml", 0), item("9.5", "b.xml", 1)]
+    one, _ = stream_input(implied_root("r"), [[*files]])
+    query = "for $w in stream('s')/r/i|t diff 10| return <w>{ count($w) }</w>"
+    answer = ask(query, {"s": one})
+    assert (answer.text, answer.late) == ("<w>3</w>", [Place("s", "b.xml", 0)])
+
+
+def test_files_of_different_partitions_may_have_the_same_name() -> None:
+    """Items are told apart though their places look alike: each pair comes once, and each late item is one."""
+    a = [item("1", "part.xml", 0, at="1"), item("4", "part.xml", 1, at="4"), item("0", "part.xml", 2, at="5")]
+    b = [item("2", "part.xml", 0, at="2"), item("3", "part.xml", 1, at="3"), item("0", "part.xml", 2, at="6")]
+    merged, _ = stream_input(implied_root("r"), [[*a], [*b]])
+    query = (
+        "for $x in stream('s')/r/i|count 1|, $y in stream('s')/r/i|count 1| where $x/t > 0 and $y/t > 0 "
+        "return <p>{ string($x/t), string($y/t) }</p>"
+    )
+    pairs = ("1 1", "2 1", "2 2", "3 2", "3 3", "4 3", "4 4")
+    assert ask(query, {"s": merged}).text == "".join(f"<p>{pair}</p>" for pair in pairs)
+    assert len(ask("for $w in stream('s')/r/i|t diff 10| return <w/>", {"s": merged}).late) == 2
+
+
+def test_partitions_in_files_are_merged_by_their_declared_time(tmp_path: FilePath) -> None:
+    """From registration to the answer, for streams whose partitions are documents."""
+    for name, times in (("a", (1, 4, 5)), ("b", (2, 3, 9))):
+        (tmp_path / name).write_text(leaves("t", *times))
+    stream = Source("s", tmp_path / "a", more=(tmp_path / "b",), time=Path.parse("t"))
+    inputs = Inputs((stream,))
+    query = prepare("q", "for $w in stream('s')/r/i|count 2| return <w>{ $w/t }</w>", inputs, "reference")
+    with answering([query], inputs) as run:
+        text = "".join(run.answers["q"])
+    assert text.replace("<t>", "").replace("</t>", " ") == "<w>1 2 </w><w>3 4 </w><w>5 9 </w>"
+
+
 # --- what is set aside or refused -------------------------------------------------------------------------
 
 
@@ -104,7 +144,6 @@ def test_dead_letters_pass_by() -> None:
 CONTROL = "xmlns:s='urn:anabranch:stream'"
 CONTROLS = (
     ("<s:accent><s:drop path='t'/></s:accent>", "an accent"),
-    ("<s:punctuation at='5'/>", "a punctuation"),
     ("<s:mutable id='1'><i/></s:mutable>", "a region"),
     ("<s:replace target='1' id='2'/>", "an update"),
     ("<i><s:mutable id='1'><t>1</t></s:mutable></i>", "a region"),
@@ -120,12 +159,30 @@ def test_streams_with_control_elements_are_refused_by_name(control: str, kind: s
     assert caught.value.hint
 
 
-def test_a_heartbeat_is_a_punctuation() -> None:
-    """It is refused as such, with its place."""
-    heartbeat = Punctuation(None, Place("s", "p", 7), Decimal(1))
-    with pytest.raises(StreamError) as caught:
-        stream_input(implied_root("r"), [[heartbeat]])
-    assert "a punctuation (s/p at byte 7)" in caught.value.message
+def punctuation(offset: int, *, at: str | None = None, where: str | None = None) -> Punctuation:
+    described = parse_description(where) if where is not None else None
+    return Punctuation(described, Place("s", "a", offset), Decimal(at) if at else None)
+
+
+def test_a_punctuation_is_no_item() -> None:
+    """It stands among the elements with a time, its own or that of the element before, and is not counted."""
+    elements: list[StreamElement | DeadLetter] = [
+        item("1", "a", 0),
+        punctuation(1, where="t < 1"),
+        punctuation(2, at="4"),
+        item("x", "a", 3),
+    ]
+    found, _ = stream_input(implied_root("r"), [elements], time=Path.parse("t"))
+    assert [each.time for each in found.elements] == [1, 1, 4, 4]
+    assert [isinstance(each, Signal) for each in found.elements] == [False, True, True, False]
+    assert ask("count(stream('s')/r/i)", {"s": found}).text == "2"
+
+
+def test_punctuations_take_part_in_the_merge() -> None:
+    """What stands behind one waits for its turn."""
+    a: list[StreamElement] = [punctuation(0, at="5"), item("a1", "a", 1, at="1")]
+    b = [item("b3", "b", 0, at="3"), item("b6", "b", 1, at="6")]
+    assert texts([*a], [*b]) == ["b3", "a1", "b6"]
 
 
 # --- trees ------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -9,8 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anabranch.algebra.window import Extent
-from anabranch.reference import text_input
-from anabranch.reference.joins import Arrival, Side, step_join
+from anabranch.reference import Input, stream_input, text_input
+from anabranch.reference.joins import Entry, Moved, Side, step_join
+from anabranch.stream.elements import DeadLetter, Place, StreamElement
+from anabranch.stream.limits import Limits
+from anabranch.stream.parse import implied_root, parse_item
+from anabranch.stream.path import Path
+from anabranch.stream.tree import STREAM_NAMESPACE
+from anabranch.stream.wire import element_of
 from reference.asking import ask, leaves, stream
 
 PAIR = "<p>{ string($x/t), string($y/t) }</p>"
@@ -152,6 +159,116 @@ def test_the_interval_join_is_all_pairs_that_fit(xs: list[int], ys: list[int], b
     assert ask(query, {"x": leaves("t", *xs), "y": leaves("t", *ys)}).text == expected
 
 
+EVENTS = "where $x/t >= $y/t - 10 and $x/t <= $y/t + 10"
+
+
+def endless(name: str, *times: object, slack: str = "0", time: str | None = "t") -> Input:
+    return replace(text_input(leaves("t", *times), name=name, time=time, slack=slack), endless=True)
+
+
+def test_an_interval_join_by_declared_times_leaves_out_what_is_late() -> None:
+    """In a trunk that runs, whatever a late item would meet may be gone; where the input ends, it is all there."""
+    query = f"for $x in stream('x')/r/i for $y in stream('y')/r/i {EVENTS} return {PAIR}"
+    answer = ask(query, {"x": endless("x", 5, 20, 12), "y": endless("y", 10, 21)})
+    assert answer.text == "<p>5 10</p><p>20 10</p><p>20 21</p>"
+    assert [place.stream for place in answer.late] == ["x"]
+    assert answer.dead == []
+    finite = ask(query, {"x": leaves("t", 5, 20, 12), "y": leaves("t", 10, 21)}, time="t")
+    assert finite.text == "<p>5 10</p><p>20 10</p><p>20 21</p><p>12 10</p><p>12 21</p>"
+
+
+def test_slack_and_other_times_in_an_interval_join() -> None:
+    """Slack keeps an item in; without declared times there is no late."""
+    query = f"for $x in stream('x')/r/i for $y in stream('y')/r/i {EVENTS} return {PAIR}"
+    y = endless("y", 12)
+    for x in (endless("x", 20, 12, slack="8"), endless("x", 20, 12, time=None)):
+        assert ask(query, {"x": x, "y": y}).text == "<p>20 12</p><p>12 12</p>"
+
+
+def test_an_item_without_a_time_meets_nobody_in_a_trunk_that_runs() -> None:
+    """It is set aside once, not once for each item of the other stream."""
+    query = f"for $x in stream('x')/r/i for $y in stream('y')/r/i {EVENTS} return {PAIR}"
+    answer = ask(query, {"x": endless("x", "z", 3), "y": endless("y", 3, 4, 5)})
+    assert answer.text == "<p>3 3</p><p>3 4</p><p>3 5</p>"
+    assert [(letter.code, letter.place.stream) for letter in answer.dead] == [("FORG0001", "x")]
+
+
+def test_a_failing_predicate_sets_an_item_aside_once() -> None:
+    """However many items of the other stream there are."""
+    query = f"for $x in stream('x')/r/i for $y in stream('y')/r/i[t + 0 > 0] {EVENTS} return {PAIR}"
+    answer = ask(query, {"x": leaves("t", 1, 2), "y": leaves("t", "z", 3)})
+    assert answer.text == "<p>1 3</p><p>2 3</p>"
+    assert [(letter.code, letter.place.stream) for letter in answer.dead] == [("FORG0001", "y")]
+
+
+# --- partitions, punctuations and late subscriptions ------------------------------------------------------
+
+
+def partitioned(name: str, *partitions: tuple[object, ...]) -> Input:
+    """A stream of several partitions, with times at `t`."""
+    read: list[list[StreamElement | DeadLetter]] = []
+    for number, times in enumerate(partitions):
+        elements: list[StreamElement | DeadLetter] = []
+        for offset, time in enumerate(times):
+            place = Place(name, str(number), offset)
+            text = str(time) if str(time).startswith("<") else f"<i><t>{time}</t></i>"
+            tree = parse_item(text.encode(), Limits(), {"s": STREAM_NAMESPACE})
+            elements.append(element_of(tree, place))
+        read.append(elements)
+    return stream_input(implied_root("r"), read, time=Path.parse("t"))[0]
+
+
+def joined(x: Input, y: Input, first: str = "t diff 10", second: str = "t diff 10") -> list[str]:
+    query = f"for $x in stream('x')/r/i|{first}| for $y in stream('y')/r/i|{second}| return {PAIR}"
+    text = ask(query, {"x": x, "y": y}).text
+    return text.removeprefix("<p>").removesuffix("</p>").split("</p><p>") if text else []
+
+
+def test_a_window_moves_when_all_partitions_are_there() -> None:
+    """A stream of several partitions is as far as the least of them (LAWS 3.2)."""
+    y = partitioned("y", (2, 60))
+    # alone, 50 takes the window past 1 before y's 2 enters; with a partition that stays behind it waits for the end
+    assert joined(partitioned("x", (1, 50)), y) == ["50 60"]
+    assert joined(partitioned("x", (1, 50), (3,)), y) == ["50 60"]
+    # y's 2 enters with 12, when x still waits: the second partition has shown nothing beyond 3 by then
+    y = partitioned("y", (2, 12))
+    assert joined(partitioned("x", (1, 11)), y) == ["1 2", "11 2", "11 12"]
+    assert joined(partitioned("x", (1, 11), (3,)), y) == ["1 2", "3 2", "11 2", "11 12"]
+
+
+def test_partitions_are_merged_before_they_are_joined() -> None:
+    """What enters stands in the order of time."""
+    x = partitioned("x", (1, 5), (2, 4))
+    assert joined(x, partitioned("y", (3,)), "count 4", "count 1") == ["1 3", "2 3", "4 3", "5 3"]
+
+
+def test_a_punctuation_moves_a_window() -> None:
+    """As an item would that nobody selects: at the end of what it covers (LAWS 3.2)."""
+    y = partitioned("y", (2, 30))
+    assert joined(partitioned("x", (1,)), y, second="count 1") == ["1 30"]
+    covered = partitioned("x", (1, '<s:punctuation at="1" where="t &lt; 10"/>'))
+    assert joined(covered, y, second="count 1") == ["1 2", "1 30"]
+    not_all = partitioned("x", (1, '<s:punctuation at="1" where="t &lt; 9.5"/>'))
+    assert joined(not_all, y, second="count 1") == ["1 30"]
+    gone = partitioned("x", (1, '<s:punctuation at="1" where="true()"/>'))
+    assert joined(gone, y, second="count 1") == []
+
+
+def test_a_heartbeat_moves_a_window_on_the_time_path() -> None:
+    """It says how far the time is, and the window's reference is that time."""
+    y = partitioned("y", (2, 30))
+    assert joined(partitioned("x", (1, '<s:punctuation at="10"/>')), y, second="count 1") == ["1 2", "1 30"]
+    assert joined(partitioned("x", (1, '<s:punctuation at="9.5"/>')), y, second="count 1") == ["1 30"]
+
+
+def test_a_late_subscription_joins_from_its_first_whole_window_on() -> None:
+    """What lies in windows that reach back before its first item meets nobody (LAWS 3.6)."""
+    x, y = partitioned("x", (8, 11, 25)), partitioned("y", (9, 12))
+    assert joined(x, y) == ["8 9", "11 9", "11 12", "25 12"]
+    assert joined(replace(x, late=True), y) == ["11 9", "11 12", "25 12"]
+    assert joined(replace(x, late=True), replace(y, late=True)) == ["11 12", "25 12"]
+
+
 # --- laws -------------------------------------------------------------------------------------------------
 
 SIZES = st.tuples(st.integers(1, 12), st.integers(1, 12))
@@ -164,18 +281,21 @@ def test_a_step_join_is_what_moving_windows_one_by_one_would_find(
 ) -> None:
     """Law: skipping empty positions changes nothing; each movement is done, and everything compared by hand."""
     extents = [Extent(Fraction(size), Fraction(step)) for size, step in (first, second)]
-    arrivals: list[Arrival[int]] = []
+    entries: list[Entry[int]] = []
     now = 0
     for number, (side, gap) in enumerate(gaps):
         now += gap
-        arrivals.append(Arrival(side, number, True, Fraction(now)))
-    found = list(step_join([Side("time", each) for each in extents], arrivals))
-    assert found == by_hand(extents, arrivals)
+        entries.append(Entry(side, number, Fraction(now)))
+    events: list[Entry[int] | Moved] = []
+    for entry in entries:
+        events += (Moved(entry.side, entry.value or Fraction(0)), entry)
+    found = list(step_join([Side("time", each) for each in extents], events))
+    assert found == by_hand(extents, entries)
 
 
-def by_hand(extents: list[Extent], arrivals: list[Arrival[int]]) -> list[tuple[int, ...]]:
+def by_hand(extents: list[Extent], entries: list[Entry[int]]) -> list[tuple[int, ...]]:
     """The law word by word: every window moves through every position."""
-    times: Mapping[int, Fraction] = {each.item: each.value or Fraction(0) for each in arrivals}
+    times: Mapping[int, Fraction] = {each.item: each.value or Fraction(0) for each in entries}
     waiting: list[list[int]] = [[], []]
     held: list[list[int]] = [[], []]
     position = [0, 0]
@@ -190,11 +310,11 @@ def by_hand(extents: list[Extent], arrivals: list[Arrival[int]]) -> list[tuple[i
         sides = [entering if each == side else held[each] for each in (0, 1)]
         found.extend(product(*sides))
 
-    for arrival in arrivals:
-        side = arrival.side
-        while extents[side].end(position[side]) <= times[arrival.item]:
+    for entry in entries:
+        side = entry.side
+        while extents[side].end(position[side]) <= times[entry.item]:
             move(side)
-        waiting[side].append(arrival.item)
+        waiting[side].append(entry.item)
     while ends := [
         (extents[side].end(k), side)
         for side in (0, 1)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -120,6 +121,14 @@ def test_late_items_are_left_out_and_counted(
     assert answer.dead == []
 
 
+def test_a_variable_may_stand_for_the_stream() -> None:
+    """Its origin and its slack are the stream's, and what is not selected shows how far it is."""
+    given = text_input(leaves("t", 5, 14, 13, 12, 15), name="s", slack="1", origin="5")
+    query = f"let $s := stream('s')/r for $w in $s/i[t != 14]|t diff 10| return {SHOW}"
+    answer = ask(query, {"s": given})
+    assert (answer.text, len(answer.late)) == ("<w>5 13</w><w>15</w>", 1)
+
+
 def test_what_is_not_selected_makes_others_late() -> None:
     """How far a stream is, every item shows, selected or not; a late item stands in the late output once."""
     document = stream("<t>1</t><n/>", "<t>20</t>", "<t>19</t><n/>", "<t>21</t><n/>")
@@ -165,6 +174,86 @@ def test_an_item_that_is_not_selected_needs_no_reference() -> None:
     """Nobody asked for it, so nothing is wrong."""
     answer = ask(f"for $w in stream('s')/r/i[t]|t diff 10| return {SHOW}", {"s": stream("<t>1</t>", "<n/>")})
     assert (answer.text, answer.dead) == ("<w>1</w>", [])
+
+
+# --- punctuations (LAWS 3.2) ------------------------------------------------------------------------------
+
+CONTROL = "xmlns:s='urn:anabranch:stream'"
+COVERED = (
+    ("where='t &lt; 8'", "t diff 10", 2),
+    ("where='t &lt;= 5'", "t diff 10", 1),
+    ("where='t &lt; 8'", "/r/i/t diff 10", 2),
+    ("where='t &lt; 8 or n = 1'", "t diff 10", 2),
+    ("where='t &lt; 8 and n = 1'", "t diff 10", 0),
+    ("where='n &lt; 8'", "t diff 10", 0),
+    ("where='true()'", "t diff 10", 3),
+    ("at='8'", "t diff 10", 2),
+    ("at='8'", "n diff 10", 0),
+    ("at='1' where='t &lt; 8'", "t diff 10", 2),
+)
+
+
+@pytest.mark.parametrize(("told", "window", "late"), COVERED)
+def test_what_a_punctuation_covers_is_late_behind_it(told: str, window: str, late: int) -> None:
+    """It shows how far the stream is as an item would: at the end of what it covers."""
+    items = "".join(f"<i><t>{t}</t><n>{t}</n></i>" for t in (4, 5, 9))
+    document = f"<r {CONTROL}><i><t>1</t><n>1</n></i><s:punctuation {told}/>{items}</r>"
+    given = text_input(document, name="s", time="t")
+    answer = ask(f"for $w in stream('s')/r/i|{window}| return <w>{{ count($w) }}</w>", {"s": given})
+    assert (answer.text, len(answer.late)) == (f"<w>{4 - late}</w>", late)
+
+
+def test_slack_counts_from_where_a_punctuation_is() -> None:
+    """What is covered is late, whatever the slack; the rest is not."""
+    document = f"<r {CONTROL}><s:punctuation where='t &lt; 8'/><i><t>7</t></i><i><t>8</t></i></r>"
+    given = text_input(document, name="s", slack="5")
+    answer = ask(f"for $w in stream('s')/r/i|t diff 10| return {SHOW}", {"s": given})
+    assert (answer.text, len(answer.late)) == ("<w>8</w>", 1)
+
+
+def test_punctuations_do_not_concern_other_queries() -> None:
+    """Items, count windows and aggregates over the whole see what is there."""
+    document = f"<r {CONTROL}><i><t>1</t></i><s:punctuation where='true()'/><i><t>0</t></i></r>"
+    assert ask("for $p in stream('s')/r/i return string($p/t)", {"s": document}).text == "1 0"
+    assert ask(f"for $w in stream('s')/r/i|count 2| return {SHOW}", {"s": document}).text == "<w>1 0</w>"
+    assert ask("count(stream('s')/r/i)", {"s": document}).text == "2"
+
+
+# --- late subscriptions (LAWS 3.6) ------------------------------------------------------------------------
+
+
+def late_windows(window: str, *times: object, origin: str = "0", path: str = "stream('s')/r/i") -> str:
+    """What a subscription answers that came late, and sees these items."""
+    given = replace(text_input(leaves("t", *times), name="s", origin=origin), late=True)
+    return ask(f"for $w in {path}|{window}| return {SHOW}", {"s": given}).text
+
+
+def test_case_6() -> None:
+    """After 5 and 12 the subscription sees 18 first; its first window is [20,40) (LAWS 6, case 6)."""
+    assert late_windows("t diff 20 step 10", 18, 25, 45) == "<w>25</w><w>45</w><w>45</w>"
+
+
+def test_a_window_that_begins_with_the_first_value_is_whole() -> None:
+    """Nothing of it was missed."""
+    assert late_windows("t diff 10", 20, 25) == "<w>20 25</w>"
+    assert late_windows("t diff 10", 23, 28, origin="3") == "<w>23 28</w>"
+    assert late_windows("t diff 10", 20.5, 25, 30) == "<w>30</w>"
+
+
+def test_the_first_value_counts_whether_selected_or_not() -> None:
+    """A stream begins with what is seen of it, not with what is chosen."""
+    assert late_windows("t diff 10", 5, 12, 20, path="stream('s')/r/i[t > 10]") == "<w>12</w><w>20</w>"
+    assert late_windows("t diff 10", 15, 8, 20, 12) == "<w>20</w>"
+
+
+def test_what_has_no_reference_value_is_not_the_first() -> None:
+    """The first that has one is."""
+    assert late_windows("t diff 10", "x", 11, 25) == "<w>25</w>"
+
+
+def test_count_windows_begin_with_the_subscription() -> None:
+    """A late subscription counts from what it sees (LAWS 6, case 5)."""
+    assert late_windows("count 2", 2, 3, 4, 5) == "<w>2 3</w><w>4 5</w>"
 
 
 # --- count windows (LAWS 3.3) -----------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -16,10 +17,11 @@ from anabranch.spark.manifest import Carried, Manifest, Manifests
 from anabranch.spark.plan import Plan, Plans, Subscription
 from anabranch.spark.recovery import check_spark
 from anabranch.spark.retention import Keep
-from anabranch.spark.segments import Chunk
+from anabranch.spark.segments import Chunk, SegmentWriter, late_places, read_chunk
+from anabranch.stream.elements import Place
 from anabranch.stream.limits import Limits
 
-CHUNKS = (Chunk(3, "00000000/000000-a", 0, 5, 1, 5), Chunk(-1, "00000000/000000-a", 5, 9, 2, 4))
+CHUNKS = (Chunk(3, "00000000/000000-a", 0, 5, 1, 5, 77), Chunk(-1, "00000000/000000-a", 5, 9, 2, 4, 78))
 
 
 def manifest(epoch: int) -> Manifest:
@@ -56,6 +58,63 @@ def test_a_foreign_or_damaged_identity_is_refused(tmp_path: Path, content: bytes
     Checkpoint.make(tmp_path / "state").identity.write_bytes(content)
     with pytest.raises(StateError, match=message):
         Checkpoint.make(tmp_path / "state")
+
+
+def test_a_checkpoint_remembers_its_site(tmp_path: Path) -> None:
+    """Another file's is refused by name; both may move together; one that was made without a site is anybody's."""
+    state, site = tmp_path / "a/state", tmp_path / "a/site.toml"
+    Checkpoint.make(state, site)
+    assert Checkpoint.make(state, site) == Checkpoint.open(state, site) == Checkpoint.open(state)
+    for other, message in (
+        (tmp_path / "a/other.toml", "'state' belongs to the site 'site.toml', not to 'other.toml'"),
+        (tmp_path / "b/site.toml", "'../a/state' belongs to the site '../a/site.toml', not to 'site.toml'"),
+    ):
+        for look in (Checkpoint.make, Checkpoint.open):
+            with pytest.raises(StateError, match=f"the checkpoint {message}") as raised:
+                look(state, other)
+            assert 'add name = "' in (raised.value.hint or "")
+    (tmp_path / "a").rename(tmp_path / "c")
+    Checkpoint.open(tmp_path / "c/state", tmp_path / "c/site.toml")
+    Checkpoint.make(tmp_path / "d")
+    Checkpoint.make(tmp_path / "d", site)
+
+
+def test_a_start_sweeps_what_was_begun(tmp_path: Path) -> None:
+    """Files that a killed writer left half written are gone once the lock is held; all others stay."""
+    checkpoint = Checkpoint.make(tmp_path / "state")
+    begun = [checkpoint.folder / ".run.json.4711", checkpoint.manifests / ".00000007.json.4711"]
+    others = [checkpoint.folder / ".nfs", checkpoint.manifests / "00000006.json", checkpoint.plans / "a.4711"]
+    for path in (*begun, *others):
+        path.touch()
+    with RunLock(checkpoint, os.getpid()):
+        assert not any(path.exists() for path in begun)
+        assert all(path.exists() for path in others)
+
+
+def test_a_flipped_bit_is_no_answer(tmp_path: Path) -> None:
+    """Wherever a chunk's bytes have changed, reading it is an error that names the file; its neighbour is good."""
+    with SegmentWriter(tmp_path, 0, 0) as writer:
+        writer.add(1, "<a>é</a>")
+        writer.add(2, "<b/>")
+    one, two = writer.chunks
+    path = tmp_path / one.segment
+    good = path.read_bytes()
+    assert read_chunk(tmp_path, one) + read_chunk(tmp_path, two) == "<a>é</a><b/>"
+    for at in range(one.length):
+        path.write_bytes(good[:at] + bytes([good[at] ^ 4]) + good[at + 1 :])
+        with pytest.raises(StateError, match=f"'{path}' is damaged: bytes 0 to {one.length} changed"):
+            read_chunk(tmp_path, one)
+        assert read_chunk(tmp_path, two) == "<b/>"
+
+
+def test_a_late_item_counts_once(tmp_path: Path) -> None:
+    """Noted by two branches it is one line, whatever its file is called."""
+    with SegmentWriter(tmp_path, 0, 0) as writer:
+        for offset in (3, 7, 3):
+            writer.note_late(Place("s", "a\u2028b", offset))
+    found = late_places(tmp_path, writer.chunks)
+    assert [json.loads(line)["offset"] for line in found] == [3, 7]
+    assert {json.loads(line)["partition"] for line in found} == {"a\u2028b"}
 
 
 def test_a_missing_folder_is_damage(tmp_path: Path) -> None:

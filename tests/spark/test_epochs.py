@@ -21,6 +21,7 @@ from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.epochs import Epoch, Listener, Settings, Trunk, Wanted
 from anabranch.spark.manifest import Manifests
 from anabranch.spark.retention import Keep
+from anabranch.spark.sinks import Files
 from anabranch.stream.limits import Limits
 from anabranch.stream.source import Source, read
 
@@ -146,7 +147,7 @@ def test_runs_with_other_epochs_give_the_same_answer(site: Site) -> None:
 def test_no_moment_is_a_bad_one_to_be_killed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed at every point of an epoch, one after the other, sinks and dead letters too: nothing lost or doubled."""
     site.subscribe(all=ALL)
-    site.wanted = replace(site.wanted, sinks={"all": site.top / "out"}, dead_letters=site.top / "dead")
+    site.wanted = replace(site.wanted, sinks={"all": Files(site.top / "out")}, dead_letters=site.top / "dead")
     site.write("in/a", lines(0, 40) + "broken\n" + lines(40, 60))
     for turn, name in enumerate(crash.POINTS):
 
@@ -263,7 +264,7 @@ def test_a_trunk_gains_and_loses_streams_while_it_runs(site: Site) -> None:
 
 def test_a_changed_query_is_another_subscription_under_the_name(site: Site) -> None:
     """Its answer begins with its first element; in its sink too, where the old answer is moved aside."""
-    site.wanted = replace(site.wanted, sinks={"q": site.top / "out"})
+    site.wanted = replace(site.wanted, sinks={"q": Files(site.top / "out")})
     site.subscribe(q=ALL)
     site.write("in/a", lines(0, 5))
     site.run()
@@ -281,11 +282,11 @@ def test_a_sink_that_comes_later_gets_the_answer_from_its_beginning(site: Site) 
     site.subscribe(all=ALL)
     site.write("in/a", lines(0, 5))
     site.run(epoch_bytes=20)
-    site.wanted = replace(site.wanted, sinks={"all": site.top / "out"})
+    site.wanted = replace(site.wanted, sinks={"all": Files(site.top / "out")})
     site.run()
     assert (site.top / "out").read_text() == items(0, 5).removesuffix("</all>")
     site.write("other", "mine")
-    site.wanted = replace(site.wanted, sinks={"all": site.top / "other"})
+    site.wanted = replace(site.wanted, sinks={"all": Files(site.top / "other")})
     with pytest.raises(StateError, match="another checkpoint or program wrote it"):
         site.run()
     assert (site.top / "other").read_text() == "mine"

@@ -7,13 +7,17 @@ from pathlib import Path
 import pytest
 
 from anabranch.errors import AnabranchError, StateError, StreamError
+from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.faults import Fault, translated
+from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Carried
 from anabranch.spark.order import Form
 from anabranch.spark.plan import Plan, PlanFile, StreamPlan, Subscription
 from anabranch.spark.ranges import Position, Range
+from anabranch.spark.rows import Outbox
 from anabranch.spark.segments import DEAD_LETTERS, HELD, SegmentWriter, read_chunk, read_dead_letters
-from anabranch.spark.task import Job, Report, work
+from anabranch.spark.states import Kept
+from anabranch.spark.task import work
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.source import Source
@@ -60,7 +64,9 @@ def test_the_innermost_cause_is_shown(text: str, kind: type[AnabranchError], mes
 def test_an_error_of_ours_travels_as_a_value() -> None:
     """Kind, message, code and hint arrive as they left, by way of JSON."""
     fault = Fault.of(StreamError("no", code="FODC0002", hint="try"))
-    sent = Report(1, 2, (), {"a": Position(3, 4)}, {"a": None, "b": Carried(5, "{}")}, fault)
+    kept = Kept(1, "f:0:1:2", ("g:0:1:2",), 3, {"s/0": 4})
+    carries = {"a": None, "b": Carried(5, "{}")}
+    sent = Report({"s": 1}, 2, (), {"a": Position(3, 4)}, carries, {6: kept, 7: None}, fault)
     report = Report.from_json(sent.to_json())
     assert report == sent
     assert report.fault is not None
@@ -76,9 +82,10 @@ def test_a_task_reports_what_it_cannot_read(tmp_path: Path) -> None:
     query = Subscription(0, "q", 'stream("s")/root/p', 0)
     plan = PlanFile.save(Plan((stream,), (query,), Limits(), 1), tmp_path)
     reach = Range("s", "0", 0, "in", str(path), 0, 5, last=True, packed=False, sequence=0)
-    assert work(Job(plan, tmp_path, 0, {}), [reach]).items == 1
+    job = Job(plan, Checkpoint.make(tmp_path / "state"), 0, {})
+    assert work(job, [reach], Outbox()).items == {"s": 1}
     path.unlink()
-    fault = work(Job(plan, tmp_path, 0, {}), [reach]).fault
+    fault = work(job, [reach], Outbox()).fault
     assert fault is not None
     assert fault.error().message == f"cannot read '{path}': No such file or directory"
 

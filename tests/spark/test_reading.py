@@ -61,9 +61,11 @@ def by_ranges(source: Source, budgets: list[int]) -> list[tuple[object, ...]]:
                 return found
             log = OrderLog(checkpoint.order(source.name))
             log.refresh()
-            assert log.form is not None
-            stream = StreamPlan.of(source, log.form)
             for each in Survey(checkpoint).ranges(at, end):
+                if each.mark:
+                    continue
+                assert log.form is not None
+                stream = StreamPlan.of(source, log.form)
                 number, carry = carries.pop(each.key, (-1, None))
                 carry = carry if number == each.number else None
                 reader = RangeReader(stream, parse_root(stream.root.encode()), LIMITS, each, carry)

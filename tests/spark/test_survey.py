@@ -59,6 +59,8 @@ class River:
         found: list[str] = []
         stream = StreamPlan.of(self.source, self.log().form or pytest.fail("the form is known"))
         for each in self.survey.ranges(self.at, end):
+            if each.mark:
+                continue
             number, carry = self.carries.pop(each.key, (-1, None))
             carry = carry if number == each.number else None
             reader = RangeReader(stream, parse_root(stream.root.encode()), Limits(), each, carry)

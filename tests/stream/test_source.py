@@ -12,7 +12,7 @@ from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation
 from anabranch.stream.limits import Limits
 from anabranch.stream.schema import Schema
 from anabranch.stream.serialize import serialize
-from anabranch.stream.source import Source, detect, read
+from anabranch.stream.source import Source, detect, read, read_partitions
 
 DTD = "<!ELEMENT photons (photon*)><!ELEMENT photon (en?)><!ELEMENT en (#PCDATA)>"
 
@@ -202,3 +202,34 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     """It names the stream and the path, at once and not at the first item."""
     with pytest.raises(UsageError, match=r"the stream 's' has no file or directory '.*nothing'"):
         read(Source("s", tmp_path / "nothing"), Limits())
+
+
+# --- several partitions -----------------------------------------------------------------------------------
+
+
+def test_partitions_are_read_apart(tmp_path: Path) -> None:
+    """Each is one sequence; the first root of all is the stream's, and looking at it loses nothing."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder, items in ((first, b"12"), (second, b"3")):
+        folder.mkdir()
+        file(folder, b"<r k='%c'>" % items[0] + b"".join(b"<i>%c</i>" % each for each in items), "part.xml")
+    file(first, b"<r><i>4</i>", "with-more.xml")
+    root, partitions = read_partitions(Source("s", first, more=(second,)), Limits())
+    assert root.get("k") == "1"
+    read_apart = [[serialize(each.tree) for each in part if isinstance(each, Item)] for part in partitions]
+    assert read_apart == [["<i>1</i>", "<i>2</i>", "<i>4</i>"], ["<i>3</i>"]]
+
+
+def test_an_empty_partition_leaves_the_root_to_the_next(tmp_path: Path) -> None:
+    """The format and the root are those of the first partition that holds something."""
+    empty, other = file(tmp_path, b"", "empty"), file(tmp_path, b"<r k='v'/>", "other")
+    source = Source("s", empty, more=(other,))
+    root, partitions = read_partitions(source, Limits())
+    assert (root.get("k"), [list(each) for each in partitions]) == ("v", [[], []])
+    assert read(source, Limits()).root.get("k") == "v"
+
+
+def test_read_gives_one_partition_after_the_other(tmp_path: Path) -> None:
+    """For whoever does not ask for times."""
+    first, second = file(tmp_path, b"<i>1</i>\n<i>2</i>", "z"), file(tmp_path, b"<i>3</i>\n", "a")
+    assert contents(first, more=(second,)) == ["<i>1</i>", "<i>2</i>", "<i>3</i>"]

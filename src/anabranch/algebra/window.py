@@ -3,7 +3,8 @@
 Law (LAWS 3.1, 3.3): an item is in every window whose interval holds its value, and in no other.
 Bounds are fractions, so a step of 0.1 is a tenth and nothing else.
 
-Items: grouped by the windows that hold them.
+Items: grouped by the windows that hold them, or by *panes*: the widest pieces that every window is made of whole
+(the sharing paper's section 4.3). A pane is as wide as the greatest common divisor of size and step.
 Accents, updates: not followed yet; a stream that carries them is refused.
 """
 
@@ -33,6 +34,49 @@ class Extent:
         """The first `k >= 0` whose window ends behind `value`: the first that can hold it."""
         return max(0, math.floor((value - self.size) / self.step) + 1)
 
+    def from_start(self, value: Fraction) -> int:
+        """The first `k >= 0` whose window begins at `value` or behind it."""
+        return max(0, math.ceil(value / self.step))
+
     def holding(self, value: Fraction) -> range:
         """The `k` of all windows that hold `value`."""
         return range(self.first(value), math.floor(value / self.step) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Panes:
+    """The panes of windows: pane `p` is the interval `[p*width, (p+1)*width)`, and window `k` some panes in a row."""
+
+    width: Fraction
+    size: int
+    """How many panes a window has."""
+    step: int
+    """How many panes lie between the beginnings of two windows."""
+
+    @staticmethod
+    def of(extent: Extent) -> Panes:
+        """The panes of windows of this extent."""
+        common = math.lcm(extent.size.denominator, extent.step.denominator)
+        size, step = int(extent.size * common), int(extent.step * common)
+        divisor = math.gcd(size, step)
+        return Panes(Fraction(divisor, common), size // divisor, step // divisor)
+
+    def at(self, value: Fraction) -> int:
+        """The pane that holds a value."""
+        return math.floor(value / self.width)
+
+    def is_used(self, pane: int) -> bool:
+        """Whether there is a window that holds a pane."""
+        return pane >= 0 and pane % self.step < self.size
+
+    def window(self, k: int) -> range:
+        """The panes of window `k`."""
+        return range(k * self.step, k * self.step + self.size)
+
+    def first(self, pane: int) -> int:
+        """The first `k >= 0` whose window ends behind a pane: the first that can hold it."""
+        return max(0, (pane - self.size) // self.step + 1)
+
+    def ended(self, reached: Fraction) -> int:
+        """How many windows end at or before a value."""
+        return max(0, math.floor((reached / self.width - self.size) / self.step) + 1)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from anabranch.bench import parse
 from anabranch.bench.timing import Figures
 
 
@@ -29,13 +29,19 @@ def run(name: str, *, quick: bool = False, json_file: Path | None = None) -> Non
         json_file.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 
 
-def _ingest(quick: bool) -> Figures:
-    from anabranch.bench import ingest  # Spark is not loaded for the benches that do not need it
+def _of(module: str) -> Callable[[bool], Figures]:
+    """A bench whose module is loaded when it runs: Spark is not loaded for those that do not need it."""
 
-    return ingest.measure(quick)
+    def measure(quick: bool) -> Figures:
+        found: Figures = import_module(f"{__name__}.{module}").measure(quick)
+        return found
+
+    return measure
 
 
-BENCHES: Mapping[str, Callable[[bool], Figures]] = {"parse": parse.measure, "ingest": _ingest}
+BENCHES: Mapping[str, Callable[[bool], Figures]] = {
+    name: _of(name) for name in ("parse", "ingest", "windows", "joins", "memory")
+}
 """By name; each is told whether to be quick."""
 
 

@@ -15,42 +15,31 @@ from functools import partial
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
-from shutil import copyfile
 from statistics import mean
 from tempfile import TemporaryDirectory
-from time import perf_counter
-from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from anabranch.bench import epochs
+from anabranch.bench.photons import LEAVES, Rows, Spark, photons_streamed, read_photons, source, write_files
 from anabranch.bench.timing import Compared, Figures, compare, timed
 from anabranch.columnar import guided
 from anabranch.columnar.shred import Shredded, Shredder, Wanted
 from anabranch.columnar.template import Template
 from anabranch.spark.session import local_session
 from anabranch.spark.storage import last_line_end, pieces
-from anabranch.spark.trunk import run_queries
 from anabranch.stream.limits import Limits
 from anabranch.stream.lines import Carry, LineSplitter
 from anabranch.stream.parse import parse_item
 from anabranch.stream.photons import photons
-from anabranch.stream.source import Source
-
-Spark: TypeAlias = Any
-"""A session of Spark, whose types only `spark/` knows."""
-Rows: TypeAlias = Any
-"""A data frame of Spark."""
 
 _ITEMS, _QUICK_ITEMS = 800_000, 20_000
 _WARM_UP, _PAIRS = 6, 10
 _QUICK_WARM_UP, _QUICK_PAIRS = 1, 2
 _RANGE = 16 << 20
 _EPOCHS = 3
-_LEAVES = ("ra", "dec", "dx", "dy", "phc", "en", "det_time")
-_SCHEMA = """coord struct<cel: struct<ra: double, dec: double>, det: struct<dx: double, dy: double>>,
-    phc double, en double, det_time double"""
-_COLUMNS = ("p.coord.cel.*", "p.coord.det.*", "p.phc", "p.en", "p.det_time")
+_COLUMNS = ("coord.cel.*", "coord.det.*", "phc", "en", "det_time")
 _Q3 = """en >= 1.3 and coord.cel.ra >= 130.5 and coord.cel.ra <= 135.5
     and coord.cel.dec >= -48.0 and coord.cel.dec <= -45.0"""
 
@@ -85,8 +74,8 @@ class _Bench:
 
     def leaves(self, name: str, start_tag: str, warm_up: int, pairs: int) -> Compared:
         """Seven leaves to nowhere, by us and by Spark."""
-        path = self.folder / name / "photons"
-        self._write(path, start_tag)
+        write_files(self.folder / name, 1, 1, self.items, start_tag)
+        (path,) = source("photons", self.folder / name).files
         ours, theirs = self._shredded(path), self._from_xml(path)
         assert _sums(ours) == _sums(theirs), "both must read the same"
         return compare(
@@ -99,56 +88,30 @@ class _Bench:
 
     def q3(self, warm_up: int, pairs: int) -> Compared:
         """One subscription with its answers on the disk, by us and by Spark: an epoch that is not the first."""
-        source = Source("photons", self.folder / "usual", root="photons", format="lines")
-        (file,) = source.files
-        for number in range(1, _EPOCHS):
-            copyfile(file, file.with_name(f"{file.name}-{number}"))
+        write_files(self.folder / "epochs", 1, _EPOCHS, self.items)
         query = files("anabranch").joinpath("examples", "rxj.xq").read_text("utf-8")
         fresh = (self.folder / f"run-{number}" for number in count())
 
         def ours() -> float:
-            ends: list[float] = []
-            run_queries(
-                self.spark,
-                [source],
-                {"q3": query},
-                next(fresh),
-                epoch_bytes=file.stat().st_size,
-                on_progress=lambda _: ends.append(perf_counter()),
-            )
-            assert len(ends) == _EPOCHS, "an epoch is a file"
-            return (ends[-1] - ends[0]) / (_EPOCHS - 1)
+            stream = source("photons", self.folder / "epochs")
+            return mean(epochs.of_trunk(self.spark, [stream], {"q3": query}, next(fresh))[0])
 
         def theirs() -> float:
-            folder = next(fresh)
-            lines = self.spark.readStream.option("maxFilesPerTrigger", 1).text(str(source.path))
-            found = lines.selectExpr(f"from_xml(value, '{_SCHEMA}') as p").selectExpr("p.*").where(_Q3)
-            answer = found.selectExpr("coord.cel.ra", "coord.cel.dec", "en", "det_time").writeStream.format("parquet")
-            answer = answer.option("checkpointLocation", str(folder / "checkpoint")).option("path", str(folder / "out"))
-            run = answer.trigger(availableNow=True).start()
-            run.awaitTermination()
-            triggers = [each["durationMs"]["triggerExecution"] for each in run.recentProgress if each["numInputRows"]]
-            assert len(triggers) == _EPOCHS, "a trigger is a file"
-            return float(mean(triggers[1:])) / 1_000
+            found = photons_streamed(self.spark, self.folder / "epochs").where(_Q3)
+            answer = found.selectExpr("coord.cel.ra", "coord.cel.dec", "en", "det_time")
+            return epochs.of_spark(answer, next(fresh), _EPOCHS)
 
         return compare(ours, theirs, warm_up=warm_up, pairs=pairs, label="q3")
 
-    def _write(self, path: Path, start_tag: str) -> None:
-        path.parent.mkdir()
-        with path.open("w") as file:
-            for photon in photons(self.items, 1):
-                file.write(photon.replace("<photon>", start_tag) + "\n")
-
     def _from_xml(self, path: Path) -> Rows:
-        lines = self.spark.read.text(str(path))
-        return lines.selectExpr(f"from_xml(value, '{_SCHEMA}') as p").selectExpr(*_COLUMNS)
+        return read_photons(self.spark.read.text(str(path))).selectExpr(*_COLUMNS)
 
     def _shredded(self, path: Path) -> Rows:
         ranges = _ranges(path)
         template = _template(next(photons(1, 1)))
         task = partial(_shred, str(path), ranges, Wanted(template, tuple(range(7)), (True,) * 7))
         rows = self.spark.range(0, len(ranges), 1, len(ranges))
-        return rows.mapInArrow(task, ", ".join(f"{leaf} double" for leaf in _LEAVES))
+        return rows.mapInArrow(task, ", ".join(f"{leaf} double" for leaf in LEAVES))
 
 
 def _ranges(path: Path) -> list[tuple[int, int]]:
@@ -179,7 +142,7 @@ def _shred(
 def _columns(shredded: Shredded) -> pa.RecordBatch:
     known = shredded.fits | guided.fill(shredded, Limits())
     assert np.all(known), "photons are good items"
-    return pa.RecordBatch.from_arrays([pa.array(row) for row in shredded.values], names=list(_LEAVES))
+    return pa.RecordBatch.from_arrays([pa.array(row) for row in shredded.values], names=list(LEAVES))
 
 
 def _drop(rows: Rows) -> None:
@@ -188,5 +151,5 @@ def _drop(rows: Rows) -> None:
 
 def _sums(rows: Rows) -> list[object]:
     """The number of rows and exact sums: all values have four decimals at most."""
-    sums = (f"sum(cast(round({leaf} * 10000) as bigint))" for leaf in _LEAVES)
+    sums = (f"sum(cast(round({leaf} * 10000) as bigint))" for leaf in LEAVES)
     return list(rows.selectExpr("count(1)", *sums).collect()[0])

@@ -2,6 +2,7 @@
 
 For each subscription that is made for columns, items that fit the template are judged and their answers laid out
 without a step of Python for any single item.
+*Takers* see the same items in the same pass: they gather what windows and joins go on with.
 What remains is read by the real parser and answered by the reference evaluator, one by one and in order: items of
 another look, items whose condition is unclear, and every item for a query that is not made for columns.
 So which way an item takes never shows in an answer.
@@ -14,19 +15,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar import guided, kernels
 from anabranch.columnar.condition import NO, UNCLEAR, YES, Verdicts, judge
-from anabranch.columnar.query import CompiledQuery, compile_query
+from anabranch.columnar.kernels import Flags
+from anabranch.columnar.query import CompiledQuery, Fragment, compile_query
 from anabranch.columnar.shred import Shredded, Shredder, Wanted
 from anabranch.columnar.template import Template
 from anabranch.errors import BadItem, DynamicError
 from anabranch.language import ast
-from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item
+from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item, Punctuation
 from anabranch.stream.limits import Limits
 from anabranch.stream.lines import Cut
 from anabranch.stream.parse import parse_item
@@ -37,6 +39,9 @@ from anabranch.stream.tree import Element
 _SAMPLE_BYTES, _SAMPLE = 1 << 14, 20
 _HELD = 4 << 20
 """How many bytes of slow answers are held before they are handed out."""
+
+
+Read: TypeAlias = Callable[[Cut], Item | Punctuation | None]
 
 
 class Answers(Protocol):
@@ -61,12 +66,43 @@ class Subscription:
     """The law: the piece that an item adds; `DynamicError` where it fails (LAWS 2.4)."""
 
 
+class Compiled(Protocol):
+    """What was made for one template."""
+
+    @property
+    def leaves(self) -> set[int]:
+        """The leaves it looks at."""
+
+    @property
+    def numbers(self) -> set[int]:
+        """Those of them whose numbers it looks at."""
+
+
+Compile: TypeAlias = Callable[[str, Template], Compiled | None]
+"""Makes something for a template, or None if it cannot; told the name of the stream's root."""
+
+
+class Taker(Protocol):
+    """Gathers what a branch needs of the items of one range, batch by batch: `judge`, `show`, `take`."""
+
+    def judge(self, compiled: Any, shredded: Shredded, known: Flags) -> Flags:
+        """Begin a batch; gives the entries that must be shown. `known` are those that are good items for certain."""
+
+    def show(self, entry: int, element: Item | Punctuation) -> None:
+        """See one of them; a bad one is not shown."""
+
+    def take(self) -> None:
+        """End the batch."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Program:
     """All subscriptions for one template: None for those that are not made for columns."""
 
     wanted: Wanted
     queries: tuple[_Laid | None, ...]
+    taken: tuple[Compiled | None, ...]
+    """What takers take, in the order of `compiles`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,31 +118,39 @@ class StreamAnswers:
     """Answers the items of one stream; what it learns of their look only makes it faster or slower."""
 
     def __init__(
-        self, subscriptions: Sequence[Subscription], root: Element, limits: Limits, schema: Schema | None = None
+        self,
+        subscriptions: Sequence[Subscription],
+        root: Element,
+        limits: Limits,
+        schema: Schema | None = None,
+        compiles: Sequence[Compile] = (),
     ) -> None:
-        """`schema` is given where the stream is strict."""
+        """`schema` is given where the stream is strict, `compiles` where there will be takers: one for each."""
         self._subscriptions = subscriptions
+        self._compiles = compiles
         self._root = root.name.local
         self._limits = limits
         self._schema = schema
         self._template: Template | None = None
         self._program: _Program | None = None
-        self._able = not root.namespaces and any(each.hole is not None for each in subscriptions)
+        self._able = not root.namespaces and (bool(compiles) or any(each.hole is not None for each in subscriptions))
         self._stale = True
 
-    def answer(self, shredder: Shredder, piece: bytes | None, read: Callable[[Cut], Item | None], out: Answers) -> int:
+    def answer(
+        self, shredder: Shredder, piece: bytes | None, read: Read, out: Answers, takers: Sequence[Taker] = ()
+    ) -> int:
         """Answer what ends in the next piece, None for the end of input; how many items there were.
 
-        `read` gives an item as a tree, or None where it has seen to a bad one itself.
+        `read` gives an element as a tree, or None where it has seen to a bad one itself.
         """
         if piece is None:
-            return sum(self._answer(each, read, out) for each in shredder.finish())
+            return sum(self._answer(each, read, out, takers) for each in shredder.finish())
         if self._able and self._stale:
             self._learn(shredder.sample(piece[:_SAMPLE_BYTES])[:_SAMPLE])
         wanted = self._program.wanted if self._program else None
         items = fitting = 0
         for shredded in shredder.feed(piece, wanted):
-            items += self._answer(shredded, read, out)
+            items += self._answer(shredded, read, out, takers)
             fitting += int(np.count_nonzero(shredded.fits))
         self._stale = self._program is None or 2 * fitting < items
         return items
@@ -118,11 +162,13 @@ class StreamAnswers:
         self._template = template
         queries = [self._compiled(each, template) for each in self._subscriptions]
         compiled = [each for each in queries if each]
-        leaves = tuple(sorted(set().union(*(each.leaves for each in compiled))))
-        numbers = set().union(*(each.numbers for each in compiled))
+        taken = tuple(each(self._root, template) for each in self._compiles)
+        everything = [*compiled, *(each for each in taken if each)]
+        leaves = tuple(sorted(set().union(*(each.leaves for each in everything))))
+        numbers = set().union(*(each.numbers for each in everything))
         wanted = Wanted(template, leaves, tuple(leaf in numbers for leaf in leaves))
         laid = tuple(None if each is None else _laid(each, wanted) for each in queries)
-        self._program = _Program(wanted, laid) if compiled else None
+        self._program = _Program(wanted, laid, taken) if compiled or taken else None
 
     def _compiled(self, subscription: Subscription, template: Template) -> CompiledQuery | None:
         return None if subscription.hole is None else compile_query(subscription.hole, self._root, template)
@@ -135,7 +181,7 @@ class StreamAnswers:
             return None
         return None if self._schema and self._schema.undeclared(tree) else tree
 
-    def _answer(self, shredded: Shredded, read: Callable[[Cut], Item | None], out: Answers) -> int:
+    def _answer(self, shredded: Shredded, read: Read, out: Answers, takers: Sequence[Taker]) -> int:
         known = shredded.fits
         if self._schema is None:
             known = known | guided.fill(shredded, self._limits)
@@ -143,20 +189,36 @@ class StreamAnswers:
         unread = ~known
         for each in verdicts:
             unread |= each == UNCLEAR
+        shown = self._judged(shredded, known, takers)
+        for flags in shown:
+            unread |= flags
         items = int(np.count_nonzero(known))
         slow = _Slow(self._subscriptions, out)
         begin = 0
         for entry in map(int, np.flatnonzero(unread)):
-            item = read(shredded.cut(entry))
-            if item is None:
+            element = read(shredded.cut(entry))
+            if element is None:
+                continue
+            for taker, flags in zip(takers, shown, strict=True):
+                if flags[entry]:
+                    taker.show(entry, element)
+            if isinstance(element, Punctuation):
                 continue
             items += not known[entry]
-            slow.answer(entry, item, verdicts)
+            slow.answer(entry, element, verdicts)
             if slow.held > _HELD:
                 self._deliver(shredded, range(begin, entry + 1), verdicts, slow.take(), out)
                 begin = entry + 1
         self._deliver(shredded, range(begin, len(known)), verdicts, slow.take(), out)
+        for taker in takers:
+            taker.take()
         return items
+
+    def _judged(self, shredded: Shredded, known: Flags, takers: Sequence[Taker]) -> list[Flags]:
+        """Which entries each taker must be shown."""
+        program = self._program if shredded.wanted else None
+        taken = program.taken if program else (None,) * len(takers)
+        return [taker.judge(compiled, shredded, known) for taker, compiled in zip(takers, taken, strict=True)]
 
     def _deliver(
         self,
@@ -224,16 +286,20 @@ class _Slow:
 
 
 def _laid(query: CompiledQuery, wanted: Wanted) -> _Laid:
+    return _Laid(query, *fragment_arrays(query.fragments, wanted))
+
+
+def fragment_arrays(fragments: Sequence[Fragment], wanted: Wanted) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Fragments as the kernels take them (`kernels.measure`), and the fixed bytes among them."""
     fixed = bytearray()
-    fragments = np.empty((len(query.fragments), 4), np.int64)
-    for number, each in enumerate(query.fragments):
+    found = np.empty((len(fragments), 4), np.int64)
+    for number, each in enumerate(fragments):
         if isinstance(each, bytes):
-            fragments[number] = -1, 0, len(fixed), len(fixed) + len(each)
+            found[number] = -1, 0, len(fixed), len(fixed) + len(each)
             fixed += each
         else:
-            first, last = wanted.leaves.index(each.first), wanted.leaves.index(each.last)
-            fragments[number] = first, last, each.back, each.ahead
-    return _Laid(query, fragments, np.frombuffer(bytes(fixed), np.uint8))
+            found[number] = wanted.leaves.index(each.first), wanted.leaves.index(each.last), each.back, each.ahead
+    return found, np.frombuffer(bytes(fixed), np.uint8)
 
 
 def _laid_out(

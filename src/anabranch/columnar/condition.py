@@ -119,7 +119,7 @@ def _row(shredded: Shredded, leaf: int) -> int:
     return shredded.wanted.leaves.index(leaf)
 
 
-_OPERATORS = {
+OPERATORS = {
     "=": np.equal,
     "!=": np.not_equal,
     "<": np.less,
@@ -135,6 +135,6 @@ def _verdicts(
     right: float,
     unclear: NDArray[np.bool_],
 ) -> Verdicts:
-    found: Verdicts = _OPERATORS[operator](left, right).view(np.uint8) * np.uint8(YES)
+    found: Verdicts = OPERATORS[operator](left, right).view(np.uint8) * np.uint8(YES)
     found[unclear] = UNCLEAR
     return found

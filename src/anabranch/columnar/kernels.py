@@ -230,3 +230,15 @@ def lay_out(
                 for place in range(starts[first, item] - back, ends[last, item] + ahead):
                     out[at] = data[place]
                     at += 1
+
+
+@compiled
+def gather(
+    data: Bytes, begins: Places, finishes: Places, picks: Indices, offsets: NDArray[np.int32], out: Bytes
+) -> None:
+    """Lay the bytes of some entries one behind the other, as `offsets` says."""
+    for number in range(len(picks)):
+        at = offsets[number]
+        for place in range(begins[picks[number]], finishes[picks[number]]):
+            out[at] = data[place]
+            at += 1

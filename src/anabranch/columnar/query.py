@@ -11,7 +11,7 @@ Any other query is answered item by item.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
@@ -31,7 +31,7 @@ from anabranch.columnar.condition import (
     tests,
 )
 from anabranch.columnar.kernels import MOST_DIGITS
-from anabranch.columnar.template import Part, Template
+from anabranch.columnar.template import Template
 from anabranch.language import ast
 from anabranch.stream.serialize import escape_attribute, escape_text
 
@@ -44,6 +44,8 @@ class Taken:
     last: int
     back: int = 0
     ahead: int = 0
+    side: int = 0
+    """Which of the items of a pair it is, in a join."""
 
 
 Fragment: TypeAlias = bytes | Taken
@@ -74,68 +76,97 @@ def compile_query(hole: ast.Expression, root: str, template: Template) -> Compil
     `root` is the name of the stream's root; neither it nor the query may stand in a namespace.
     """
     try:
-        return _Compiler(root, template).hole(hole)
-    except _Other:
+        return _compiled(hole, root, template)
+    except Other:
         return None
 
 
-class _Other(Exception):
+class Other(Exception):
     """The query is not made for columns."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Compiler:
-    root: str
-    template: Template
+def _compiled(hole: ast.Expression, root: str, template: Template) -> CompiledQuery:
+    match hole:
+        case ast.Flwor((ast.For(variable, source, None),), where, (), result):
+            conditions, found = source_spots(source, root, template)
+            if not found:
+                return CompiledQuery(one_after_the_other(conditions), ())
+            if len(found) > 1:
+                raise Other  # several rounds to an item
+            scope = Scope({variable: found[0]})
+            if where is not None:
+                conditions.append(scope.condition(where))
+            return CompiledQuery(one_after_the_other(conditions), joined(scope.result(result)))
+        case ast.Path():
+            conditions, found = source_spots(hole, root, template)
+            return CompiledQuery(one_after_the_other(conditions), joined([each.copy for each in found]))
+        case _:
+            raise Other
 
-    def hole(self, hole: ast.Expression) -> CompiledQuery:
-        match hole:
-            case ast.Flwor((ast.For(variable, source, None),), where, (), result):
-                conditions, found = self.source(source)
-                if not found:
-                    return CompiledQuery(_one_after_the_other(conditions), ())
-                if len(found) > 1:
-                    raise _Other  # several rounds to an item
-                scope = _Scope(self.template, variable, found[0])
-                if where is not None:
-                    conditions.append(scope.condition(where))
-                return CompiledQuery(_one_after_the_other(conditions), _joined(scope.result(result)))
-            case ast.Path():
-                conditions, found = self.source(hole)
-                return CompiledQuery(
-                    _one_after_the_other(conditions), _joined([_copy(self.template.parts[each]) for each in found])
-                )
-            case _:
-                raise _Other
 
-    def source(self, source: ast.Expression) -> tuple[list[Condition], list[int]]:
-        """The conditions in the path's predicates, and the parts that the path leads to."""
-        match source:
-            case ast.Path(ast.Source("stream"), (top, *steps)) if steps and not top.tail:
-                pass
-            case _:
-                raise _Other
-        found = [-1] if _child_name(top) == self.root else []
-        conditions: list[Condition] = []
-        for step in steps:
-            found = [each for parent in found for each in _named_children(self.template, parent, step)]
-            for predicate in step.tail:
-                if len(found) > 1 or not isinstance(predicate, ast.Predicate):
-                    raise _Other
-                if found:
-                    conditions.append(_Scope(self.template, None, found[0]).condition(predicate.condition))
-        return conditions if found else [*conditions, Settled(NO)], found
+def source_spots(
+    source: ast.Expression, root: str, template: Template, side: int = 0
+) -> tuple[list[Condition], list[Spot]]:
+    """The conditions in the predicates of a path over a stream, and what the path leads to."""
+    match source:
+        case ast.Path(ast.Source("stream"), (top, *steps)) if steps and not top.tail:
+            pass
+        case _:
+            raise Other
+    found = [Spot(template, -1, side)] if _child_name(top) == root else []
+    conditions: list[Condition] = []
+    for step in steps:
+        found = [each for parent in found for each in parent.children(step)]
+        for predicate in step.tail:
+            if len(found) > 1 or not isinstance(predicate, ast.Predicate):
+                raise Other
+            if found:
+                conditions.append(Scope({None: found[0]}).condition(predicate.condition))
+    return conditions if found else [*conditions, Settled(NO)], found
 
 
 @dataclass(frozen=True, slots=True)
-class _Scope:
-    """What names mean: a variable, or the context item where it is None, is one part of the template."""
+class Spot:
+    """An element of all items that fit a template, by the number of its part; -1 is the root around them."""
 
     template: Template
-    variable: str | None
-    part: int
+    number: int
+    side: int = 0
+
+    @property
+    def leaf(self) -> int:
+        """The gap that is its text; only what holds nothing else has one."""
+        leaf = self.template.parts[self.number].leaf
+        if leaf is None:
+            raise Other
+        return leaf
+
+    @property
+    def copy(self) -> Fragment:
+        """All of it."""
+        part = self.template.parts[self.number]
+        return part.fixed or Taken(part.first, part.last, part.back, part.ahead, self.side)
+
+    @property
+    def text(self) -> Fragment:
+        """What it holds."""
+        return Taken(self.leaf, self.leaf, side=self.side)
+
+    def children(self, step: ast.Step) -> list[Spot]:
+        """What a step leads to."""
+        name, parts = _child_name(step), self.template.parts
+        found = (each for each in self.template.children(self.number) if parts[each].name == name)
+        return [Spot(self.template, each, self.side) for each in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What names stand for; None is the name of the context item."""
+
+    names: Mapping[str | None, Spot]
 
     def condition(self, expression: ast.Expression) -> Condition:
+        """A condition on one item."""
         match expression:
             case ast.And(operands):
                 return Both(tuple(self.condition(each) for each in operands))
@@ -144,43 +175,42 @@ class _Scope:
             case ast.Call("not" | "fn:not", (operand,)):
                 return Not(self.condition(operand))
             case ast.Comparison(operator, left, right):
-                if _is_literal(left):
+                if is_literal(left):
                     return self._test(_TURNED[operator], right, left)
                 return self._test(operator, left, right)
             case ast.Path():
-                return Settled(YES if self.parts(expression) else NO)
+                return Settled(YES if self.spots(expression) else NO)
             case _:
-                raise _Other
+                raise Other
 
     def _test(self, operator: ast.ComparisonOperator, path: ast.Expression, literal: ast.Expression) -> Condition:
         """A comparison holds if it holds for one of the elements at the path."""
         tests: list[Condition] = []
-        for part in self.parts(path):
-            leaf = self._leaf(part)
+        for spot in self.spots(path):
             if isinstance(literal, ast.String):
-                tests.append(TextTest(leaf, operator, literal.value.encode()))
+                tests.append(TextTest(spot.leaf, operator, literal.value.encode()))
             else:
-                tests.append(NumberTest(leaf, operator, _simple_number(literal)))
+                tests.append(NumberTest(spot.leaf, operator, simple_number(literal)))
         return Either(tuple(tests)) if tests else Settled(NO)
 
     def result(self, expression: ast.Expression) -> list[Fragment]:
+        """What an expression gives, in fragments."""
         match expression:
             case ast.ElementConstructor():
                 return self._constructor(expression)
             case ast.Sequence(items):
                 return [fragment for each in items for fragment in self.result(each)]
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
-                owners = self.parts(ast.Path(start, tuple(steps)))
-                return [Taken(leaf, leaf) for leaf in map(self._leaf, owners)]
+                return [each.text for each in self.spots(ast.Path(start, tuple(steps)))]
             case ast.Path() | ast.Variable():
-                return [_copy(self.template.parts[each]) for each in self.parts(expression)]
+                return [each.copy for each in self.spots(expression)]
             case _:
-                raise _Other
+                raise Other
 
     def _constructor(self, constructor: ast.ElementConstructor) -> list[Fragment]:
         names = [constructor.name, *(each.name for each in constructor.attributes)]
         if constructor.namespaces or any(":" in name for name in names) or len(set(names[1:])) < len(names) - 1:
-            raise _Other
+            raise Other
         tag: list[Fragment] = [f"<{constructor.name}".encode()]
         for attribute in constructor.attributes:
             tag += [f' {attribute.name}="'.encode(), *self._attribute_value(attribute), b'"']
@@ -206,33 +236,26 @@ class _Scope:
                 case ast.Characters(text):
                     value.append(escape_attribute(text).encode())
                 case ast.Enclosed(expression):
-                    for number, each in enumerate(self.parts(expression)):
-                        leaf = self._leaf(each)
-                        value += [b" " if number else b"", Taken(leaf, leaf)]
+                    for number, each in enumerate(self.spots(expression)):
+                        value += [b" " if number else b"", each.text]
         return value
 
-    def parts(self, expression: ast.Expression) -> list[int]:
-        """The parts at a plain path."""
+    def spots(self, expression: ast.Expression) -> list[Spot]:
+        """What a plain path leads to."""
         match expression:
-            case ast.Variable(name) if name == self.variable:
-                return [self.part]
-            case ast.ContextItem() if self.variable is None:
-                return [self.part]
+            case ast.Variable(name) if name in self.names:
+                return [self.names[name]]
+            case ast.ContextItem() if None in self.names:
+                return [self.names[None]]
             case ast.Path(start, steps):
-                found = self.parts(ast.ContextItem() if start is None else start)
+                found = self.spots(ast.ContextItem() if start is None else start)
                 for step in steps:
                     if step.tail:
-                        raise _Other
-                    found = [each for parent in found for each in _named_children(self.template, parent, step)]
+                        raise Other
+                    found = [each for parent in found for each in parent.children(step)]
                 return found
             case _:
-                raise _Other
-
-    def _leaf(self, part: int) -> int:
-        leaf = self.template.parts[part].leaf
-        if leaf is None:
-            raise _Other
-        return leaf
+                raise Other
 
 
 _TURNED: dict[ast.ComparisonOperator, ast.ComparisonOperator] = {
@@ -245,40 +268,34 @@ def _child_name(step: ast.Step) -> str:
         case ast.Step("child", ast.NameTest(local, None), _, False) if local != "*":
             return local
         case _:
-            raise _Other
+            raise Other
 
 
-def _named_children(template: Template, parent: int, step: ast.Step) -> list[int]:
-    name = _child_name(step)
-    return [each for each in template.children(parent) if template.parts[each].name == name]
-
-
-def _is_literal(expression: ast.Expression) -> bool:
+def is_literal(expression: ast.Expression) -> bool:
+    """Whether it is a number or a string as the query wrote it."""
     return isinstance(expression, ast.String | ast.Number | ast.Negation)
 
 
-def _simple_number(literal: ast.Expression) -> float:
+def simple_number(literal: ast.Expression) -> float:
+    """A number literal of few enough digits to be compared as a double."""
     match literal:
         case ast.Negation(ast.Number() as number):
-            return -_simple_number(number)
+            return -simple_number(number)
         case ast.Number(text):
             exact = Decimal(text)
             _, digits, exponent = exact.as_tuple()
             assert isinstance(exponent, int), "a literal is finite"
             if len(digits) + max(0, exponent) <= MOST_DIGITS and exponent >= -MOST_DIGITS:
                 return float(exact)
-    raise _Other
+    raise Other
 
 
-def _one_after_the_other(conditions: Sequence[Condition]) -> Condition:
+def one_after_the_other(conditions: Sequence[Condition]) -> Condition:
+    """All of them, each looked at where those before it are clear."""
     return reduce(Then, conditions) if conditions else Settled(YES)
 
 
-def _copy(part: Part) -> Fragment:
-    return part.fixed or Taken(part.first, part.last, part.back, part.ahead)
-
-
-def _joined(fragments: Sequence[Fragment]) -> tuple[Fragment, ...]:
+def joined(fragments: Sequence[Fragment]) -> tuple[Fragment, ...]:
     """With neighbours that are fixed made one."""
     found: list[Fragment] = []
     for each in fragments:

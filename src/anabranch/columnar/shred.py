@@ -29,7 +29,7 @@ from anabranch.stream.split import DocumentSplitter
 Splitter: TypeAlias = LineSplitter | DocumentSplitter
 _STEP = 2_048  # how much of a document the splitter gets before the kernel tries again
 _FRONT = 4
-_PLAIN = np.frombuffer(PLAIN, np.uint8)
+PLAIN_BYTES = np.frombuffer(PLAIN, np.uint8)
 _NO_BYTES = np.empty(0, np.uint8)
 
 
@@ -242,7 +242,7 @@ class _Columns:
             stop,
             lines,
             *self.wanted.arrays,
-            _PLAIN,
+            PLAIN_BYTES,
             limits.item_bytes,
             self.starts,
             self.ends,

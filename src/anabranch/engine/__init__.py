@@ -3,6 +3,6 @@
 `live` loads Spark and is therefore not loaded here: whoever only wants the reference need not have Java.
 """
 
-from anabranch.engine.finite import EngineName, Inputs, Prepared, Run, answering, prepare
+from anabranch.engine.finite import EngineName, Inputs, Prepared, Run, answering, prepare, refuse_endless
 
-__all__ = ["EngineName", "Inputs", "Prepared", "Run", "answering", "prepare"]
+__all__ = ["EngineName", "Inputs", "Prepared", "Run", "answering", "prepare", "refuse_endless"]

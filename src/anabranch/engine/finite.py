@@ -15,15 +15,18 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from anabranch.errors import Unsupported, UsageError
-from anabranch.language import Checked, check, parse, print_query
+from anabranch.language import Checked, ast, check, parse, print_query
 from anabranch.reference import Input, document_input, evaluate, stream_input
 from anabranch.reference.calls import PythonFunction
-from anabranch.reference.per_item import per_item
+from anabranch.reference.intervals import time_bounds
+from anabranch.reference.paths import base_of
+from anabranch.reference.standing import Standing, standing
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import parse_document
+from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.schema import Schema
-from anabranch.stream.source import Source, read
+from anabranch.stream.source import Source, read_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,15 +97,39 @@ def prepare(
     if engine == "reference":
         return Prepared(name, label, text, checked, "reference", None)
     try:
-        per_item(checked.query, inputs.functions, text)
+        reason = standing(checked.query, inputs.functions, text).reason
     except Unsupported as error:
         error.name = label
-        if engine == "spark":
-            raise
+        raise
+    if reason is not None and engine is None:
+        # Spark would only gather the input first, and starting it takes its time.
         return Prepared(
-            name, label, text, checked, "reference", f"{error.message}; the reference engine answers '{name}'"
+            name, label, text, checked, "reference", f"{reason.message}: the reference engine answers '{name}'"
         )
     return Prepared(name, label, text, checked, "spark", None)
+
+
+def refuse_endless(prepared: Prepared, inputs: Inputs) -> None:
+    """Refuse a query that has no answer before its streams end, for streams that have no end."""
+    query = standing(prepared.checked.query, inputs.functions, prepared.text)
+    reason = query.reason
+    if query.kind == "interval join" and not _compares_times(query, {each.name: each.time for each in inputs.streams}):
+        reason = Unsupported(
+            "an interval join needs streams whose declared times are what it compares",
+            text=prepared.text,
+            span=query.flwor.span,
+            hint='declare them, as in time = "det_time", or use windows',
+        )
+    if reason is not None:
+        reason.name = prepared.label
+        raise reason
+
+
+def _compares_times(query: Standing, times: Mapping[str, ItemPath | None]) -> bool:
+    """Whether the condition of an interval join says how far apart its streams' declared times may be."""
+    sources = {each.variable: base_of(each.source) for each in query.fors}
+    known = {name: times[each.name] for name, each in sources.items() if isinstance(each, ast.Source)}
+    return bool(time_bounds(query.fors, query.flwor.where, known))
 
 
 @contextmanager
@@ -154,10 +181,11 @@ def _on_spark(
         folder,
         limits,
         epoch_bytes=epoch_bytes,
+        documents=inputs.documents,
         functions=inputs.functions,
         on_progress=on_progress,
     )
-    return Run(outcome.answers, outcome.dead_letters(), outcome.progress.items, 0)
+    return Run(outcome.answers, outcome.dead_letters(), outcome.progress.items, outcome.progress.late)
 
 
 def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -> Run:
@@ -184,8 +212,8 @@ def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -
 
 
 def _read_stream(source: Source, limits: Limits) -> tuple[Input, list[DeadLetter]]:
-    contents = read(source, limits)
-    return stream_input(contents.root, [contents], time=source.time, slack=source.slack, origin=source.origin)
+    root, partitions = read_partitions(source, limits)
+    return stream_input(root, partitions, time=source.time, slack=source.slack, origin=source.origin)
 
 
 def _bytes_of(path: Path) -> bytes:

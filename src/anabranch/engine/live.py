@@ -25,7 +25,8 @@ from tempfile import TemporaryDirectory
 from threading import RLock
 from types import TracebackType
 
-from anabranch.engine.finite import Inputs, prepare
+from anabranch.engine.finite import Inputs, prepare, refuse_endless
+from anabranch.engine.html import Tally, engine_html, latest, subscription_html
 from anabranch.errors import UsageError
 from anabranch.language import print_query
 from anabranch.reference.calls import PythonFunction
@@ -36,6 +37,8 @@ from anabranch.spark.metrics import Metrics
 from anabranch.spark.plan import Subscription as Registered
 from anabranch.spark.retention import Keep
 from anabranch.spark.session import Session, check_workers, local_session
+from anabranch.spark.sinks import Files, Parquet, Sink
+from anabranch.spark.sinks.tables import check_table
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.schema import Schema
@@ -46,6 +49,7 @@ class Engine:
     """Streams and subscriptions on one trunk, on a Spark of its own or on one that runs already.
 
     `checkpoint` is a folder for all durable state; without it the state ends with the engine.
+    `shards` tasks share the subscriptions that remember; another number next time changes no answer.
     `once` reads to the end of what is there and ends; otherwise the engine follows its streams until it is closed.
     `on_epoch` is called with the metrics of each epoch, on a thread of the engine's.
     """
@@ -59,6 +63,7 @@ class Engine:
         epoch_bytes: int = EPOCH_BYTES,
         epoch_files: int | None = None,
         trigger_ms: int = 200,
+        shards: int | None = None,
         keep: int | str | None = None,
         limits: Limits | None = None,
         functions: Mapping[str, PythonFunction] | None = None,
@@ -76,7 +81,7 @@ class Engine:
         self._subscriptions: dict[str, Subscription] = {}
         self._numbers = count(1)
         self._started = self._closed = False
-        settings = Settings(trigger_ms, Keep.parse(keep), limits or Limits())
+        settings = Settings(trigger_ms, Keep.parse(keep), limits or Limits(), shards=shards)
         session = local_session() if spark is None else check_workers(spark)
         with ExitStack() as held:
             folder = checkpoint or held.enter_context(TemporaryDirectory(prefix="anabranch-"))
@@ -84,6 +89,7 @@ class Engine:
             self._trunk = held.enter_context(Trunk(session, Path(folder), settings, self.functions, listener))
             self._held = held.pop_all()
         self.log = AnswerLog(self._trunk.checkpoint)
+        self._tally = Tally(self.log)
 
     def stream(
         self,
@@ -124,8 +130,8 @@ class Engine:
             )
             self._want(replace(self._wanted, streams={**self._wanted.streams, name: fresh}))
 
-    def subscribe(self, text: str, name: str | None = None, *, sink: str | Path | None = None) -> Subscription:
-        """Register a query; it answers from the next epoch on, also into the file `sink` if one is given."""
+    def subscribe(self, text: str, name: str | None = None, *, sink: str | Path | Sink | None = None) -> Subscription:
+        """Register a query; it answers from the next epoch on, also into a sink if one is given: a path is a file."""
         with self._change:
             held = self._wanted.subscriptions
             if name is None:
@@ -133,11 +139,17 @@ class Engine:
             if name in held:
                 raise UsageError(f"there is a subscription '{name}' already", hint="cancel it first")
             inputs = Inputs(tuple(self._wanted.streams.values()), functions=self.functions)
-            printed = print_query(prepare(name, text, inputs, "spark").checked.query)
+            prepared = prepare(name, text, inputs, "spark")
+            refuse_endless(prepared, inputs)
+            query = prepared.checked.query
+            printed = print_query(query)
+            chosen = Files(Path(sink)) if isinstance(sink, str | Path) else sink
+            if isinstance(chosen, Parquet):
+                check_table(name, query)
             fresh = Subscription(self, name, printed, Frame.of(printed, self.functions))
             fresh.registered = self._known(name, printed)
             before, self._subscriptions = self._subscriptions, {**self._subscriptions, name: fresh}
-            sinks = dict(self._wanted.sinks) if sink is None else {**self._wanted.sinks, name: Path(sink)}
+            sinks = dict(self._wanted.sinks) if chosen is None else {**self._wanted.sinks, name: chosen}
             try:
                 self._want(replace(self._wanted, subscriptions={**held, name: printed}, sinks=sinks))
             except BaseException:
@@ -172,11 +184,25 @@ class Engine:
     ) -> None:
         self.close()
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: streams, subscriptions, and the newest epoch."""
+        now = "closed" if self._closed else "not started" if not self._started else "at work"
+        if now == "at work" and not self._trunk.active:
+            now = "ended"
+        tally = self.tally
+        answers = {each.name: (each.text, tally.of(each.registered)) for each in list(self._subscriptions.values())}
+        return engine_html(now, self._wanted.streams, answers, tally.items, self.metrics)
+
     # --- for subscriptions --------------------------------------------------------------------------------
 
     @property
     def once(self) -> bool:
         return self._once
+
+    @property
+    def tally(self) -> Tally:
+        """What is committed by now, in numbers."""
+        return self._tally.now()
 
     @property
     def trunk(self) -> Trunk:
@@ -188,7 +214,7 @@ class Engine:
             name = subscription.name
             if self._subscriptions.get(name) is subscription:
                 queries = {each: text for each, text in self._wanted.subscriptions.items() if each != name}
-                sinks = {each: path for each, path in self._wanted.sinks.items() if each != name}
+                sinks = {each: held for each, held in self._wanted.sinks.items() if each != name}
                 self._want(replace(self._wanted, subscriptions=queries, sinks=sinks))
                 subscription.ended = self._trunk.last
                 del self._subscriptions[name]
@@ -277,3 +303,8 @@ class Subscription:
     def cancel(self) -> None:
         """End it; what was answered stays readable."""
         self.engine.cancel(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the query, the number of its answers and the newest of them."""
+        pieces = latest(self.engine.log, self.registered) if self.registered else []
+        return subscription_html(self.name, self.text, self.engine.tally.of(self.registered), pieces)

@@ -8,25 +8,52 @@ Equality does not: it compares text, and equal keys may lie any time apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
-from typing import TypeAlias
 
 from anabranch.language import ast
-from anabranch.language.printer import print_path
 
-_Term: TypeAlias = tuple[str, str]
-_Linear: TypeAlias = dict[_Term, Fraction]
-"""Variable and path, with the factor they have; constants do not matter here."""
+_LARGEST = 400
+"""Constants with more digits before the point are beyond every double, and bound nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """The value at a path below a variable."""
+
+    variable: str
+    path: ast.Path
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """`left - right <= most`, in true numbers.
+
+    A condition computes in doubles, so it may hold for values that lie beyond by as much as these are rounded.
+    """
+
+    left: Term
+    right: Term
+    most: Fraction
 
 
 def bounded(where: ast.Expression | None, variables: Sequence[str]) -> bool:
     """Whether a condition ties all `variables` together by intervals that are closed on both sides."""
-    above: set[tuple[_Term, _Term]] = set()
-    for conjunct in _conjuncts(where):
-        above |= set(_upper_bounds(conjunct))
-    tied = [(left[0], right[0]) for left, right in above if (right, left) in above]
+    return ties(interval_bounds(where, variables), variables)
+
+
+def interval_bounds(where: ast.Expression | None, variables: Sequence[str]) -> tuple[Bound, ...]:
+    """What a condition says of the distances between values of different `variables`."""
+    found = (bound for conjunct in _conjuncts(where) if (bound := _bound(conjunct)))
+    return tuple(each for each in found if {each.left.variable, each.right.variable} <= set(variables))
+
+
+def ties(bounds: Iterable[Bound], variables: Sequence[str]) -> bool:
+    """Whether bounds in both directions lead from each variable to all others."""
+    above = {(each.left, each.right) for each in bounds}
+    tied = [(left.variable, right.variable) for left, right in above if (right, left) in above]
     reached = {variables[0]}
     for _ in variables:
         reached |= {b for a, b in tied if a in reached}
@@ -44,42 +71,54 @@ def _conjuncts(where: ast.Expression | None) -> Iterator[ast.Expression]:
             yield where
 
 
-def _upper_bounds(condition: ast.Expression) -> Iterator[tuple[_Term, _Term]]:
-    """The pairs (p, q) for which the condition says p - q <= some constant."""
+def _bound(condition: ast.Expression) -> Bound | None:
     if not isinstance(condition, ast.Comparison) or condition.operator in ("=", "!="):
-        return
+        return None
     left, right = _linear(condition.left), _linear(condition.right)
     if left is None or right is None:
-        return
-    difference = _added(left, right, -1)
-    match sorted(((factor, term) for term, factor in difference.items() if factor), reverse=True):
-        case [(high, p), (low, q)] if high == -low and p[0] != q[0]:
-            yield (p, q) if condition.operator in ("<", "<=") else (q, p)
+        return None
+    if condition.operator in (">", ">="):
+        left, right = right, left
+    difference = left.plus(right, -1)  # at most 0, says the condition
+    match sorted(((factor, term) for term, factor in difference.factors.items() if factor), key=lambda each: each[0]):
+        case [(low, q), (high, p)] if high == -low and p.variable != q.variable:
+            return Bound(p, q, -difference.constant / high)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Linear:
+    """A sum of values, each with a factor, and a constant."""
+
+    factors: dict[Term, Fraction]
+    constant: Fraction = Fraction(0)
+
+    def plus(self, other: _Linear, sign: int) -> _Linear:
+        total = dict(self.factors)
+        for term, factor in other.factors.items():
+            total[term] = total.get(term, Fraction(0)) + sign * factor
+        return _Linear(total, self.constant + sign * other.constant)
 
 
 def _linear(expression: ast.Expression) -> _Linear | None:
     match expression:
-        case ast.Number():
-            return {}
+        case ast.Number(text):
+            number = Decimal(text)
+            if number.adjusted() > _LARGEST:
+                return None
+            return _Linear({}, Fraction(0) if number.adjusted() < -_LARGEST else Fraction(number))
         case ast.Path(ast.Variable(name)):
-            return {(name, print_path(replace(expression, start=None))): Fraction(1)}
+            return _Linear({Term(name, replace(expression, start=None)): Fraction(1)})
         case ast.Negation(operand):
             inner = _linear(operand)
-            return None if inner is None else _added({}, inner, -1)
+            return None if inner is None else _Linear({}).plus(inner, -1)
         case ast.Arithmetic(first, rest) if rest[0][0] in ("+", "-"):
             total = _linear(first)
             for operator, operand in rest:
                 part = _linear(operand)
                 if total is None or part is None:
                     return None
-                total = _added(total, part, 1 if operator == "+" else -1)
+                total = total.plus(part, 1 if operator == "+" else -1)
             return total
         case _:
             return None
-
-
-def _added(left: _Linear, right: _Linear, sign: int) -> _Linear:
-    total = dict(left)
-    for term, factor in right.items():
-        total[term] = total.get(term, Fraction(0)) + sign * factor
-    return total

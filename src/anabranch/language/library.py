@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,8 @@ _NUMBER = Signature(1, 1, numeric=True)
 _ONE = Signature(1, 1)
 _TWO = Signature(2, 2)
 
-AGGREGATES = ("min", "max", "sum", "count", "avg")
+Aggregate: TypeAlias = Literal["min", "max", "sum", "count", "avg"]
+AGGREGATES: tuple[Aggregate, ...] = ("min", "max", "sum", "count", "avg")
 
 LIBRARY: Mapping[str, Signature] = {
     **dict.fromkeys(AGGREGATES, _NUMBER),

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 
+from anabranch.algebra.numbers import summand
 from anabranch.errors import DynamicError
 from anabranch.reference.values import Atomic, Untyped, exact_number, kind_of, to_double
 
@@ -22,23 +23,13 @@ def exact_sum(values: Iterable[Atomic]) -> Fraction | float:
         if isinstance(number, bool | str) or number is None:
             to_double(value)  # raises for what is no number
             raise DynamicError(f"a {kind_of(value)} cannot be summed", code="FORG0006")
-        if isinstance(number, Decimal) and number.is_finite() and abs(number.adjusted()) > 1_100:
-            number = float(number)  # beyond every double: it counts as INF or 0, and costs nothing
-        if isinstance(number, float | Decimal) and not math.isfinite(number):
-            special += float(number)
+        if isinstance(number, Decimal):
+            number = summand(number)
+        if isinstance(number, float) and not math.isfinite(number):
+            special += number
         else:
             total += Fraction(number)
     return total if special == 0 else special
-
-
-def nearest_double(value: Fraction | float) -> float:
-    """The double nearest to a fraction (LAWS 2.2)."""
-    if isinstance(value, float):
-        return value
-    try:
-        return value.numerator / value.denominator
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
 
 
 def extreme(values: list[Atomic], greatest: bool) -> Atomic | None:

@@ -73,7 +73,7 @@ def evaluate(
     refuse_qualifiers(query, text)
     evaluator = Evaluator(query, inputs, functions or {}, name, text)
     values = evaluator.value(query.body, Env.of(query))
-    return Answer(values, evaluator.dead, list(dict.fromkeys(evaluator.late)))
+    return Answer(values, evaluator.dead, [arrival.place for arrival in evaluator.late])
 
 
 def refuse_qualifiers(query: ast.Query, text: str | None) -> None:
@@ -206,7 +206,7 @@ class Evaluator(Walker):
             fors = [flwor.clauses[place] for place in places]
             others = [clause for clause in rest if clause not in fors]
             for outer in self._tuples(before, env):
-                run = rounds([each for each in fors if isinstance(each, ast.For)], outer, self)
+                run = rounds([each for each in fors if isinstance(each, ast.For)], outer, self, flwor.where)
                 for _, unit in groupby(run, key=lambda each: each.unit):
                     rows += self._unit(list(unit), flwor, others)
         else:
@@ -218,7 +218,7 @@ class Evaluator(Walker):
     def _unit(self, unit: Sequence[Round], flwor: ast.Flwor, others: Sequence[ast.For | ast.Let]) -> list[_Row]:
         """The results of one item, window or tuple: all of them, or none where one fails (LAWS 2.4)."""
         return self.guarded(
-            unit[0].place, lambda: [row for each in unit for row in self._rows(flwor, others, each.env)]
+            unit[0].arrival, lambda: [row for each in unit for row in self._rows(flwor, others, each.env)]
         )
 
     def _rows(self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[_Row]:
@@ -226,6 +226,15 @@ class Evaluator(Walker):
             if flwor.where is None or self.truth(flwor.where, bound):
                 keys = (at_most_one(self.value(key.key, bound), "'order by'") for key in flwor.order)
                 yield _Row(tuple(order_rank(key) for key in keys), self.value(flwor.result, bound))
+
+    def bound(self, lets: Sequence[ast.For | ast.Let], env: Env) -> Env:
+        """The environment behind clauses that bind each variable once."""
+        (env,) = self._tuples(lets, env)
+        return env
+
+    def results(self, flwor: ast.Flwor, others: Sequence[ast.For | ast.Let], env: Env) -> Values:
+        """What one round adds, where its streams' variables are bound and nothing is ordered."""
+        return [value for row in self._rows(flwor, others, env) for value in row.values]
 
     def _tuples(self, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[Env]:
         if not clauses:

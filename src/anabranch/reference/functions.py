@@ -13,8 +13,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
+from anabranch.algebra.numbers import nearest_double
 from anabranch.errors import DynamicError
-from anabranch.reference.aggregates import exact_sum, extreme, nearest_double
+from anabranch.reference.aggregates import exact_sum, extreme
 from anabranch.reference.sequences import NODES, Value, Values, at_most_one, atom, atomize, truth
 from anabranch.reference.values import (
     Atomic,

@@ -10,23 +10,32 @@ from heapq import merge
 
 from anabranch.errors import StreamError
 from anabranch.reference.values import exact_number
-from anabranch.stream.elements import DeadLetter, Item, Place, Region, StreamElement
+from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation, Region, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import parse_item, parse_root
 from anabranch.stream.path import Path
 from anabranch.stream.split import DocumentSplitter
-from anabranch.stream.tree import STREAM_NAMESPACE, Document, Element, descendants, string_value
+from anabranch.stream.tree import STREAM_NAMESPACE, Document, Element, descendants, renumber, string_value
 from anabranch.stream.wire import element_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Arrival:
-    """An item with its time (LAWS 1.3) and the partition it came in."""
+    """An item with its time (LAWS 1.3) and the number of the partition it came in."""
 
     item: Element
     time: Fraction
     partition: int
     place: Place
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signal:
+    """A punctuation in its place among the arrivals; it has a time as an item has, and shows how far a stream is."""
+
+    punctuation: Punctuation
+    time: Fraction
+    partition: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +46,16 @@ class Input:
     arrivals: tuple[Arrival, ...] = ()
     slack: Fraction = Fraction(0)
     origin: Fraction = Fraction(0)
-    places: Mapping[Element, Place] = field(default_factory=dict, repr=False)
-    items: Mapping[Place, Element] = field(default_factory=dict, repr=False)
+    time: Path | None = None
+    """The declared time path."""
+    late: bool = False
+    """Whether the subscription came after the stream had begun; the input is what it sees (LAWS 3.6)."""
+    endless: bool = False
+    """Whether no query may wait for the end, as in a trunk that runs; see `rounds.py` for the interval join."""
+    elements: tuple[Arrival | Signal, ...] = ()
+    """All that arrived: the arrivals, and the punctuations in their places among them."""
+    partitions: int = 1
+    by_item: Mapping[Element, Arrival] = field(default_factory=dict, repr=False)
 
     @property
     def root(self) -> Element:
@@ -56,37 +73,55 @@ def stream_input(
     partitions: Sequence[Iterable[StreamElement | DeadLetter]],
     *,
     time: Path | None = None,
-    slack: Decimal = Decimal(0),
-    origin: Decimal = Decimal(0),
+    slack: Decimal | Fraction = Decimal(0),
+    origin: Decimal | Fraction = Decimal(0),
+    late: bool = False,
+    endless: bool = False,
 ) -> tuple[Input, list[DeadLetter]]:
     """Read a stream to its end; gives the input and what was set aside on the way.
 
-    Accents, punctuations and updates are refused by name: a query over a stream that has them would need them.
+    Accents and updates are refused by name: a query over a stream that has them would need them.
     """
     dead: list[DeadLetter] = []
-    sequences: list[list[Arrival]] = []
+    sequences: list[list[Arrival | Signal]] = []
     for number, elements in enumerate(partitions):
-        sequence: list[Arrival] = []
+        sequence: list[Arrival | Signal] = []
         now = Fraction(0)
         for element in elements:
             match element:
                 case DeadLetter():
                     dead.append(element)
-                case Item(tree, place, at):
+                case Item(tree, place):
                     refuse_regions(tree, place)
-                    now = _time(tree, at, time, now)
+                    now = element_time(element, time, now)
                     sequence.append(Arrival(tree, now, number, place))
+                case Punctuation():
+                    now = element_time(element, time, now)
+                    sequence.append(Signal(element, now, number))
                 case _:
                     raise refuse_control(element)
         sequences.append(sequence)
-    arrivals = tuple(merge(*sequences, key=lambda each: each.time))
+    merged = tuple(merge(*sequences, key=lambda each: each.time))
+    arrivals = tuple(each for each in merged if isinstance(each, Arrival))
     document = Document()
     document.append(root)
     for arrival in arrivals:
+        if len(sequences) > 1:  # they were read partition by partition, and document order is that of the merge
+            renumber(arrival.item)
         root.append(arrival.item)
-    places = {arrival.item: arrival.place for arrival in arrivals}
-    items = {arrival.place: arrival.item for arrival in arrivals}
-    return Input(document, arrivals, Fraction(slack), Fraction(origin), places, items), dead
+    read = Input(
+        document,
+        arrivals,
+        Fraction(slack),
+        Fraction(origin),
+        time,
+        late,
+        endless,
+        merged,
+        len(sequences),
+        {arrival.item: arrival for arrival in arrivals},
+    )
+    return read, dead
 
 
 def refuse_control(element: StreamElement) -> StreamError:
@@ -106,10 +141,11 @@ def refuse_regions(tree: Element, place: Place) -> None:
             raise refuse_control(Region(each.get("id") or "", (), place))
 
 
-def _time(tree: Element, at: Decimal | None, path: Path | None, before: Fraction) -> Fraction:
-    if at is not None:
-        return Fraction(at)
-    for text in texts_at(tree, path) if path else ():
+def element_time(element: Item | Punctuation, path: Path | None, before: Fraction) -> Fraction:
+    """The time of an element (LAWS 1.3); `before` is that of the element before it."""
+    if element.at is not None:
+        return Fraction(element.at)
+    for text in texts_at(element.tree, path) if path and isinstance(element, Item) else ():
         number = exact_number(text)
         if number is not None and number.is_finite():
             return Fraction(number)

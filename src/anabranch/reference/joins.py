@@ -15,19 +15,27 @@ from itertools import product
 from typing import Generic, Literal, TypeVar
 
 from anabranch.algebra.window import Extent
+from anabranch.reference.windows import Reach
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival(Generic[T]):
-    """An item as one side of the join sees it; one that is not selected only shows how far the stream is."""
+class Entry(Generic[T]):
+    """An item that one side of the join selects."""
 
     side: int
     item: T
-    selected: bool
     value: Fraction | None
     """The reference value of a time window; None for a count window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The stream of a side with a time window has come so far, by whatever showed it."""
+
+    side: int
+    reached: Reach
 
 
 @dataclass(slots=True)
@@ -36,7 +44,6 @@ class Side(Generic[T]):
 
     kind: Literal["count", "time"]
     extent: Extent
-    slack: Fraction = Fraction(0)
     next: int = 0
     waiting: list[tuple[Fraction, T]] = field(default_factory=list)
     held: list[tuple[Fraction, T]] = field(default_factory=list)
@@ -51,12 +58,14 @@ class Side(Generic[T]):
         self.next += 1
         return [item for _, item in entering]
 
-    def movements_to(self, reached: Fraction) -> Iterator[list[T]]:
+    def movements_to(self, reached: Reach) -> Iterator[list[T]]:
         """All movements that `reached` brings about."""
         while self.extent.end(self.next) <= reached:
             if not self.held:  # nothing to let go of on the way: go to where something happens
-                target = min((value for value, _ in self.waiting), default=reached)
-                self.next = max(self.next, self.extent.first(min(target, reached)))
+                target = min((reached, *(value for value, _ in self.waiting)))
+                if isinstance(target, float):
+                    return  # nothing will ever happen
+                self.next = max(self.next, self.extent.first(target))
                 if self.extent.end(self.next) > reached:
                     return
             yield self.move()
@@ -68,7 +77,7 @@ class Side(Generic[T]):
         return min(ends, default=None)
 
 
-def step_join(sides: list[Side[T]], arrivals: Iterable[Arrival[T]]) -> Iterator[tuple[T, ...]]:
+def step_join(sides: list[Side[T]], events: Iterable[Entry[T] | Moved]) -> Iterator[tuple[T, ...]]:
     """The tuples of the join, one item of each side, in the order of the movements that bring them."""
 
     def meet(moved: int, entering: list[T]) -> Iterator[tuple[T, ...]]:
@@ -76,19 +85,20 @@ def step_join(sides: list[Side[T]], arrivals: Iterable[Arrival[T]]) -> Iterator[
         contents[moved] = entering
         return product(*contents)
 
-    for arrival in arrivals:
-        side = sides[arrival.side]
-        if side.kind == "time":
-            assert arrival.value is not None
-            for entering in side.movements_to(arrival.value - side.slack):
-                yield from meet(arrival.side, entering)
-            if arrival.selected:
-                side.waiting.append((arrival.value, arrival.item))
-        elif arrival.selected:
-            side.waiting.append((Fraction(side.arrived), arrival.item))
-            side.arrived += 1
-            for entering in side.movements_to(Fraction(side.arrived)):
-                yield from meet(arrival.side, entering)
+    for event in events:
+        side = sides[event.side]
+        match event:
+            case Moved(_, reached):
+                pass
+            case Entry(_, item, Fraction() as value):
+                side.waiting.append((value, item))
+                continue
+            case Entry(_, item):
+                side.waiting.append((Fraction(side.arrived), item))
+                side.arrived += 1
+                reached = Fraction(side.arrived)
+        for entering in side.movements_to(reached):
+            yield from meet(event.side, entering)
     while closing := _first_to_close(sides):
         for entering in sides[closing[1]].movements_to(closing[0]):
             yield from meet(closing[1], entering)

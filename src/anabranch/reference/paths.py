@@ -14,7 +14,7 @@ from anabranch.errors import DynamicError, UsageError
 from anabranch.language import ast
 from anabranch.reference.axes import step
 from anabranch.reference.env import Env
-from anabranch.reference.inputs import Input
+from anabranch.reference.inputs import Arrival, Input
 from anabranch.reference.sequences import NODES, Value, Values, truth
 from anabranch.reference.slices import Slice, WholeNeeded, slices
 from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Place
@@ -35,7 +35,7 @@ class Walker:
         self.name = name
         self.text = text
         self.dead: list[DeadLetter] = []
-        self.late: list[Place] = []
+        self.late: dict[Arrival, None] = {}
 
     def value(self, expression: ast.Expression, env: Env) -> Values:
         """The value of an expression."""
@@ -54,31 +54,32 @@ class Walker:
         source = base_of(expression)
         if isinstance(source, ast.Source) and source.kind == "stream":
             return [value for _, value in self.arrivals(expression, env)]
-        return self._walk(expression, env, None)
+        return self.walk(expression, env)
 
-    def arrivals(self, expression: ast.Expression, env: Env) -> list[tuple[Place, Value]]:
-        """The values of an expression that flows, each with the place of the item it comes from."""
+    def arrivals(self, expression: ast.Expression, env: Env) -> list[tuple[Arrival | None, Value]]:
+        """The values of an expression that flows, each with the item it comes from."""
         source = base_of(expression)
         if not isinstance(source, ast.Source) or source.kind != "stream":
-            return [(self._place(value), value) for value in self.value(expression, env)]
+            return [(self._arrival(value), value) for value in self.value(expression, env)]
         stream = self.input(source)
         mark = len(self.dead)
-        found: list[tuple[Place, Value]] = []
+        found: list[tuple[Arrival | None, Value]] = []
         try:
             for arrival, part in slices(stream):
-                reached = self.guarded(arrival.place, partial(self._walk, expression, env, part))
+                reached = self.guarded(arrival, partial(self.walk, expression, env, part))
                 part.look_at_result(reached)
-                found.extend((arrival.place, value) for value in reached)
+                found.extend((arrival, value) for value in reached)
         except WholeNeeded:
             del self.dead[mark:]
-            return [(self._place(value), value) for value in self.over_whole(expression, env)]
+            return [(self._arrival(value), value) for value in self.over_whole(expression, env)]
         return found
 
     def over_whole(self, expression: ast.Expression, env: Env) -> Values:
         """A path over all of a stream at once."""
-        return self._walk(expression, env, None)
+        return self.walk(expression, env)
 
-    def _walk(self, expression: ast.Expression, env: Env, part: Slice | None) -> Values:
+    def walk(self, expression: ast.Expression, env: Env, part: Slice | None = None) -> Values:
+        """A path, step by step; with `part`, over one item as if it were all of its stream."""
         match expression:
             case ast.Source() if part is not None:
                 return [part.document]
@@ -90,10 +91,10 @@ class Walker:
                 return [top]
             case ast.Filter(base, tail):
                 inner = base_of(base) is not base or isinstance(base, ast.Source)
-                values = self._walk(base, env, part) if inner else self.value(base, env)
+                values = self.walk(base, env, part) if inner else self.value(base, env)
                 return self._filter(values, tail, env, part)
             case ast.Path(start, steps):
-                values = [self.context(env)] if start is None else self._walk(start, env, part)
+                values = [self.context(env)] if start is None else self.walk(start, env, part)
                 for each in steps:
                     values = self._step(values, each, env, part)
                 return values
@@ -145,33 +146,41 @@ class Walker:
         source = base_of(expression)
         return self.input(source) if isinstance(source, ast.Source) else None
 
-    def _place(self, value: Value) -> Place:
-        """Where the item stands that a node is part of."""
+    def input_with(self, arrivals: Sequence[Arrival | None]) -> Input | None:
+        """The stream that all these items come from, where it is one: a variable may stand for it."""
+        for each in self.inputs.values():
+            if arrivals and all(arrival is not None and arrival.item in each.by_item for arrival in arrivals):
+                return each
+        return None
+
+    def _arrival(self, value: Value) -> Arrival | None:
+        """The item that a node is part of."""
         node = value if isinstance(value, NODES) else None
         while node is not None:
             for each in self.inputs.values():
-                if isinstance(node, Element) and node in each.places:
-                    return each.places[node]
+                if isinstance(node, Element) and node in each.by_item:
+                    return each.by_item[node]
             node = node.parent
-        return Place("", "", 0)
+        return None
 
-    def guarded(self, place: Place, body: Callable[[], list[T]]) -> list[T]:
+    def guarded(self, arrival: Arrival | None, body: Callable[[], list[T]]) -> list[T]:
         """Run one round; where it fails, it is set aside and gives nothing."""
         try:
             return body()
         except DynamicError as error:
-            self.set_aside(place, error)
+            self.set_aside(arrival, error)
             return []
 
-    def set_aside(self, place: Place, error: DynamicError) -> None:
-        """Put a failed round among the dead letters."""
-        item = self.inputs[place.stream].items.get(place) if place.stream in self.inputs else None
-        raw = serialize(item)[:LONGEST_RAW] if item else ""
+    def set_aside(self, arrival: Arrival | None, error: DynamicError) -> None:
+        """Put a failed round among the dead letters, under the item that it is named by."""
+        place = arrival.place if arrival else Place("", "", 0)
+        raw = serialize(arrival.item)[:LONGEST_RAW] if arrival else ""
         self.dead.append(DeadLetter(place, error.message, raw, error.code, self.name))
 
-    def note_late(self, place: Place) -> None:
+    def note_late(self, arrival: Arrival | None) -> None:
         """Note an item that a time window came too late for."""
-        self.late.append(place)
+        if arrival is not None:
+            self.late.setdefault(arrival)
 
 
 def base_of(expression: ast.Expression) -> ast.Expression | None:

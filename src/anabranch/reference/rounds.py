@@ -7,28 +7,34 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from heapq import merge
-from typing import Protocol
+from itertools import product
+from typing import Protocol, TypeAlias
 
+from anabranch.algebra.window import Extent
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.reference.env import Env
-from anabranch.reference.inputs import Input
-from anabranch.reference.joins import Arrival, Side, step_join
+from anabranch.reference.inputs import Arrival, Input, Signal
+from anabranch.reference.intervals import judged_by_time, time_bounds
+from anabranch.reference.joins import Entry, Moved, Side, step_join
 from anabranch.reference.sequences import Value, Values, atomize
+from anabranch.reference.slices import path_in_item
 from anabranch.reference.values import Untyped, exact_number, spell
-from anabranch.reference.windows import Lateness, count_windows, extent_of, time_windows
-from anabranch.stream.elements import Place
-from anabranch.stream.tree import Element
+from anabranch.reference.windows import Progress, count_windows, extent_of, time_windows
+from anabranch.stream.cover import passed
+from anabranch.stream.tree import Document, Element
+
+_Found: TypeAlias = list[tuple[Arrival | None, Value]]
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round: the place it is named by, and the environment with its variables bound.
+    """One round: the item it is named by, and the environment with its variables bound.
 
     Rounds of one unit stand or fall together: an error sets aside an item, however many nodes are taken from it.
     """
 
-    place: Place
+    arrival: Arrival | None
     env: Env
     unit: object
 
@@ -38,32 +44,63 @@ class Evaluation(Protocol):
 
     def value(self, expression: ast.Expression, env: Env) -> Values: ...
 
-    def arrivals(self, expression: ast.Expression, env: Env) -> list[tuple[Place, Value]]: ...
+    def arrivals(self, expression: ast.Expression, env: Env) -> _Found: ...
 
     def input_of(self, expression: ast.Expression) -> Input | None: ...
 
-    def set_aside(self, place: Place, error: DynamicError) -> None: ...
+    def input_with(self, arrivals: Sequence[Arrival | None]) -> Input | None: ...
 
-    def note_late(self, place: Place) -> None: ...
+    def set_aside(self, arrival: Arrival | None, error: DynamicError) -> None: ...
+
+    def note_late(self, arrival: Arrival | None) -> None: ...
 
 
-def rounds(fors: Sequence[ast.For], env: Env, evaluation: Evaluation) -> Iterator[Round]:
-    """The rounds that these clauses of one expression run in, in order."""
+def rounds(
+    fors: Sequence[ast.For], env: Env, evaluation: Evaluation, where: ast.Expression | None = None
+) -> Iterator[Round]:
+    """The rounds that these clauses of one expression run in, in order; `where` is its condition."""
     if all(each.window is None for each in fors):
-        yield from _items(fors, env, evaluation, ())
+        yield from _items(fors, env, evaluation, where)
     elif len(fors) == 1:
         yield from _windows(fors[0], env, evaluation)
     else:
         yield from _joined(fors, env, evaluation)
 
 
-def _items(fors: Sequence[ast.For], env: Env, evaluation: Evaluation, places: tuple[Place, ...]) -> Iterator[Round]:
+def _items(fors: Sequence[ast.For], env: Env, evaluation: Evaluation, where: ast.Expression | None) -> Iterator[Round]:
     """Item by item; with several streams all combinations, as XQuery has it (the interval join)."""
-    if not fors:
-        yield Round(places[-1], env, places)
-        return
-    for where, value in evaluation.arrivals(fors[0].source, env):
-        yield from _items(fors[1:], env.bind(fors[0].variable, [value]), evaluation, (*places, where))
+    sides = [evaluation.arrivals(each.source, env) for each in fors]
+    if len(fors) > 1:
+        sides = _in_time(fors, sides, evaluation, where)
+    for found in product(*sides):
+        bound = env
+        for clause, (_, node) in zip(fors, found, strict=True):
+            bound = bound.bind(clause.variable, [node])
+        yield Round(found[-1][0], bound, tuple(arrival for arrival, _ in found))
+
+
+def _in_time(
+    fors: Sequence[ast.For], sides: list[_Found], evaluation: Evaluation, where: ast.Expression | None
+) -> list[_Found]:
+    """What an interval join may use that cannot wait for the end: nothing that is late by its declared time.
+
+    Whoever answers it has forgotten by then what such an item would meet.
+    """
+    streams = [evaluation.input_of(each.source) for each in fors]
+    times = {clause.variable: stream.time for clause, stream in zip(fors, streams, strict=True) if stream}
+    if not all(stream and stream.endless for stream in streams) or not time_bounds(fors, where, times):
+        return sides
+    kept: list[_Found] = []
+    for side, stream in zip(sides, streams, strict=True):
+        assert stream is not None
+        judged = judged_by_time(stream)
+        for arrival, reason in judged.items():
+            if reason == "late":
+                evaluation.note_late(arrival)
+            elif isinstance(reason, DynamicError) and any(each is arrival for each, _ in side):
+                evaluation.set_aside(arrival, reason)
+        kept.append([each for each in side if each[0] is not None and judged[each[0]] is None])
+    return kept
 
 
 # --- windows ----------------------------------------------------------------------------------------------
@@ -77,16 +114,16 @@ def _windows(clause: ast.For, env: Env, evaluation: Evaluation) -> Iterator[Roun
         found = count_windows(extent, evaluation.arrivals(clause.source, env))
     else:
         candidates = _Candidates(clause, env, evaluation)
-        timed = (candidates.timed(place, value) for place, value in candidates.all)
-        kept = [each for each in timed if each is not None and each.selected]
-        found = time_windows(extent, [(each.value, (each.place, each.node)) for each in kept])
+        kept = [each for each in candidates.timed_in_order() if each.selected]
+        first = candidates.first_window(extent)
+        found = time_windows(extent, [(each.value, (each.arrival, each.node)) for each in kept], first)
     for window in found:
         yield Round(window.content[0][0], env.bind(clause.variable, [node for _, node in window.content]), window.k)
 
 
 @dataclass(frozen=True, slots=True)
 class _Timed:
-    place: Place
+    arrival: Arrival | None
     node: Value
     selected: bool
     value: Fraction
@@ -102,29 +139,54 @@ class _Candidates:
         self.clause = clause
         self.env = env
         self.evaluation = evaluation
-        self.stream = evaluation.input_of(clause.source)
         selected = evaluation.arrivals(clause.source, env)
+        given = evaluation.input_of(clause.source) or evaluation.input_with([arrival for arrival, _ in selected])
+        self.stream = given or Input(Document())
         self._selected = {id(node) for _, node in selected}
-        self.all = evaluation.arrivals(without_predicates(clause.source), env) if self.stream else selected
-        self._lateness = Lateness(self.stream.slack if self.stream else Fraction(0))
+        self._nodes: dict[Arrival | None, list[Value]] = defaultdict(list)
+        for arrival, node in evaluation.arrivals(without_predicates(clause.source), env) if given else selected:
+            self._nodes[arrival].append(node)
+        self.progress = Progress(self.stream.slack, self.stream.partitions)
 
-    def selects(self, node: Value) -> bool:
-        return id(node) in self._selected
+    def of(self, arrival: Arrival | None) -> Iterator[tuple[Value, bool]]:
+        """What is looked at in an item, and whether it is selected."""
+        return ((node, id(node) in self._selected) for node in self._nodes.get(arrival, ()))
 
-    def timed(self, place: Place, node: Value) -> _Timed | None:
-        """With its reference value; None for what is late or has no such value."""
+    def timed(self, arrival: Arrival | None) -> Iterator[_Timed]:
+        """The same with reference values, without what is late or has no such value."""
         assert isinstance(self.clause.window, ast.TimeWindow)
-        try:
-            value = reference_value(self.clause.window, node, self.env, self.evaluation)
-        except DynamicError as error:
-            if self.selects(node):
-                self.evaluation.set_aside(place, error)
-            return None
-        if self._lateness.is_late(place.partition, value):
-            self.evaluation.note_late(place)
-            return None
-        origin = self.stream.origin if self.stream else 0
-        return _Timed(place, node, self.selects(node), value - origin)
+        for node, selected in self.of(arrival):
+            try:
+                value = reference_value(self.clause.window, node, self.env, self.evaluation) - self.stream.origin
+            except DynamicError as error:
+                if selected:
+                    self.evaluation.set_aside(arrival, error)
+                continue
+            if self.progress.is_late(arrival.partition if arrival else 0, value):
+                self.evaluation.note_late(arrival)
+            else:
+                yield _Timed(arrival, node, selected, value)
+
+    def take(self, signal: Signal) -> None:
+        """A punctuation shows how far the stream is."""
+        assert isinstance(self.clause.window, ast.TimeWindow)
+        path = path_in_item(self.clause.source, self.clause.window.reference)
+        value = passed(signal.punctuation, path, self.stream.time)
+        if value is not None:
+            self.progress.passed(signal.partition, value - self.stream.origin)
+
+    def timed_in_order(self) -> Iterator[_Timed]:
+        """All that is not late, as it comes; nodes that belong to no item come last."""
+        for element in (*self.stream.elements, None):
+            if isinstance(element, Signal):
+                self.take(element)
+            else:
+                yield from self.timed(element)
+
+    def first_window(self, extent: Extent) -> int:
+        """The first window that the subscription sees whole (LAWS 3.6)."""
+        first = self.progress.first
+        return extent.from_start(first) if self.stream.late and first is not None else 0
 
 
 def without_predicates(source: ast.Expression) -> ast.Expression:
@@ -175,32 +237,45 @@ def _names_from_root(node: Value) -> list[ast.NameTest]:
 def _joined(fors: Sequence[ast.For], env: Env, evaluation: Evaluation) -> Iterator[Round]:
     """One round per tuple of the step join (LAWS 3.5)."""
     everything = [_Candidates(each, env, evaluation) for each in fors]
-    sides: list[Side[tuple[Place, Value]]] = []
-    for clause, candidates in zip(fors, everything, strict=True):
+    sides: list[Side[tuple[Arrival, Value]]] = []
+    for clause in fors:
         assert clause.window is not None
-        assert candidates.stream is not None
-        kind = "count" if isinstance(clause.window, ast.CountWindow) else "time"
-        sides.append(Side(kind, extent_of(clause.window), candidates.stream.slack))  # type: ignore[arg-type]
-    for number, pair in enumerate(step_join(sides, _arrivals(everything))):
+        sides.append(Side("count" if isinstance(clause.window, ast.CountWindow) else "time", extent_of(clause.window)))
+    for number, found in enumerate(step_join(sides, _events(everything, sides))):
         bound = env
-        for clause, (_, node) in zip(fors, pair, strict=True):
+        for clause, (_, node) in zip(fors, found, strict=True):
             bound = bound.bind(clause.variable, [node])
-        yield Round(pair[0][0], bound, number)
+        yield Round(found[0][0], bound, number)
 
 
-def _arrivals(everything: Sequence[_Candidates]) -> Iterator[Arrival[tuple[Place, Value]]]:
-    """All streams of the join merged by time; an item goes to the first `for` of its stream, then the next."""
-    streams = list({id(each.stream): each.stream for each in everything if each.stream}.values())
-    by_place: list[dict[Place, list[Value]]] = []
-    for candidates in everything:
-        nodes: dict[Place, list[Value]] = defaultdict(list)
-        for place, node in candidates.all:
-            nodes[place].append(node)
-        by_place.append(nodes)
-    for arrival in merge(*(stream.arrivals for stream in streams), key=lambda each: each.time):
-        for side, candidates in enumerate(everything):
-            for node in by_place[side].get(arrival.place, ()):
-                if isinstance(candidates.clause.window, ast.CountWindow):
-                    yield Arrival(side, (arrival.place, node), candidates.selects(node), None)
-                elif timed := candidates.timed(arrival.place, node):
-                    yield Arrival(side, (arrival.place, node), timed.selected, timed.value)
+def _events(
+    everything: Sequence[_Candidates], sides: Sequence[Side[tuple[Arrival, Value]]]
+) -> Iterator[Entry[tuple[Arrival, Value]] | Moved]:
+    """All streams of the join merged by time; what arrives goes to the first `for` of its stream, then the next."""
+    streams = list({id(each.stream): each.stream for each in everything}.values())
+    marked = ([(element.time, element, stream) for element in stream.elements] for stream in streams)
+    for _, element, stream in merge(*marked, key=lambda each: each[0]):
+        for number, (candidates, side) in enumerate(zip(everything, sides, strict=True)):
+            if candidates.stream is stream:
+                yield from _shown(candidates, side, number, element)
+
+
+def _shown(
+    candidates: _Candidates, side: Side[tuple[Arrival, Value]], number: int, element: Arrival | Signal
+) -> Iterator[Entry[tuple[Arrival, Value]] | Moved]:
+    """What one element means for one side."""
+    if side.kind == "count":
+        if isinstance(element, Arrival):
+            yield from (Entry(number, (element, node), None) for node, selected in candidates.of(element) if selected)
+        return
+    if isinstance(element, Signal):
+        candidates.take(element)
+        if (reached := candidates.progress.reached) is not None:
+            yield Moved(number, reached)
+        return
+    for timed in candidates.timed(element):
+        side.next = max(side.next, candidates.first_window(side.extent))
+        if (reached := candidates.progress.reached) is not None:
+            yield Moved(number, reached)
+        if timed.selected:
+            yield Entry(number, (element, timed.node), timed.value)

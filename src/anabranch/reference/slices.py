@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from anabranch.language import ast
 from anabranch.reference.inputs import Arrival, Input
+from anabranch.stream.path import Path
 from anabranch.stream.tree import Document, Element
 
 
@@ -53,3 +54,86 @@ def slices(stream: Input) -> Iterator[tuple[Arrival, Slice]]:
     """All items of a stream in their order."""
     for arrival in stream.arrivals:
         yield arrival, slice_of(stream.root, arrival.item)
+
+
+def below_item(path: ast.Expression) -> bool:
+    """Whether a path over a stream stays at its items and below them, as far as its writing tells."""
+    try:
+        depth = _depth(path)
+    except WholeNeeded:
+        return False
+    return depth is None or depth >= _ITEM
+
+
+def path_in_item(source: ast.Expression, reference: ast.Path) -> Path | None:
+    """The path that leads from an item to a window's reference, where both are written with plain names."""
+    steps = reference.steps
+    if any(step.tail for step in steps):
+        return None
+    if not isinstance(reference.start, ast.Root):
+        steps = (*_steps(source), *steps)
+    names: list[str] = []
+    depth = 0
+    for step in steps:
+        if step.deep or step.axis not in ("child", "attribute", "self"):
+            return None
+        depth += step.axis != "self"
+        if depth > _ITEM and step.axis != "self":
+            if not isinstance(step.test, ast.NameTest) or "*" in (step.test.local, step.test.prefix):
+                return None
+            name = f"{step.test.prefix}:{step.test.local}" if step.test.prefix else step.test.local
+            names.append(f"@{name}" if step.axis == "attribute" else name)
+    return Path(tuple(names)) if names else None
+
+
+def _steps(path: ast.Expression | None) -> tuple[ast.Step, ...]:
+    match path:
+        case ast.Filter(base):
+            return _steps(base)
+        case ast.Path(start, steps):
+            return (*_steps(start), *steps)
+        case _:
+            return ()
+
+
+_ROOT, _ITEM = 1, 2
+"""How deep the root element and the items stand; the document has depth 0, and None is a depth that nobody knows."""
+
+
+def _depth(path: ast.Expression | None) -> int | None:
+    match path:
+        case ast.Source():
+            return 0
+        case ast.Filter(base, tail):
+            return _under_condition(_depth(base), tail)
+        case ast.Path(start, steps):
+            depth = _depth(start)
+            for step in steps:
+                depth = _under_condition(_stepped(depth, step), step.tail)
+            return depth
+        case _:
+            return None
+
+
+def _under_condition(depth: int | None, tail: tuple[object, ...]) -> int | None:
+    if tail and depth is not None and depth < _ITEM:
+        raise WholeNeeded
+    return depth
+
+
+def _stepped(depth: int | None, step: ast.Step) -> int | None:
+    if step.axis == "parent" and (step.deep or (depth is not None and depth <= _ITEM)):
+        raise WholeNeeded
+    if depth is None or step.deep:
+        return None
+    match step.axis:
+        case "parent":
+            return depth - 1
+        case "self":
+            return depth
+        case "attribute" if depth == _ROOT:
+            raise WholeNeeded
+        case "child" | "attribute":
+            return depth + 1
+        case _:
+            return None

@@ -8,11 +8,12 @@ Comparisons of text with numbers are exact, and so are sums: nothing is rounded 
 from __future__ import annotations
 
 import math
-import re
 from decimal import ROUND_HALF_DOWN, Context, Decimal, Overflow
 from fractions import Fraction
 from typing import TypeAlias
 
+from anabranch.algebra.numbers import exact_number as exact_number
+from anabranch.algebra.numbers import no_number, read_digits, shown
 from anabranch.errors import DynamicError
 from anabranch.language.ast import ArithmeticOperator, ComparisonOperator
 
@@ -31,7 +32,7 @@ class WrittenDouble(float):
 
     def __new__(cls, text: str) -> WrittenDouble:
         self = super().__new__(cls, text)
-        self.exact = _read(text)
+        self.exact = read_digits(text)
         return self
 
 
@@ -40,33 +41,11 @@ Numeric: TypeAlias = int | Decimal | float
 
 _EXACT = Context(prec=2_000)
 """Digits beyond these in one number are rounded off, so that hostile numbers stay cheap."""
-_READING = Context(prec=2_000, Emax=1_100, Emin=-1_100, traps=[])
-"""Text beyond these exponents, which no double reaches, is INF or 0; its exact fraction would cost without bound."""
 _MOST_BITS = 6_600
 """About 2,000 digits: what goes beyond in integers is an overflow, lest squaring a few times fill the memory."""
 
-_DOUBLE = re.compile(
-    r"[ \t\r\n]*(?:([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)|(NaN|[+-]?INF))[ \t\r\n]*\Z", re.ASCII
-)
-
 
 # --- numbers ----------------------------------------------------------------------------------------------
-
-
-def exact_number(text: str) -> Decimal | None:
-    """The value of a text that is a number of xs:double (INF and NaN among them), else None."""
-    found = _DOUBLE.match(text)
-    if found is None:
-        return None
-    digits, special = found.groups()
-    if special:
-        return Decimal(special.replace("INF", "Infinity"))
-    return _read(digits)
-
-
-def _read(digits: str) -> Decimal:
-    number = _READING.create_decimal(digits)
-    return number if not number.is_nan() else Decimal(float(digits))  # an exponent beyond all bounds
 
 
 def to_double(value: Atomic) -> float:
@@ -77,10 +56,10 @@ def to_double(value: Atomic) -> float:
         case Untyped():
             number = exact_number(value)
             if number is None:
-                raise DynamicError(f"'{_shown(value)}' is no number", code="FORG0001")
+                raise no_number(value)
             return float(number)
         case str():
-            raise DynamicError(f"a number is needed, not the string '{_shown(value)}'", code="XPTY0004")
+            raise DynamicError(f"a number is needed, not the string '{shown(value)}'", code="XPTY0004")
         case _:
             try:
                 return float(value)
@@ -131,10 +110,6 @@ def _plain(value: Decimal) -> str:
     text = format(value, "f")
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text in ("-0", "") else text
-
-
-def _shown(text: str) -> str:
-    return text if len(text) <= 40 else text[:37] + "..."
 
 
 # --- arithmetic -------------------------------------------------------------------------------------------
@@ -266,7 +241,7 @@ def _text_and_number(text: Untyped, number: Numeric) -> tuple[Numeric, Numeric]:
         return to_double(text), number
     exact = exact_number(text)
     if exact is None:
-        raise DynamicError(f"'{_shown(text)}' is no number", code="FORG0001")
+        raise no_number(text)
     return exact, number.exact if isinstance(number, WrittenDouble) else number
 
 
@@ -291,7 +266,7 @@ def _holds(operator: ComparisonOperator, a: Atomic, b: Atomic) -> bool:
 def _boolean(text: Untyped) -> bool:
     word = text.strip(" \t\r\n")
     if word not in ("true", "false", "1", "0"):
-        raise DynamicError(f"'{_shown(text)}' is no boolean", code="FORG0001")
+        raise DynamicError(f"'{shown(text)}' is no boolean", code="FORG0001")
     return word in ("true", "1")
 
 

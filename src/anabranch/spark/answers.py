@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from anabranch.language import parse
 from anabranch.reference.calls import PythonFunction
-from anabranch.reference.per_item import per_item
+from anabranch.reference.standing import standing
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.manifest import Manifest, Manifests
 from anabranch.spark.plan import Plans, Subscription
@@ -22,7 +22,7 @@ from anabranch.stream.elements import DeadLetter
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What stands around the answers to single items, `<photons>` and `</photons>`; without any, `<photons/>`."""
+    """What stands around the pieces of an answer, `<photons>` and `</photons>`; without any, `<photons/>`."""
 
     opening: str
     closing: str
@@ -31,7 +31,7 @@ class Frame:
     @staticmethod
     def of(text: str, functions: Mapping[str, PythonFunction] | None = None) -> Frame:
         """The frame of a query that was checked."""
-        query = per_item(parse(text), functions)
+        query = standing(parse(text), functions)
         return Frame(query.opening, query.closing, query.empty)
 
 

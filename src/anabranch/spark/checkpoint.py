@@ -1,16 +1,19 @@
 """The checkpoint: one folder that holds all that a trunk must not forget, and the lock that keeps a second run out.
 
-    format.json          what this folder is; without it the folder is somebody else's
+    format.json          what this folder is, and whose; without it the folder is somebody else's
     lock, run.json       who is at work: held while a run lasts; its number, process and JVM
     intake.json          the streams and the size of epochs, as the intake reads them anew for every epoch
+    sight.json           what the intake has seen and not yet read, where an epoch could not take it all
     order/<stream>.jsonl in which order the files of a stream were begun (`order.py`)
     plans/               what an epoch runs with, durable before it runs (`plan.py`)
     manifest/<epoch>     what an epoch did: the truth (`manifest.py`)
     segments/<epoch>/    the answers
+    state/<epoch>/       what branches remember (`states.py`)
     sinks/<name>.json    how far a sink has come
     spark/               Spark's own checkpoint, which follows the manifests
 
 A folder that is not ours, or that is damaged, is refused by name and never silently begun afresh.
+So is one that belongs to another site: its streams and subscriptions would be taken for changes of this one.
 """
 
 from __future__ import annotations
@@ -29,8 +32,8 @@ from anabranch.errors import StateError
 from anabranch.spark import durable
 
 _KIND = "anabranch checkpoint"
-_VERSION = 1
-_FOLDERS = ("order", "plans", "manifest", "segments", "sinks")
+_VERSION = 2
+_FOLDERS = ("order", "plans", "manifest", "segments", "state", "sinks")
 _JVM_PATIENCE = 60.0
 
 
@@ -41,17 +44,17 @@ class Checkpoint:
     folder: Path
 
     @staticmethod
-    def open(folder: Path) -> Checkpoint:
-        """A checkpoint that exists; `StateError` if this is none."""
+    def open(folder: Path, site: Path | None = None) -> Checkpoint:
+        """A checkpoint that exists; `StateError` if this is none, or that of another site."""
         found = Checkpoint(folder.absolute())
         if not found.identity.exists():
             raise StateError(f"'{folder}' is not a checkpoint", hint="nothing has run with it yet, or it is damaged")
-        found._check()
+        found._check(site)
         return found
 
     @staticmethod
-    def make(folder: Path) -> Checkpoint:
-        """A checkpoint that exists, or a new one in a folder that is new or empty."""
+    def make(folder: Path, site: Path | None = None) -> Checkpoint:
+        """A checkpoint that exists, or a new one in a folder that is new or empty; `site` is the file it belongs to."""
         found = Checkpoint(folder.absolute())
         with durable.writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -60,14 +63,16 @@ class Checkpoint:
                     raise StateError(f"'{folder}' holds other files and is not a checkpoint", hint="name a new folder")
                 for name in _FOLDERS:
                     (folder / name).mkdir(exist_ok=True)
-                durable.publish(found.identity, durable.sealed({"kind": _KIND, "version": _VERSION}))
-        found._check()
+                owner = None if site is None else os.path.relpath(site, found.folder)  # both may move together
+                durable.publish(found.identity, durable.sealed({"kind": _KIND, "version": _VERSION, "site": owner}))
+        found._check(site)
         return found
 
-    def _check(self) -> None:
-        match durable.unsealed(self.identity):
+    def _check(self, site: Path | None) -> None:
+        identity = durable.unsealed(self.identity)
+        match identity:
             case {"kind": kind, "version": version} if (kind, version) == (_KIND, _VERSION):
-                pass
+                self._check_owner(identity.get("site"), site)
             case {"kind": kind, "version": version} if kind == _KIND:
                 hint = f"this one reads version {_VERSION}"
                 raise StateError(f"the checkpoint '{self.folder}' has version {version}", hint=hint)
@@ -77,6 +82,17 @@ class Checkpoint:
         if missing:
             raise StateError(f"the checkpoint '{self.folder}' is damaged: '{missing[0]}' is missing")
 
+    def _check_owner(self, owner: str | None, site: Path | None) -> None:
+        """Refuse another site; whoever works from Python names none, and what they made belongs to nobody."""
+        if site is not None and owner is not None and os.path.relpath(site, self.folder) != owner:
+            here = site.absolute().parent
+            made = os.path.relpath(self.folder / owner, here)
+            raise StateError(
+                f"the checkpoint '{os.path.relpath(self.folder, here)}' belongs to the site '{made}', "
+                f"not to '{site.name}'",
+                hint=f'name another checkpoint; if the file was renamed, add name = "{made}" to its [engine]',
+            )
+
     @property
     def identity(self) -> Path:
         return self.folder / "format.json"
@@ -84,6 +100,14 @@ class Checkpoint:
     @property
     def intake(self) -> Path:
         return self.folder / "intake.json"
+
+    @property
+    def sight(self) -> Path:
+        return self.folder / "sight.json"
+
+    @property
+    def states(self) -> Path:
+        return self.folder / "state"
 
     @property
     def plans(self) -> Path:
@@ -150,6 +174,8 @@ class RunLock:
             before = durable.unsealed(self._about)
             self.run = before["run"] + 1
             self._await_end(before["jvm"], before["jvm_started"])
+        for each in (self._path.parent, *(self._path.parent / name for name in _FOLDERS)):
+            durable.sweep(each)
         about = {"run": self.run, "pid": os.getpid(), "jvm": self._jvm, "jvm_started": _started(self._jvm)}
         durable.replace(self._about, durable.sealed(about))
 

@@ -3,6 +3,7 @@
 Three ways to write are enough for a checkpoint: `replace` (a new version instead of the old), `publish` (a file that
 must not exist yet: of two runs that try, one wins) and `append` (a log).
 All of them return when the bytes and the name are on the disk.
+What a writer that was killed had begun lies beside it under a hidden name, until `sweep`.
 Records are JSON with a checksum behind them, so a damaged one is known as such and named.
 A full disk is an error with a name, `StateError`; nothing that was durable before is touched by it.
 """
@@ -13,6 +14,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +22,7 @@ from typing import Any
 
 from anabranch.errors import StateError
 
+_BEGUN = re.compile(r"\..+\.[0-9]+", re.DOTALL)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -67,6 +70,13 @@ def append(path: Path, data: bytes, at: int) -> None:
             os.fsync(file.fileno())
         if new:
             sync(path.parent)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what writers that were killed had begun in a folder; for whoever is the only one to write there."""
+    for path in folder.glob(".*"):
+        if _BEGUN.fullmatch(path.name):
+            path.unlink(missing_ok=True)
 
 
 def sync(folder: Path) -> None:

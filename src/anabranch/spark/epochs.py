@@ -2,8 +2,8 @@
 
 The life of an epoch: Spark asks the intake how far it may go and hands the ranges to `Trunk.epoch`.
 What the epoch runs with is written down; one Spark job runs `task.work` on the ranges, where each item is parsed once
-and shown to every subscription of its stream; the tasks write segments and return small reports; the driver publishes
-the manifest, which makes the epoch true; then sinks are moved.
+and shown to every subscription of its stream, and `shard.work` on what goes on to branches; the tasks write segments
+and states and return small reports; the driver publishes the manifest, which makes the epoch true; then sinks move.
 Nothing else is done with the batch, since every further action would read the source again.
 
 Killed at any point, the next run is handed the same epoch with the same ranges: a plan that was written is used again,
@@ -24,6 +24,7 @@ from pathlib import Path
 from threading import Condition, Lock
 from time import monotonic, sleep
 from types import TracebackType
+from typing import TypeVar
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -32,26 +33,34 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from anabranch.errors import UsageError
 from anabranch.reference.calls import PythonFunction
-from anabranch.spark import durable, intake
+from anabranch.spark import durable, intake, states
 from anabranch.spark.checkpoint import Checkpoint, RunLock
 from anabranch.spark.crash import point
 from anabranch.spark.faults import translated
-from anabranch.spark.manifest import Carried, Manifest, Manifests
+from anabranch.spark.job import Job, Report
+from anabranch.spark.manifest import Manifest, Manifests
 from anabranch.spark.metrics import Metrics
 from anabranch.spark.order import OrderLog
-from anabranch.spark.plan import Plan, Plans, StreamPlan, next_plan
+from anabranch.spark.plan import Plan, Plans, StreamPlan, subscriptions_of
 from anabranch.spark.recovery import check_spark, sweep_spark
 from anabranch.spark.retention import Keep, Retention
+from anabranch.spark.roles import roles_of
+from anabranch.spark.rows import REPORTS, ROWS
+from anabranch.spark.segments import late_places
 from anabranch.spark.session import jvm_of
-from anabranch.spark.sinks import Sinks
+from anabranch.spark.shard import answer_shard
+from anabranch.spark.sinks import Sink
+from anabranch.spark.sinks.delivery import Sinks
 from anabranch.spark.survey import IntakeSettings, IntakeStream
-from anabranch.spark.task import REPORTS, Job, Report, answer_ranges
+from anabranch.spark.task import answer_ranges, send_ranges
 from anabranch.stream.limits import Limits
 from anabranch.stream.source import Source
 
 EPOCH_BYTES = 16 << 20
 """How much an epoch reads unless told otherwise: a few seconds of work, so that a run shows how it gets on."""
 _PATIENCE = 0.1
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 _SPARKS = (PySparkException, Py4JError, ConnectionError)
 """What calls of Spark raise; the last of them when its JVM is gone."""
 
@@ -65,6 +74,8 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     finite: bool = False
     """The inputs are complete, to the last byte; otherwise a last line without a newline waits for it."""
+    shards: int | None = None
+    """How many tasks share the branches; None for as many as there are cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +85,14 @@ class Wanted:
     streams: Mapping[str, Source]
     subscriptions: Mapping[str, str]
     """Queries by name, checked and printed."""
-    sinks: Mapping[str, Path] = field(default_factory=dict)
-    """Files for the answers, by subscription."""
+    sinks: Mapping[str, Sink] = field(default_factory=dict)
+    """Where answers go, by subscription."""
     dead_letters: Path | None = None
+    late_items: Path | None = None
     epoch_bytes: int = EPOCH_BYTES
     epoch_files: int | None = None
+    documents: Mapping[str, Path] = field(default_factory=dict)
+    """The files behind `doc()`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +129,7 @@ class Trunk:
         self._spark = spark
         self._settings = settings
         self._functions = dict(functions or {})
+        self._shards = settings.shards or spark.sparkContext.defaultParallelism
         self._listener = listener or Listener()
         self._folder = folder
         self._held = ExitStack()
@@ -141,7 +156,8 @@ class Trunk:
             self._plan = self._plans.newest()
             self._retention = Retention(checkpoint, self._settings.keep)
             self._retention.sweep()
-            self._sinks = Sinks(checkpoint, self._functions)
+            states.sweep(checkpoint.states, self._last.states.values() if self._last else ())
+            self._sinks = Sinks(checkpoint, self._functions, self._listener.warning)
             self._orders: dict[str, OrderLog] = {}
             self._wanted = Wanted({}, {})
             on_error.pop_all()
@@ -160,7 +176,7 @@ class Trunk:
         with self._turn:
             for source in wanted.streams.values():
                 self._follow(source)
-            self._sinks.set(wanted.sinks, wanted.dead_letters)
+            self._sinks.set(wanted.sinks, wanted.dead_letters, wanted.late_items)
             streams = tuple(IntakeStream.of(source) for source in wanted.streams.values())
             before = IntakeSettings.load(self.checkpoint) if self.checkpoint.intake.exists() else None
             IntakeSettings(
@@ -269,17 +285,17 @@ class Trunk:
         point("plan-written", number)
         planned = monotonic()
         carries = self._last.carries if self._last else {}
-        functions = tuple(self._functions.items())
-        job = Job(file, self.checkpoint.segments, number, carries, functions)
-        rows = batch.mapInArrow(partial(answer_ranges, job), REPORTS).collect()
+        before = self._last.epoch if self._last else None
+        job = Job(file, self.checkpoint, number, carries, tuple(self._functions.items()), before)
+        reports = _reports(batch, job, plan.shards)
         point("job-done", number)
         worked = monotonic()
-        reports = [Report.from_json(row["report"]) for row in sorted(rows, key=lambda row: row["sequence"])]
         manifest = self._manifest(number, file.digest, reports)
         self._settle(manifest)
         self._manifests.publish(manifest)
         self._last = manifest
         point("manifest-published", number)
+        states.sweep(self.checkpoint.states, manifest.states.values())
         published = monotonic()
         self._sinks.deliver(manifest, plan)
         point("sinks-moved", number)
@@ -289,33 +305,41 @@ class Trunk:
         self._told = number
 
     def _next_plan(self, epoch: int) -> Plan:
-        streams = tuple(
-            StreamPlan.of(source, form)
-            for name, source in self._wanted.streams.items()
-            if (form := self._orders[name].form) is not None
-        )
-        return next_plan(self._plan, streams, self._wanted.subscriptions, self._settings.limits, epoch)
+        wanted = self._wanted
+        streams = tuple(StreamPlan.of(source, self._orders[name].form) for name, source in wanted.streams.items())
+        begun = self._last.begun if self._last else ()
+        subscriptions, following = subscriptions_of(self._plan, wanted.subscriptions, epoch, begun)
+        documents = tuple((name, str(path.absolute())) for name, path in wanted.documents.items())
+        return Plan(streams, subscriptions, self._settings.limits, following, self._shards, documents)
 
     def _manifest(self, epoch: int, plan: str, reports: Sequence[Report]) -> Manifest:
         """What the tasks report, taken together; or the first of their errors."""
-        offsets = dict(self._last.offsets) if self._last else {}
-        carries = dict(self._last.carries) if self._last else {}
+        assert self._plan is not None
+        last = self._last
+        offsets, carries = (dict(last.offsets), dict(last.carries)) if last else ({}, {})
+        begun = dict.fromkeys(last.begun if last else ())
+        present = {each.id for each in self._plan.subscriptions}
+        kept = {number: each for number, each in last.states.items() if number in present} if last else {}
         for report in reports:
             if report.fault is not None:
                 raise report.fault.error()
             offsets |= {key: end._asdict() for key, end in report.ends.items()}
-            carries |= _present(report.carries)
-            for key in report.carries.keys() - _present(report.carries).keys():
-                carries.pop(key, None)
+            _update(carries, report.carries)
+            _update(kept, report.states)
+            begun |= dict.fromkeys(stream for stream, items in report.items.items() if items)
+        chunks = tuple(chunk for report in reports for chunk in report.chunks)
         return Manifest(
             epoch,
             self.run,
             plan,
             offsets,
             carries,
-            tuple(chunk for report in reports for chunk in report.chunks),
-            sum(report.items for report in reports),
+            chunks,
+            sum(items for report in reports for items in report.items.values()),
             sum(report.bytes_read for report in reports),
+            tuple(begun),
+            kept,
+            len(late_places(self.checkpoint.segments, chunks)),
         )
 
     def _settle(self, manifest: Manifest) -> None:
@@ -325,6 +349,11 @@ class Trunk:
             with durable.writing(segments):
                 durable.sync(segments / f"{manifest.epoch:08}")
                 durable.sync(segments)
+        fresh = self.checkpoint.states / f"{manifest.epoch:08}"
+        if fresh.exists():
+            with durable.writing(fresh):
+                durable.sync(fresh)
+                durable.sync(fresh.parent)
         durable.settle(self.checkpoint.spark / "offsets" / str(manifest.epoch))
 
     # --- streams ------------------------------------------------------------------------------------------
@@ -362,5 +391,21 @@ class _Stopped(Exception):
     """Keeps an epoch from beginning when the trunk is to stop."""
 
 
-def _present(carries: Mapping[str, Carried | None]) -> dict[str, Carried]:
-    return {key: each for key, each in carries.items() if each is not None}
+def _reports(batch: DataFrame, job: Job, shards: int) -> list[Report]:
+    """Run the one job of an epoch; branches need a second stage, in which each shard gets the rows that are its own."""
+    if any(role.is_branch for role in roles_of(job.plan, job.functions)):
+        sent = batch.mapInArrow(partial(send_ranges, job), ROWS).repartition(shards, "shard").groupBy("shard")
+        found = sent.applyInArrow(lambda key, table: answer_shard(job, key, table), REPORTS)
+    else:
+        found = batch.mapInArrow(partial(answer_ranges, job), REPORTS)
+    rows = sorted(found.collect(), key=lambda row: row["sequence"])
+    return [Report.from_json(row["report"]) for row in rows]
+
+
+def _update(held: dict[_Key, _Value], changes: Mapping[_Key, _Value | None]) -> None:
+    """Take changes in, of which None is a removal."""
+    for key, value in changes.items():
+        if value is None:
+            held.pop(key, None)
+        else:
+            held[key] = value

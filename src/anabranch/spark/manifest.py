@@ -9,7 +9,7 @@ A manifest is published by an exclusive create, when all that it names is on the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from anabranch.errors import StateError
 from anabranch.spark import durable
 from anabranch.spark.ranges import Offset
 from anabranch.spark.segments import DEAD_LETTERS, Chunk
+from anabranch.spark.states import Kept, kept_from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,12 @@ class Manifest:
     """All answers and dead letters, in the order of their streams."""
     items: int
     bytes_read: int
+    begun: tuple[str, ...] = ()
+    """The streams of which an element has been read, in this epoch or before."""
+    states: Mapping[int, Kept] = field(default_factory=dict)
+    """What each branch remembers, by the number of its subscription."""
+    late: int = 0
+    """Items too late for time windows (LAWS 3.2)."""
 
     @property
     def dead_letters(self) -> int:
@@ -112,17 +119,24 @@ def _load(path: Path) -> Manifest:
 def _to_json(manifest: Manifest) -> dict[str, Any]:
     segments: dict[str, list[list[int]]] = {}
     for each in manifest.chunks:
-        entry = [each.subscription, each.offset, each.length, each.entries, each.first]
+        entry = [each.subscription, each.offset, each.length, each.entries, each.first, each.crc]
         segments.setdefault(each.segment, []).append(entry)
-    fields = {name: getattr(manifest, name) for name in ("epoch", "run", "plan", "offsets", "items", "bytes_read")}
-    return {**fields, "carries": {key: asdict(each) for key, each in manifest.carries.items()}, "segments": segments}
+    plain = ("epoch", "run", "plan", "offsets", "items", "bytes_read", "begun", "late")
+    return {
+        **{name: getattr(manifest, name) for name in plain},
+        "carries": {key: asdict(each) for key, each in manifest.carries.items()},
+        "states": {key: asdict(each) for key, each in manifest.states.items()},
+        "segments": segments,
+    }
 
 
 def _from_json(fields: dict[str, Any]) -> Manifest:
     chunks = [
-        Chunk(subscription, segment, offset, length, entries, first)
+        Chunk(subscription, segment, offset, length, entries, first, crc)
         for segment, index in fields.pop("segments").items()
-        for subscription, offset, length, entries, first in index
+        for subscription, offset, length, entries, first, crc in index
     ]
     carries = {key: Carried(**each) for key, each in fields.pop("carries").items()}
-    return Manifest(**fields, carries=carries, chunks=tuple(chunks))
+    states = {int(key): kept_from_json(each) for key, each in fields.pop("states").items()}
+    begun = tuple(fields.pop("begun"))
+    return Manifest(**fields, carries=carries, chunks=tuple(chunks), states=states, begun=begun)

@@ -23,12 +23,16 @@ class Metrics:
     bytes: int
     dead_letters: int
     late_items: int
-    """Items too late for time windows; no query that runs on Spark has any yet."""
+    """Items too late for time windows (LAWS 3.2)."""
     subscriptions: int
     matched: int
     """The answers to single items, of all subscriptions together."""
     matches: Mapping[str, int]
     """The same by subscription, for those with the most."""
+    held: int
+    """What all branches remember: items and panes."""
+    waiting: Mapping[str, int]
+    """By partition: how many items wait on disk, because another input of a query is behind."""
     plan_ms: int
     job_ms: int
     publish_ms: int
@@ -43,6 +47,10 @@ class Metrics:
             if chunk.subscription in names:
                 name = names[chunk.subscription]
                 matches[name] = matches.get(name, 0) + chunk.entries
+        waiting: dict[str, int] = {}
+        for kept in manifest.states.values():
+            for key, count in kept.waiting.items():
+                waiting[key] = max(count, waiting.get(key, 0))
         most = sorted(matches, key=lambda name: -matches[name])[:SHOWN]
         plan_ms, job_ms, publish_ms, deliver_ms = (round(each * 1000) for each in seconds)
         return Metrics(
@@ -51,10 +59,12 @@ class Metrics:
             manifest.items,
             manifest.bytes_read,
             manifest.dead_letters,
-            0,
+            manifest.late,
             len(plan.subscriptions),
             sum(matches.values()),
             {name: matches[name] for name in most},
+            sum(each.held for each in manifest.states.values()),
+            waiting,
             plan_ms,
             job_ms,
             publish_ms,

@@ -11,18 +11,22 @@ The files are JSON: what a user wrote is never unpickled.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from anabranch.errors import StateError
+from anabranch.language import parse
+from anabranch.reference.standing import standing
 from anabranch.spark import durable
 from anabranch.spark.order import Form
 from anabranch.stream.limits import Limits
+from anabranch.stream.parse import implied_root
 from anabranch.stream.reader import Format
 from anabranch.stream.schema import Declaration, Part, Schema
+from anabranch.stream.serialize import serialize
 from anabranch.stream.source import Source
 
 
@@ -37,11 +41,28 @@ class StreamPlan:
     item: str
     schema: Schema | None
     """The schema that items must keep to; None unless the stream is strict."""
+    partitions: int = 1
+    time: str | None = None
+    """The path of its items' time (LAWS 1.3)."""
+    slack: str = "0"
+    origin: str = "0"
 
     @staticmethod
-    def of(source: Source, form: Form) -> StreamPlan:
+    def of(source: Source, form: Form | None) -> StreamPlan:
+        """A stream as it was registered and, once it has bytes, as it is written."""
         schema = source.schema if source.strict else None
-        return StreamPlan(source.name, form.format, form.root, source.item or "item", schema)
+        known = form or Form("lines", serialize(implied_root(source.implied_root)))
+        return StreamPlan(
+            source.name,
+            known.format,
+            known.root,
+            source.item or "item",
+            schema,
+            len(source.partitions),
+            None if source.time is None else str(source.time),
+            str(source.slack),
+            str(source.origin),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +75,8 @@ class Subscription:
     text: str
     first: int
     """The epoch it begins with."""
+    late: tuple[str, ...] = ()
+    """The streams of which an element was committed before it began (LAWS 3.6)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +88,10 @@ class Plan:
     limits: Limits
     next_id: int
     """The number that the next subscription gets."""
+    shards: int = 1
+    """How many tasks share the branches; another number next time changes no answer."""
+    documents: tuple[tuple[str, str], ...] = ()
+    """The files behind `doc()`, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,24 +167,24 @@ class Plans:
         return self.folder / f"{epoch:08}.json"
 
 
-def next_plan(
-    before: Plan | None,
-    streams: tuple[StreamPlan, ...],
-    wanted: Mapping[str, str],
-    limits: Limits,
-    epoch: int,
-) -> Plan:
-    """The plan that an epoch begins with: who was there with the same query goes on, others begin here."""
+def subscriptions_of(
+    before: Plan | None, wanted: Mapping[str, str], epoch: int, begun: Collection[str]
+) -> tuple[tuple[Subscription, ...], int]:
+    """The subscriptions of an epoch, and the number that the next one gets.
+
+    Who was there with the same query goes on, others begin here; `begun` are the streams that had elements before.
+    """
     held = {each.name: each for each in before.subscriptions} if before else {}
     following = before.next_id if before else 0
-    subscriptions: list[Subscription] = []
+    found: list[Subscription] = []
     for name, text in wanted.items():
         if name in held and held[name].text == text:
-            subscriptions.append(held[name])
+            found.append(held[name])
         else:
-            subscriptions.append(Subscription(following, name, text, epoch))
+            late = tuple(stream for stream in standing(parse(text)).streams if stream in begun)
+            found.append(Subscription(following, name, text, epoch, late))
             following += 1
-    return Plan(streams, tuple(subscriptions), limits, following)
+    return tuple(found), following
 
 
 @lru_cache(maxsize=8)
@@ -171,9 +198,11 @@ def _load(file: PlanFile) -> Plan:
     fields = json.loads(data)
     return Plan(
         tuple(_stream(each) for each in fields["streams"]),
-        tuple(Subscription(**each) for each in fields["subscriptions"]),
+        tuple(Subscription(**{**each, "late": tuple(each["late"])}) for each in fields["subscriptions"]),
         Limits(**fields["limits"]),
         fields["next_id"],
+        fields["shards"],
+        tuple((name, path) for name, path in fields["documents"]),
     )
 
 

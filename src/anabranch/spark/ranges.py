@@ -29,6 +29,7 @@ SMALLEST_RANGE = MEBIBYTE
 Offset: TypeAlias = dict[str, dict[str, int]]
 """`{"stream/partition": {"file": number, "position": bytes}}`, in the JSON form in which Spark logs it."""
 Cuts: TypeAlias = Literal["after lines", "anywhere", "nowhere"]
+Mark: TypeAlias = Literal["ended", "passed"]
 
 
 class Position(NamedTuple):
@@ -73,10 +74,27 @@ class Range:
     last: bool
     packed: bool
     sequence: int
+    arrived: int | None = None
+    """When its bytes were first seen, in microseconds; None where there is no clock, in finite inputs."""
 
     @property
     def key(self) -> str:
         return f"{self.stream}/{self.partition}"
+
+    @property
+    def mark(self) -> Mark | None:
+        """What a range without a file says of the time."""
+        return None if self.path else "ended" if self.stream else "passed"
+
+    @staticmethod
+    def ended(stream: str, partition: str, sequence: int) -> Range:
+        """The mark that nothing more comes in a partition."""
+        return Range(stream, partition, 0, "", "", 0, 0, True, False, sequence)
+
+    @staticmethod
+    def passed(arrived: int, sequence: int) -> Range:
+        """The mark that all has been read of what was there at a moment."""
+        return Range("", "", 0, "", "", 0, 0, False, False, sequence, arrived)
 
 
 class Lines(Protocol):
@@ -128,6 +146,10 @@ class Move:
 
     to: Position
     records: tuple[Stretch | End, ...]
+    size: int
+    """How many bytes lie on the way."""
+    done: bool
+    """Whether nothing is left to read of what is there now."""
 
 
 def advance(
@@ -139,12 +161,13 @@ def advance(
 ) -> Move:
     """Go on from `at` by about `budget` bytes in at most `files` files, and by one line or file at least."""
     held, waiting = list(partition.stretches), list(partition.waiting)
-    size, left = partition.size, budget
+    size, left, done = partition.size, budget, False
     number, position = at
     records: list[Stretch | End] = []
     while True:
         if number == len(held):
             if not waiting:
+                done = True
                 break
             following = waiting.pop(0)
             held.append(begin(following))
@@ -155,17 +178,20 @@ def advance(
         limit = size if stretch.end is None else stretch.end
         # A file ends when another is there to be begun; nobody can tell a pause from an end otherwise.
         ends = partition.finite or bool(waiting) or stretch.end is not None
+        enough = position + max(1, left) < limit and partition.cuts(stretch) != "nowhere"
         stop = _cut(partition, stretch, position, limit, left, ends)
         left -= stop - position
         position = stop
         if stop < limit or not ends:
+            done = not enough or stop == limit
             break
         if stretch.end is None:
             records.append(End(stretch.partition, limit))
         number, position, files = number + 1, 0, files - 1
         if left <= 0 or files <= 0:
+            done = number == len(held) and not waiting
             break
-    return Move(Position(number, position), tuple(records))
+    return Move(Position(number, position), tuple(records), budget - left, done)
 
 
 def _cut(partition: Partition, stretch: Stretch, position: int, limit: int, left: int, ends: bool) -> int:

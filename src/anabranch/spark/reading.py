@@ -10,13 +10,15 @@ one.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+from anabranch.columnar.answering import Answers, StreamAnswers, Taker
 from anabranch.columnar.shred import Shredder
+from anabranch.reference.inputs import refuse_control, refuse_regions
 from anabranch.spark.plan import StreamPlan
 from anabranch.spark.ranges import Range
 from anabranch.spark.storage import pieces
-from anabranch.stream.elements import DeadLetter, Place, StreamElement
+from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.packed import PACKED_CHUNK, Damage, gunzip
 from anabranch.stream.reader import ElementReader
@@ -102,3 +104,29 @@ class RangeReader:
                 skip = 0
             else:
                 skip -= len(piece)
+
+
+def show(reader: RangeReader, answers: StreamAnswers, out: Answers, takers: Sequence[Taker]) -> int:
+    """Show every item of a range to whoever wants it; how many there were."""
+
+    def read(cut: Cut) -> Item | Punctuation | None:
+        (element,) = reader.elements([cut])
+        match element:
+            case Item(tree, place):
+                refuse_regions(tree, place)
+                return element
+            case Punctuation():
+                return element
+            case DeadLetter():
+                out.bury(element)
+                return None
+            case _:
+                raise refuse_control(element)
+
+    items = 0
+    for part in reader.parts():
+        if isinstance(part, DeadLetter):
+            out.bury(part)
+        else:
+            items += answers.answer(reader.shredder, part, read, out, takers)
+    return items

@@ -3,7 +3,8 @@
 A file per subscription and epoch would cost seconds with ten thousand subscriptions, so a task writes one file, in
 which the answers to one subscription lie together in chunks; where the chunks are is told to the driver, which keeps
 it in the epoch's manifest.
-Dead letters are a chunk like others, one JSON line each.
+Dead letters are a chunk like others, one JSON line each, and so are late items.
+A chunk's checksum is kept with its place, so that a bit that has flipped on the disk never becomes an answer.
 
 A writer holds at most `HELD` bytes before it writes them out, so a task's memory does not grow with its range.
 File names are new for every attempt of a task: nothing is ever overwritten, and what a failed attempt left is never
@@ -17,8 +18,9 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
@@ -30,7 +32,8 @@ from anabranch.stream.elements import DeadLetter, Place
 HELD = 4 << 20
 
 DEAD_LETTERS = -1
-"""Stands in a chunk for the number of a subscription."""
+LATE_ITEMS = -2
+"""Stand in a chunk for the number of a subscription; late items are lines as a user gets to see them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,8 @@ class Chunk:
     length: int
     entries: int
     first: int
+    crc: int
+    """The CRC-32 of them all."""
 
 
 class SegmentWriter:
@@ -70,7 +75,11 @@ class SegmentWriter:
 
     def bury(self, letter: DeadLetter) -> None:
         """Set a dead letter down."""
-        self.add(DEAD_LETTERS, _letter_to_json(letter) + "\n")
+        self.add(DEAD_LETTERS, letter_to_json(letter) + "\n")
+
+    def note_late(self, place: Place) -> None:
+        """Note an item that came too late for a time window (LAWS 3.2)."""
+        self.add(LATE_ITEMS, json.dumps(asdict(place), ensure_ascii=False) + "\n")
 
     def _write(self) -> None:
         with durable.writing(self._path):
@@ -80,7 +89,8 @@ class SegmentWriter:
             for subscription, held in self._held.items():
                 data = b"".join(each for each, _, _ in held)
                 entries = sum(count for _, count, _ in held)
-                self.chunks.append(Chunk(subscription, self._name, self._offset, len(data), entries, held[0][2]))
+                place = (self._name, self._offset, len(data))
+                self.chunks.append(Chunk(subscription, *place, entries, held[0][2], zlib.crc32(data)))
                 self._file.write(data)
                 self._offset += len(data)
         self._held = {}
@@ -101,7 +111,7 @@ class SegmentWriter:
 
 
 def read_chunk(folder: Path, chunk: Chunk, most: int | None = None) -> str:
-    """The text of a chunk, or of its beginning: at most `most` bytes, cut where a character ends."""
+    """The text of a chunk, or of its beginning, which is not checked: at most `most` bytes, whole characters."""
     length = chunk.length if most is None else min(chunk.length, most)
     path = folder / chunk.segment
     try:
@@ -112,21 +122,34 @@ def read_chunk(folder: Path, chunk: Chunk, most: int | None = None) -> str:
         raise StateError(f"cannot read '{path}': {error.strerror}") from None
     if len(data) < length:
         raise StateError(f"'{path}' is damaged: it is too short")
-    return data.decode(errors="strict" if length == chunk.length else "ignore")
+    if length < chunk.length:
+        return data.decode(errors="ignore")
+    if zlib.crc32(data) != chunk.crc:
+        hint = "restore the checkpoint from a copy, or begin with a new one"
+        raise StateError(f"'{path}' is damaged: bytes {chunk.offset} to {chunk.offset + length} changed", hint=hint)
+    return data.decode()
+
+
+def late_places(folder: Path, chunks: Iterable[Chunk]) -> list[str]:
+    """The lines of the late items in some chunks; what several branches have noted counts once."""
+    noted = (read_chunk(folder, chunk) for chunk in chunks if chunk.subscription == LATE_ITEMS)
+    return list(dict.fromkeys(line for text in noted for line in text.split("\n") if line))
 
 
 def read_dead_letters(folder: Path, chunk: Chunk) -> Iterator[DeadLetter]:
     """The dead letters in a chunk of them."""
     for line in read_chunk(folder, chunk).splitlines():
-        yield _letter_from_json(line)
+        yield letter_from_json(line)
 
 
-def _letter_to_json(letter: DeadLetter) -> str:
+def letter_to_json(letter: DeadLetter) -> str:
+    """A dead letter without loss."""
     place = letter.place
     fields = [place.stream, place.partition, place.offset, letter.reason, letter.raw, letter.code, letter.subscription]
     return json.dumps(fields)
 
 
-def _letter_from_json(text: str) -> DeadLetter:
+def letter_from_json(text: str) -> DeadLetter:
+    """The letter that `letter_to_json` gave this text for."""
     stream, partition, offset, reason, raw, code, subscription = json.loads(text)
     return DeadLetter(Place(stream, partition, offset), reason, raw, code, subscription)

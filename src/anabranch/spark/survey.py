@@ -6,32 +6,37 @@ It reads the streams and the size of epochs anew for each epoch from a file that
 streams while it runs; it looks into the folders, begins files in the order of their names, and writes that order down
 before an offset refers to it.
 
+A *sight* is what was there at one moment, and that moment is the time of the elements in it that have none of their own
+(LAWS 1.3).
+Epochs take a sight to its end before the next is taken, and of a stream without a time one partition after the other:
+so elements come in the order of their times, ties to the partition named first (LAWS 1.2), whatever the size of epochs.
+The moment is part of the offset; a sight that an epoch has not taken to its end is kept on disk.
+Finite inputs have no clock and no sights, and their partitions have an end, which the offset says.
+
 Nothing is lost silently: a file that turns up late or grows after its end is read next and noted, one that has become
 shorter or was overwritten is an error.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from time import time_ns
 
-from anabranch.errors import StreamError
-from anabranch.spark import durable, ranges, storage
+from anabranch.errors import StateError, StreamError
+from anabranch.spark import durable, folders, ranges, storage
 from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.order import Form, OrderLog, Stretch
+from anabranch.spark.folders import Files
+from anabranch.spark.order import OrderLog, Stretch
 from anabranch.spark.ranges import Offset, Partition, Position, Range, Waiting
-from anabranch.stream.limits import Limits
-from anabranch.stream.packed import PACKED_CHUNK, Damage, gunzip
-from anabranch.stream.parse import implied_root, parse_root
 from anabranch.stream.reader import Format
-from anabranch.stream.serialize import serialize
-from anabranch.stream.source import Source, detect
-from anabranch.stream.split import DocumentSplitter
+from anabranch.stream.source import Source
 
-_FRONT = 1 << 16
-"""How much of a stream is looked at to see how it is written."""
 _EVERYTHING = 1 << 60
+_CLOCK = ":clock"
+"""Where an offset keeps its sight: `position` is the moment in microseconds, `file` is 1 if it was taken to its end."""
+_ENDED = ":ended/"
+"""What stands before the key of a partition that has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +49,20 @@ class IntakeStream:
     """None: to be told from its first bytes."""
     implied_root: str
     schema_root: str | None
+    timed: bool = False
+    """Whether its items carry their time; then its partitions are merged later on, and read side by side."""
 
     @staticmethod
     def of(source: Source) -> IntakeStream:
         form = None if source.format == "auto" else source.format
         schema_root = source.schema.root if source.schema else None
         paths = tuple(str(path.absolute()) for path in source.partitions)
-        return IntakeStream(source.name, paths, form, source.implied_root, schema_root)
+        return IntakeStream(source.name, paths, form, source.implied_root, schema_root, source.time is not None)
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """Its paths by the keys of its partitions."""
+        return {f"{self.name}/{number}": path for number, path in enumerate(self.paths)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +94,24 @@ class IntakeSettings:
         return tuple(each for each in (*self.former, *self.streams) if each.name not in wanted)
 
 
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What was there at a moment: by partition, the files and their sizes."""
+
+    moment: int
+    files: dict[str, dict[str, int]]
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        durable.replace(checkpoint.sight, durable.sealed(asdict(self)))
+
+    @staticmethod
+    def load(checkpoint: Checkpoint, moment: int) -> Sight:
+        found = Sight(**durable.unsealed(checkpoint.sight))
+        if found.moment != moment:
+            raise StateError(f"'{checkpoint.sight}' does not belong to the checkpoint", hint="restore the whole folder")
+        return found
+
+
 class Survey:
     """Looks at the files for one streaming query; it alone appends to the order logs."""
 
@@ -89,53 +119,63 @@ class Survey:
         self._checkpoint = checkpoint
         self._logs: dict[str, OrderLog] = {}
         self._frozen: dict[str, dict[str, int]] | None = None
-        self._seen: dict[str, tuple[int, int]] = {}
+        self._sight: Sight | None = None
+        """The one that the last epoch did not take to its end."""
+        self._looks: dict[str, tuple[int, int]] = {}
         """By path: size and modification time of an open file when its front was last compared."""
 
     def freeze(self) -> None:
         """From now on the files end where they end now; files that are not there yet do not come."""
         self._frozen = {}
         for stream in IntakeSettings.load(self._checkpoint).streams:
-            for number, path in enumerate(stream.paths):
-                self._listing(f"{stream.name}/{number}", path)
+            for key, path in stream.keys.items():
+                self._listing(key, path)
 
     def latest(self, start: Offset) -> Offset:
-        """How far the epoch that begins at `start` goes; all partitions with something to read share its bytes."""
+        """How far the epoch that begins at `start` goes; all that has something to read shares its bytes."""
         settings = IntakeSettings.load(self._checkpoint)
-        found = [each for stream in settings.streams for each in self._partitions(stream, start, settings.finite)]
-        share = max(1, settings.epoch_bytes // max(1, len(found)))
-        files = max(1, (settings.epoch_files or _EVERYTHING) // max(1, len(found)))
-        moved: Offset = {}
-        for view in found:
-            at = Position.of(start, view.key)
-            move = ranges.advance(view.partition, at, share, files, view.begin)
-            if move.to != at:
-                self._log(view.stream).append(move.records)
-                moved[view.key] = move.to._asdict()
-        return start | moved
+        sight = self._look(settings, start, self._unfinished(start))
+        moves = self._moves(settings, start, sight)
+        if not moves.to and start.get(_CLOCK, {}).get("position") == sight.moment:
+            sight = self._look(settings, start, None)
+            moves = self._moves(settings, start, sight)
+        if settings.finite:
+            return start | moves.to | self._ended(settings, start, moves)
+        if not moves.to:
+            return start
+        self._sight = sight if moves.unfinished else None
+        if moves.unfinished:
+            sight.save(self._checkpoint)
+        return start | moves.to | {_CLOCK: {"file": int(not moves.unfinished), "position": sight.moment}}
 
     def ranges(self, start: Offset, end: Offset) -> list[Range]:
-        """The pieces between two offsets, in stream order."""
+        """The pieces between two offsets, in stream order, and behind them what the offsets say of the time."""
         settings = IntakeSettings.load(self._checkpoint)
         known = (*settings.former, *settings.streams)
-        paths = {f"{each.name}/{number}": path for each in known for number, path in enumerate(each.paths)}
+        clock = end.get(_CLOCK)
+        moment = clock["position"] if clock else None
         found: list[Range] = []
-        for key, path in paths.items():
+        for key, path in (each for stream in known for each in stream.keys.items()):
             if key not in end or end[key] == start.get(key):
                 continue
             stream, _, partition = key.rpartition("/")
             log = self._log(stream)
             assert log.form is not None, "an offset refers to a stream whose form is known"
-            files = _Files(path, log.form.format == "document")
+            files = Files(path, log.form.format == "document")
             for span in ranges.spans(
                 log.stretches(partition), Position.of(start, key), Position.of(end, key), files.document
             ):
                 name, packed = span.stretch.file, span.stretch.packed
+                where = files.path(name)
                 for first, stop, last in ranges.cut_up(span, files.document, settings.cores, files):
-                    where = files.path(name)
-                    found.append(
-                        Range(stream, partition, span.number, name, where, first, stop, last, packed, len(found))
-                    )
+                    cut = (span.number, name, where, first, stop, last, packed)
+                    found.append(Range(stream, partition, *cut, len(found), moment))
+        for key in end.keys() - start.keys():
+            if key.startswith(_ENDED):
+                stream, _, partition = key.removeprefix(_ENDED).rpartition("/")
+                found.append(Range.ended(stream, partition, len(found)))
+        if clock is not None and clock["file"] and clock != start.get(_CLOCK):
+            found.append(Range.passed(clock["position"], len(found)))
         return found
 
     def _log(self, stream: str) -> OrderLog:
@@ -144,53 +184,113 @@ class Survey:
             self._logs[stream].refresh()
         return self._logs[stream]
 
-    # --- one stream ---------------------------------------------------------------------------------------
+    # --- sights -------------------------------------------------------------------------------------------
 
-    def _partitions(self, stream: IntakeStream, start: Offset, finite: bool) -> Iterator[_View]:
-        """The partitions of a stream that have something to read.
+    def _unfinished(self, start: Offset) -> Sight | None:
+        """The sight that the epochs so far have not taken to its end."""
+        clock = start.get(_CLOCK)
+        if clock is None or clock["file"]:
+            return None
+        if self._sight is None or self._sight.moment != clock["position"]:
+            self._sight = Sight.load(self._checkpoint, clock["position"])
+        return self._sight
 
-        They are merged by time (LAWS 1.2), which is that of arrival: by epoch, and in an epoch as they are named.
-        Where there is no clock, as in finite inputs, all of the first comes before all of the second.
+    def _look(self, settings: IntakeSettings, start: Offset, before: Sight | None) -> Sight:
+        """What is there now, or what is left of an earlier sight.
+
+        A file that has turned up since under a smaller name than one that waits belongs to it: it is read next.
         """
+        files: dict[str, dict[str, int]] = {}
+        for stream in settings.streams:
+            for key, path in stream.keys.items():
+                ends = {each.file: each.end for each in self._log(stream.name).stretches(key.rpartition("/")[2])}
+                there = self._listing(key, path)
+                if before is not None:
+                    seen = before.files.get(key, {})
+                    last = max(seen, default="")
+                    there = {name: seen.get(name, size) for name, size in there.items() if name <= last}
+                files[key] = {name: size for name, size in there.items() if ends.get(name) != size}
+        if before is not None:
+            return Sight(before.moment, files)
+        return Sight(max(time_ns() // 1_000, start.get(_CLOCK, {}).get("position", 0) + 1), files)
+
+    def _listing(self, key: str, path: str) -> dict[str, int]:
+        if self._frozen is None:
+            return folders.listing(path)
+        if key not in self._frozen:
+            self._frozen[key] = folders.listing(path)
+        return self._frozen[key]
+
+    # --- moves --------------------------------------------------------------------------------------------
+
+    def _moves(self, settings: IntakeSettings, start: Offset, sight: Sight) -> _Moves:
+        """Go on in every partition, and write down which files are begun for it."""
+        groups: list[list[_View]] = []
+        for stream in settings.streams:
+            views = list(self._views(stream, start, settings.finite, sight))
+            # Without a time the partitions come one after the other; with one they are merged, so all must go on.
+            groups += [[view] for view in views] if stream.timed else [views] if views else []
+        share = max(1, settings.epoch_bytes // max(1, len(groups)))
+        files = max(1, (settings.epoch_files or _EVERYTHING) // max(1, len(groups)))
+        found = _Moves()
+        for group in groups:
+            left = share
+            for view in group:
+                if left <= 0:
+                    found.unfinished.add(view.key)
+                    continue
+                at = Position.of(start, view.key)
+                move = ranges.advance(view.partition, at, left, files, view.begin)
+                if move.to != at:
+                    self._log(view.stream).append(move.records)
+                    found.to[view.key] = move.to._asdict()
+                left -= move.size
+                if not move.done:
+                    found.unfinished.add(view.key)
+                    left = 0  # those behind it have to wait
+        return found
+
+    def _ended(self, settings: IntakeSettings, start: Offset, moves: _Moves) -> Offset:
+        """The partitions of finite inputs that are read to their end."""
+        keys = [key for stream in settings.streams for key in stream.keys if key not in moves.unfinished]
+        return {f"{_ENDED}{key}": {"file": 0, "position": 0} for key in keys if f"{_ENDED}{key}" not in start}
+
+    def _views(self, stream: IntakeStream, start: Offset, finite: bool, sight: Sight) -> Iterator[_View]:
+        """The partitions of a stream that have something to read."""
         log = self._log(stream.name)
-        for number, path in enumerate(stream.paths):
-            key = f"{stream.name}/{number}"
+        for number, (key, path) in enumerate(stream.keys.items()):
             at = Position.of(start, key)
-            listing = self._listing(key, path)
-            files = _Files(path, document=False)
+            there = sight.files.get(key, {})
+            files = Files(path, document=False)
             if log.form is None:
-                form = _form(stream, files, listing, decide=finite or self._frozen is not None)
+                decide = finite or self._frozen is not None
+                names = stream.format, stream.implied_root, stream.schema_root
+                form = folders.form_of(files, there, *names, decide=decide)
                 if form is None:
                     continue
                 log.append((form,))
             assert log.form is not None
-            files = _Files(path, log.form.format == "document")
+            files = Files(path, log.form.format == "document")
             held = log.stretches(str(number))
-            size = self._size_of_open(held, listing, files, at)
-            partition = Partition(held, size, _waiting(held, listing, files), files.document, finite, files)
+            size = self._size_of_open(held, there, files, at)
+            partition = Partition(held, size, folders.waiting(held, there, files), files.document, finite, files)
             if partition.behind(at):
                 largest = max((stretch.file for stretch in held), default="")
                 yield _View(stream.name, key, partition, files, largest)
-                if finite:
-                    return
 
-    def _listing(self, key: str, path: str) -> dict[str, int]:
-        """The files of a partition that are not empty, by name, with their sizes."""
-        if self._frozen is None:
-            return _listing(path)
-        return self._frozen.setdefault(key, _listing(path))
-
-    def _size_of_open(self, held: list[Stretch], listing: dict[str, int], files: _Files, at: Position) -> int:
-        """How long the file of the last stretch is now; an error if it is not what it was."""
+    def _size_of_open(self, held: list[Stretch], there: dict[str, int], files: Files, at: Position) -> int:
+        """How long the file of the last stretch is; an error if it is not what it was."""
         if not held:
             return 0
         stretch = held[-1]
         path = files.path(stretch.file)
-        size = listing.get(stretch.file, 0)
         read = at.position if at.file == len(held) - 1 else 0
-        modified = _modified(path)
-        if modified is None:
-            if self._seen.get(path, (0, 0))[0] > max(read, stretch.start):
+        if stretch.end is not None:
+            return stretch.end
+        size = there.get(stretch.file, 0)
+        changed = folders.modified(path)
+        if changed is None:
+            if self._looks.get(path, (0, 0))[0] > max(read, stretch.start):
                 raise StreamError(f"'{path}' was taken away before it was read to its end")
             return max(read, stretch.start)
         if size < max(read, stretch.start):
@@ -198,12 +298,21 @@ class Survey:
                 f"'{path}' has become shorter: {size:,} bytes, of which {read:,} were read",
                 hint="a stream's files may only grow",
             )
-        looks = (size, modified)
-        if self._seen.get(path) != looks:
+        looks = (size, changed)
+        if self._looks.get(path) != looks:
             if not storage.has_head(path, stretch.head):
                 raise StreamError(f"'{path}' was overwritten", hint="give new content a new file name")
-            self._seen[path] = looks
+            self._looks[path] = looks
         return size
+
+
+@dataclass(slots=True)
+class _Moves:
+    """How far an epoch goes; only `_moves` changes it."""
+
+    to: Offset = field(default_factory=dict)
+    unfinished: set[str] = field(default_factory=set)
+    """The partitions of which something is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +322,7 @@ class _View:
     stream: str
     key: str
     partition: Partition
-    files: _Files
+    files: Files
     largest: str
     """The largest name of a file that was begun."""
 
@@ -228,95 +337,3 @@ class _View:
             storage.head_of(path, waiting.size),
             "grown" if waiting.start else "late" if late else None,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """The files of one partition, which is a directory or a single file."""
-
-    where: str
-    document: bool
-
-    def path(self, file: str) -> str:
-        """A file's path; a partition that is a file has this one only."""
-        return os.path.join(self.where, file) if os.path.isdir(self.where) else self.where
-
-    def line_end(self, file: str, position: int, limit: int) -> int:
-        return storage.line_end(self.path(file), position, limit)
-
-    def last_line_end(self, file: str, position: int, limit: int) -> int:
-        return storage.last_line_end(self.path(file), position, limit)
-
-
-def _listing(path: str) -> dict[str, int]:
-    try:
-        if not os.path.isdir(path):
-            size = os.path.getsize(path)
-            return {os.path.basename(path): size} if size else {}
-        with os.scandir(path) as entries:
-            found = {each.name: each.stat().st_size for each in entries if each.is_file()}
-    except FileNotFoundError:
-        return {}  # not there yet, or taken away while we looked
-    except OSError as error:
-        raise StreamError(f"cannot read '{path}': {error.strerror}") from None
-    return {name: found[name] for name in sorted(found) if found[name] and not name.startswith(".")}
-
-
-def _modified(path: str) -> int | None:
-    """When a file was changed, None if it is not there."""
-    try:
-        return os.stat(path).st_mtime_ns
-    except FileNotFoundError:
-        return None
-
-
-def _waiting(held: list[Stretch], listing: dict[str, int], files: _Files) -> list[Waiting]:
-    """What is to be begun next: files that are new, and new bytes of files that have ended."""
-    ends = {stretch.file: stretch.end for stretch in held}
-    found: list[Waiting] = []
-    for name, size in listing.items():
-        if name not in ends:
-            found.append(Waiting(name, 0, size))
-        elif (end := ends[name]) is not None and size != end:
-            if size < end:
-                raise StreamError(
-                    f"'{files.path(name)}' has become shorter: {size:,} bytes, of which {end:,} were read",
-                    hint="a stream's files may only grow",
-                )
-            found.append(Waiting(name, end, size))
-    return found
-
-
-def _form(stream: IntakeStream, files: _Files, listing: dict[str, int], decide: bool) -> Form | None:
-    """How a stream is written, from the front of its first file; None while more bytes could say otherwise."""
-    if not listing:
-        return None
-    fronts = (_front(files.path(name)) for name in listing)
-    front = next((each for each in fronts if each.strip()), b"")  # the first file that holds something decides for all
-    decide = decide or len(listing) > 1 or len(front) >= _FRONT
-    form = stream.format or _told(front, stream.schema_root, decide)
-    if form is None:
-        return None
-    if form != "document":
-        return Form(form, serialize(implied_root(stream.implied_root)))
-    splitter = DocumentSplitter(Limits())
-    splitter.feed(front)
-    if splitter.root is None:
-        return Form(form, serialize(implied_root(stream.implied_root))) if decide else None
-    return Form(form, serialize(parse_root(splitter.root, splitter.carry.encoding)))
-
-
-def _told(front: bytes, schema_root: str | None, decide: bool) -> Format | None:
-    """The format that the front tells; a single line could still be a short document or the first of many lines."""
-    form = detect(front, schema_root)
-    if decide or form != "document" or schema_root is not None:
-        return form if front.strip() else None
-    return form if b"\n" in front.strip() else None
-
-
-def _front(path: str) -> bytes:
-    limit = os.path.getsize(path)
-    if not storage.is_packed(path):
-        return b"".join(storage.pieces(path, 0, min(limit, _FRONT)))
-    unpacked = gunzip(storage.pieces(path, 0, limit, PACKED_CHUNK))
-    return next((piece for piece in unpacked if not isinstance(piece, Damage)), b"")[:_FRONT]

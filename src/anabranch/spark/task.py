@@ -1,159 +1,166 @@
-"""What a task does: read its ranges, parse each item once, show it to every subscription of its stream.
+"""What a task does that reads ranges: each item is cut out or parsed once, and shown to whoever wants it.
 
-A task is told by its rows what to read and by its job how; it writes one segment and returns one small report.
-Our own errors (a file that cannot be read, a control element that queries cannot follow yet) are part of the report:
-raised in a task, they would be tried four times and come back wrapped in stack traces.
-Everything else that happens here is a fault of the machine or of ours, and is Spark's to try again.
+Queries that need one item at a time are answered on the spot, into one segment.
+For branches, what they go on with is gathered and sent to their shards.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import lru_cache, partial
-from pathlib import Path
 
 import pyarrow as pa
 
-from anabranch.columnar.answering import StreamAnswers, Subscription
+from anabranch.columnar.answering import Compile, StreamAnswers, Subscription, Taker
 from anabranch.errors import AnabranchError
-from anabranch.language import parse
-from anabranch.reference.calls import PythonFunction
-from anabranch.reference.inputs import refuse_control, refuse_regions
-from anabranch.reference.per_item import per_item
+from anabranch.reference.units import Units
+from anabranch.spark.counting import PaneTaking, RangeCount
 from anabranch.spark.faults import Fault
+from anabranch.spark.feeding import RawFeed, Unread
+from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Carried
-from anabranch.spark.plan import PlanFile
+from anabranch.spark.plan import Plan, PlanFile
 from anabranch.spark.ranges import Position, Range
-from anabranch.spark.reading import RangeReader
-from anabranch.spark.segments import Chunk, SegmentWriter
-from anabranch.stream.elements import DeadLetter, Item
-from anabranch.stream.lines import Cut
+from anabranch.spark.reading import RangeReader, show
+from anabranch.spark.roles import Functions, Role, documents_of, roles_of
+from anabranch.spark.rows import ALL, DRIVER, Outbox, Row
+from anabranch.spark.segments import SegmentWriter
 from anabranch.stream.parse import parse_root
-
-REPORTS = "sequence long, report string"
-"""The rows that tasks return: the number of the task's first range, and a `Report` as JSON."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What all tasks of an epoch are told; it travels in the closure and stays small."""
-
-    plan: PlanFile
-    segments: Path
-    epoch: int
-    carries: Mapping[str, Carried]
-    """Where the reading of unfinished files goes on, by partition."""
-    functions: tuple[tuple[str, PythonFunction], ...] = ()
-    """What the user registered, by name; code travels as Spark sends code."""
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a task tells the driver."""
-
-    items: int
-    bytes_read: int
-    chunks: tuple[Chunk, ...]
-    ends: Mapping[str, Position]
-    """By partition: how far its reading came."""
-    carries: Mapping[str, Carried | None]
-    """By partition: where an unfinished file goes on, None where there is nothing to carry."""
-    fault: Fault | None = None
-
-    def to_json(self) -> str:
-        fields = asdict(self)
-        fields["chunks"] = [astuple(chunk) for chunk in self.chunks]
-        return json.dumps(fields)
-
-    @staticmethod
-    def from_json(text: str) -> Report:
-        fields = json.loads(text)
-        return Report(
-            fields["items"],
-            fields["bytes_read"],
-            tuple(Chunk(*chunk) for chunk in fields["chunks"]),
-            {key: Position(*end) for key, end in fields["ends"].items()},
-            {key: None if each is None else Carried(**each) for key, each in fields["carries"].items()},
-            None if fields["fault"] is None else Fault(**fields["fault"]),
-        )
+from anabranch.stream.tree import Element
 
 
 def answer_ranges(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The function that Spark maps over the rows of an epoch, for one task."""
-    found = [Range(**row) for batch in batches for row in batch.to_pylist()]
+    """The function that Spark maps over the rows of an epoch without branches, for one task."""
+    found = _ranges(batches)
     if found:
-        report = work(job, found).to_json()
+        report = work(job, found, Outbox()).to_json()
         yield pa.RecordBatch.from_pydict({"sequence": [found[0].sequence], "report": [report]})
 
 
-def work(job: Job, found: Sequence[Range]) -> Report:
-    """Answer the items in some ranges."""
-    plan = job.plan.load()
-    answers = _answers(job.plan, job.functions)
-    streams = {stream.stream: stream for stream in plan.streams}
-    items = 0
-    ends: dict[str, Position] = {}
-    carries: dict[str, Carried | None] = {}
+def send_ranges(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same where there are branches: what is theirs goes to their shards, and the report with it."""
+    found = _ranges(batches)
+    if found:
+        outbox = Outbox()
+        report = work(job, found, outbox)
+        outbox.rows.append(Row(DRIVER, found[0].sequence, "report", ALL, report.to_json().encode()))
+        yield from outbox.drain()
+
+
+def _ranges(batches: Iterable[pa.RecordBatch]) -> list[Range]:
+    return [Range(**row) for batch in batches for row in batch.to_pylist()]
+
+
+def work(job: Job, found: Sequence[Range], outbox: Outbox) -> Report:
+    """Read some ranges; what is for branches goes to the outbox."""
+    reading = _Reading(job, outbox)
     fault: Fault | None = None
     segment = SegmentWriter(job.segments, job.epoch, found[0].sequence)
     try:
         with segment:
             for each in found:
-                ends[each.key] = Position(each.number + 1, 0) if each.last else Position(each.number, each.end)
-                if each.stream not in streams:
-                    continue  # it is wanted no more
-                stream = streams[each.stream]
-                root = parse_root(stream.root.encode())
-                before = job.carries.get(each.key)
-                carry = before.carry if before and before.number == each.number else None
-                reader = RangeReader(stream, root, plan.limits, each, carry)
-                items += _answer(reader, answers[each.stream], segment)
-                after = reader.carry()
-                carries[each.key] = None if after is None else Carried(each.number, after)
+                reading.take(each, segment)
     except AnabranchError as error:
         fault = Fault.of(error)
     bytes_read = sum(each.end - each.start for each in found)
-    return Report(items, bytes_read, tuple(segment.chunks), ends, carries, fault)
+    return Report(reading.items, bytes_read, tuple(segment.chunks), reading.ends, reading.carries, fault=fault)
 
 
-def _answer(reader: RangeReader, answers: StreamAnswers, segment: SegmentWriter) -> int:
-    """Show every item of a range to every subscription of its stream; how many there were."""
+@dataclass(slots=True)
+class _Reading:
+    """The ranges of one task, one after the other."""
 
-    def read(cut: Cut) -> Item | None:
-        (element,) = reader.elements([cut])
-        match element:
-            case Item(tree, place):
-                refuse_regions(tree, place)
-                return element
-            case DeadLetter():
-                segment.bury(element)
-                return None
-            case _:
-                raise refuse_control(element)
+    job: Job
+    outbox: Outbox
+    items: dict[str, int] = field(default_factory=dict)
+    ends: dict[str, Position] = field(default_factory=dict)
+    carries: dict[str, Carried | None] = field(default_factory=dict)
 
-    items = 0
-    for part in reader.parts():
-        if isinstance(part, DeadLetter):
-            segment.bury(part)
-        else:
-            items += answers.answer(reader.shredder, part, read, segment)
-    return items
+    def take(self, each: Range, segment: SegmentWriter) -> None:
+        programme = programme_of(self.job.plan, self.job.functions)
+        if each.mark is not None:
+            self._mark(each, programme)
+            return
+        self.ends[each.key] = Position(each.number + 1, 0) if each.last else Position(each.number, each.end)
+        if each.stream not in programme.answers:
+            return  # it is wanted no more
+        plan = programme.plan
+        (stream,) = (known for known in plan.streams if known.stream == each.stream)
+        reader = RangeReader(stream, programme.roots[each.stream], plan.limits, each, self.job.carry(each))
+        counts = {number: RangeCount(taking, each) for number, taking in programme.counted[each.stream].items()}
+        feed = RawFeed(each) if programme.fed[each.stream] else None
+        takers: list[Taker] = [*counts.values(), *((feed,) if feed else ())]
+        count = show(reader, programme.answers[each.stream], segment, takers)
+        self.items[each.stream] = self.items.get(each.stream, 0) + count
+        after = reader.carry()
+        self.carries[each.key] = None if after is None else Carried(each.number, after)
+        rows = self.outbox.rows
+        for packed in feed.packed() if feed else ():
+            rows += [Row(shard, each.sequence, "feed", ALL, packed) for shard in programme.fed[each.stream]]
+        rows += [
+            Row(number % plan.shards, each.sequence, "panes", number, counted.packed())
+            for number, counted in counts.items()
+        ]
+
+    def _mark(self, each: Range, programme: Programme) -> None:
+        """Tell the branches that a partition has ended, or that time has passed."""
+        for role in programme.branches:
+            if each.mark == "ended" and each.stream not in role.standing.streams:
+                continue
+            moment = each.key if each.mark == "ended" else str(Fraction(each.arrived or 0, 1_000_000))
+            shard = role.shard(programme.plan)
+            self.outbox.rows.append(
+                Row(shard, each.sequence, each.mark or "passed", role.subscription.id, moment.encode())
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Programme:
+    """A plan as a task follows it; everything is by stream."""
+
+    plan: Plan
+    roots: dict[str, Element]
+    answers: dict[str, StreamAnswers]
+    counted: dict[str, dict[int, PaneTaking]]
+    """The branches that are counted by panes."""
+    fed: dict[str, list[int]]
+    """The shards that need raw items."""
+    branches: tuple[Role, ...]
+    """All of them."""
 
 
 @lru_cache(maxsize=4)
-def _answers(file: PlanFile, functions: tuple[tuple[str, PythonFunction], ...]) -> dict[str, StreamAnswers]:
-    """The subscriptions of each stream, compiled once per worker."""
+def programme_of(file: PlanFile, functions: Functions) -> Programme:
+    """The programme of a plan, made once per process."""
     plan = file.load()
-    roots = {stream.stream: parse_root(stream.root.encode()) for stream in plan.streams}
-    found: dict[str, list[Subscription]] = {stream: [] for stream in roots}
-    for each in plan.subscriptions:
-        query = per_item(parse(each.text, each.name), dict(functions))
-        if query.stream in roots:  # a stream without a byte yet has no root either
-            slow = partial(query.answer, roots[query.stream])
-            found[query.stream].append(Subscription(each.id, each.name, query.plain_hole, slow))
-    return {
-        stream.stream: StreamAnswers(found[stream.stream], roots[stream.stream], plan.limits, stream.schema)
-        for stream in plan.streams
-    }
+    streams = {stream.stream: stream for stream in plan.streams}
+    roots = {name: parse_root(stream.root.encode()) for name, stream in streams.items()}
+    documents = documents_of(plan.documents)
+    roles = roles_of(file, functions)
+    branches = tuple(role for role in roles if role.is_branch)
+    found: dict[str, list[Subscription]] = {name: [] for name in streams}
+    counted: dict[str, dict[int, PaneTaking]] = {name: {} for name in streams}
+    for role in roles:
+        number, name = role.subscription.id, role.subscription.name
+        stream = role.standing.streams[0]
+        if role.panes is not None:
+            given = (streams[stream], roots[stream], dict(functions), documents)
+            counted[stream][number] = PaneTaking(name, role.panes, *given)
+        elif not role.is_branch:
+            slow = partial(_piece, Units(role.standing, dict(functions), documents), roots[stream])
+            hole = None if role.standing.documents else role.standing.plain_hole
+            found[stream].append(Subscription(number, name, hole, slow))
+    raw = [role for role in branches if role.panes is None]
+    fed = {name: sorted({each.shard(plan) for each in raw if name in each.standing.streams}) for name in streams}
+    answers: dict[str, StreamAnswers] = {}
+    for name, each in streams.items():
+        compiles: list[Compile] = [taking.compile for taking in counted[name].values()]
+        compiles += [Unread.compile] if fed[name] else []
+        answers[name] = StreamAnswers(found[name], roots[name], plan.limits, each.schema, compiles)
+    return Programme(plan, roots, answers, counted, fed, branches)
+
+
+def _piece(units: Units, root: Element, item: Element) -> str:
+    return units.item(root, item).text

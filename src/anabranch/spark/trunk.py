@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from anabranch.language import check, parse, print_query
 from anabranch.reference.calls import PythonFunction
-from anabranch.reference.per_item import per_item
+from anabranch.reference.standing import standing
 from anabranch.spark.answers import Answer, AnswerLog
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.epochs import EPOCH_BYTES, Epoch, Listener, Settings, Trunk, Wanted
@@ -34,6 +34,7 @@ class Progress:
     bytes_total: int
     items: int
     dead_letters: int
+    late: int
     answers: Mapping[str, int]
     samples: Mapping[str, str]
     """The beginning of one answer of the latest epoch that had any."""
@@ -60,27 +61,31 @@ def run_queries(
     limits: Limits | None = None,
     *,
     epoch_bytes: int = EPOCH_BYTES,
+    epoch_files: int | None = None,
+    documents: Mapping[str, Path] | None = None,
     functions: Mapping[str, PythonFunction] | None = None,
+    shards: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Outcome:
     """Answer the queries, given by name, over the streams to their end; `work` is an empty folder for this run.
 
-    Raises `QueryError` for a query that is wrong, `Unsupported` for one that Spark cannot answer yet, and `StreamError`
-    for a stream that cannot be read or that carries control elements; nothing is answered in part.
+    Raises `QueryError` for a query that is wrong, `Unsupported` for one that asks for the past, and `StreamError` for a
+    stream that cannot be read or that carries control elements; nothing is answered in part.
     `on_progress` is called on another thread than the caller's.
     """
-    inputs = {source.name: source.schema for source in sources}
+    inputs = {**{source.name: source.schema for source in sources}, **dict.fromkeys(documents or {})}
     registered = dict(functions or {})
     checked = {
         name: check(parse(text, name), text, inputs=inputs, functions=registered, name=name).query
         for name, text in queries.items()
     }
-    needed = {per_item(query, registered, queries[name]).stream for name, query in checked.items()}
+    needed = {each for name, query in checked.items() for each in standing(query, registered, queries[name]).streams}
     texts = {name: print_query(query) for name, query in checked.items()}
     streams = {source.name: source for source in sources if source.name in needed}
     total = sum(path.stat().st_size for source in streams.values() for path in source.files)
-    display = _Display(AnswerLog(Checkpoint(work.absolute())), Progress(0, 0, total, 0, 0, dict.fromkeys(texts, 0), {}))
-    settings = Settings(limits=limits or Limits(), finite=True)
+    start = Progress(0, 0, total, 0, 0, 0, dict.fromkeys(texts, 0), {})
+    display = _Display(AnswerLog(Checkpoint(work.absolute())), start)
+    settings = Settings(limits=limits or Limits(), finite=True, shards=shards)
 
     def show(epoch: Epoch) -> None:
         display.add(epoch, samples=on_progress is not None)
@@ -88,7 +93,9 @@ def run_queries(
             on_progress(display.progress)
 
     with Trunk(spark, work, settings, registered, Listener(show)) as trunk:
-        trunk.want(Wanted(streams, texts, epoch_bytes=epoch_bytes))
+        trunk.want(
+            Wanted(streams, texts, epoch_bytes=epoch_bytes, epoch_files=epoch_files, documents=documents or {})
+        )
         trunk.start(once=True)
         trunk.wait()
         plan = trunk.plan
@@ -121,6 +128,7 @@ class _Display:
             before.bytes_total,
             before.items + manifest.items,
             before.dead_letters + manifest.dead_letters,
+            before.late + manifest.late,
             answers,
             {**before.samples, **latest},
         )

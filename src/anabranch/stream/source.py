@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 from pathlib import Path as FilePath
 from typing import Literal
 
@@ -51,13 +52,6 @@ class Source:
     more: tuple[FilePath, ...] = ()
     """Further partitions, each a file or directory; `path` is the first."""
 
-    def __post_init__(self) -> None:
-        if self.more and self.time is not None:
-            raise UsageError(
-                f"the stream '{self.name}' has several partitions and a time path, which cannot be merged yet",
-                hint="give it one partition, or no time",
-            )
-
     @property
     def partitions(self) -> tuple[FilePath, ...]:
         """Where its partitions are, each one sequence (LAWS 1.1)."""
@@ -69,10 +63,11 @@ class Source:
 
     @property
     def files(self) -> tuple[FilePath, ...]:
-        """The files in the order in which they are read to their end: without a time, one partition after the other."""
-        return tuple(file for partition in self.partitions for file in self._files_of(partition))
+        """The files of all partitions, one partition after the other."""
+        return tuple(file for partition in self.partitions for file in self.files_of(partition))
 
-    def _files_of(self, partition: FilePath) -> list[FilePath]:
+    def files_of(self, partition: FilePath) -> list[FilePath]:
+        """The files of one partition, in the order in which they are read."""
         if partition.is_file():
             return [partition]
         if not partition.is_dir():
@@ -82,8 +77,14 @@ class Source:
 
 
 def read(source: Source, limits: Limits) -> Contents:
-    """Begin to read a stream."""
+    """Begin to read a stream, one partition after the other."""
     return Contents(source, limits)
+
+
+def read_partitions(source: Source, limits: Limits) -> tuple[Element, tuple[Iterator[StreamElement | DeadLetter], ...]]:
+    """The root of a stream, and its partitions, which must be read one after the other."""
+    contents = Contents(source, limits)
+    return contents.root, contents.partitions
 
 
 class Contents:
@@ -95,14 +96,16 @@ class Contents:
         self._format = None if source.format == "auto" else source.format
         self._implied_root = implied_root(source.implied_root)
         self._reader: ElementReader | None = None
-        self._ahead: deque[StreamElement | DeadLetter] = deque()
-        self._rest = self._read(source.files)
+        self.partitions = tuple(_Ahead(self._read(source.files_of(each))) for each in source.partitions)
+        """What each partition holds; the format and the root are those of the first that holds something."""
+        self._all = chain.from_iterable(self.partitions)
 
     @property
     def root(self) -> Element:
         """The root element: the first one in the stream, or the implied one."""
-        while not (self._reader and self._reader.root) and (following := next(self._rest, None)):
-            self._ahead.append(following)
+        for partition in self.partitions:
+            while not (self._reader and self._reader.root) and partition.look_further():
+                pass
         return (self._reader and self._reader.root) or self._implied_root
 
     @property
@@ -114,7 +117,7 @@ class Contents:
         return self
 
     def __next__(self) -> StreamElement | DeadLetter:
-        return self._ahead.popleft() if self._ahead else next(self._rest)
+        return next(self._all)
 
     def _read(self, files: Iterable[FilePath]) -> Iterator[StreamElement | DeadLetter]:
         for file in files:
@@ -153,6 +156,27 @@ class Contents:
         yield from self._reader.elements(cuts, file.name)
         if self._reader.root is None and splitter.root is not None:  # a root without items
             self._reader.root = parse_root(splitter.root, splitter.carry.encoding)
+
+
+class _Ahead:
+    """A sequence in which one can look further without losing what was passed."""
+
+    def __init__(self, rest: Iterator[StreamElement | DeadLetter]) -> None:
+        self._rest = rest
+        self._ahead: deque[StreamElement | DeadLetter] = deque()
+
+    def look_further(self) -> bool:
+        """Read one more; whether there was one."""
+        following = next(self._rest, None)
+        if following is not None:
+            self._ahead.append(following)
+        return following is not None
+
+    def __iter__(self) -> Iterator[StreamElement | DeadLetter]:
+        return self
+
+    def __next__(self) -> StreamElement | DeadLetter:
+        return self._ahead.popleft() if self._ahead else next(self._rest)
 
 
 def detect(head: bytes, schema_root: str | None) -> Format:

@@ -190,6 +190,15 @@ def _copy_inner(node: Child) -> Child:
             return Instruction(node.target, node.value)
 
 
+def renumber(tree: Element, numbers: Iterator[int] = _numbers) -> None:
+    """Move a tree in document order: by new numbers, behind all there is, or by those given."""
+    for node in (tree, *descendants(tree)):
+        node.order = next(numbers)
+        if isinstance(node, Element):
+            for attribute in node.attributes:
+                attribute.order = next(numbers)
+
+
 def in_document_order(nodes: Sequence[Node]) -> list[Node]:
     """Without duplicates, in document order."""
     return sorted(dict.fromkeys(nodes), key=lambda node: node.order)

@@ -1,0 +1,62 @@
+"""Numbers as items spell them: exact, and what becomes of them when they must be a double.
+
+A text is a number where it is one of xs:double's, and its value is then the decimal it spells (LAWS 2.2, 2.3).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Context, Decimal
+from fractions import Fraction
+
+from anabranch.errors import DynamicError
+
+_READING = Context(prec=2_000, Emax=1_100, Emin=-1_100, traps=[])
+"""Text beyond these exponents, which no double reaches, is INF or 0; its exact fraction would cost without bound."""
+
+_DOUBLE = re.compile(
+    r"[ \t\r\n]*(?:([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)|(NaN|[+-]?INF))[ \t\r\n]*\Z", re.ASCII
+)
+
+
+def exact_number(text: str) -> Decimal | None:
+    """The value of a text that is a number of xs:double (INF and NaN among them), else None."""
+    found = _DOUBLE.match(text)
+    if found is None:
+        return None
+    digits, special = found.groups()
+    return Decimal(special.replace("INF", "Infinity")) if special else read_digits(digits)
+
+
+def read_digits(digits: str) -> Decimal:
+    """The value of a number that is written in digits, with or without an exponent."""
+    number = _READING.create_decimal(digits)
+    return number if not number.is_nan() else Decimal(float(digits))  # an exponent beyond all bounds
+
+
+def summand(number: Decimal) -> Decimal | float:
+    """What a number adds to a sum: itself, or a float where it is INF or NaN or lies beyond every double."""
+    if number.is_finite() and abs(number.adjusted()) <= 1_100:
+        return number
+    return float(number)  # INF, NaN or 0: its digits would only cost
+
+
+def nearest_double(value: Fraction | float) -> float:
+    """The double nearest to a fraction (LAWS 2.2)."""
+    if isinstance(value, float):
+        return value
+    try:
+        return value.numerator / value.denominator
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def no_number(text: str) -> DynamicError:
+    """The error for a text that had to be a number."""
+    return DynamicError(f"'{shown(text)}' is no number", code="FORG0001")
+
+
+def shown(text: str) -> str:
+    """A text as a message quotes it."""
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,219 @@
+"""Whether a run stays as small as it is: ten million photons through q1, q2 and q5 of the sharing paper.
+
+`anabranch run` works in a process of its own over files that were written before; once a second we look at what the
+driver, its Python workers and the JVM hold in memory (resident pages, as the kernel counts them), and at what the
+newest epoch left as state.
+Levels are medians: of the second quarter of the run, when everything is warm, of all that comes after the first
+quarter, and of the last quarter; `growth` is the last over the second, and 1 where nothing grows.
+
+The answers of q5 are several times as large as its photons: the site keeps the newest hundred epochs only, and epochs
+are small, so that there are many of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import monotonic
+from typing import Any
+
+from anabranch.bench.photons import write_streams
+from anabranch.bench.queries import Q1, Q2, Q5
+from anabranch.bench.timing import Figures
+from anabranch.errors import AnabranchError, UsageError
+from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.manifest import Manifests
+
+_STREAMS = ("photons", "photon1", "photon2")
+_QUERIES = {"q1": Q1, "q2": Q2, "q5": Q5}
+_FILE_ITEMS = 100_000
+_FILES, _QUICK_FILES = 34, 2
+"""Of each stream: 10.2 million photons, or 600,000."""
+_EPOCH_BYTES = 4 << 20
+_BYTES_PER_ITEM = 500
+"""On disk, a photon with the answers that are kept."""
+_SECONDS = 1.0
+_PROC = Path("/proc")
+
+
+def measure(quick: bool) -> Figures:
+    """Run the bench."""
+    files = _QUICK_FILES if quick else _FILES
+    with TemporaryDirectory(prefix="anabranch-bench-") as name:
+        folder = Path(name)
+        items = len(_STREAMS) * files * _FILE_ITEMS
+        _check_machine(folder, items)
+        print(f"memory: writing {items:,} photons", file=sys.stderr)
+        write_streams([folder / stream for stream in _STREAMS], files, _FILE_ITEMS)
+        return watched(write_site(folder), items)
+
+
+def write_site(folder: Path, epoch_bytes: int = _EPOCH_BYTES) -> Path:
+    """A site with the three queries over the streams in a folder."""
+    lines = ["[engine]", 'checkpoint = "state"', f"epoch_bytes = {epoch_bytes}", "keep = 100", 'log = "log"']
+    for stream in _STREAMS:
+        lines += [f"[streams.{stream}]", f'path = "{stream}"', 'format = "lines"', 'root = "photons"']
+        lines += ['time = "det_time"']
+    for name, query in _QUERIES.items():
+        (folder / f"{name}.xq").write_text(query, encoding="utf-8")
+        lines += [f"[subscriptions.{name}]", f'query = "{name}.xq"']
+    site = folder / "site.toml"
+    site.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return site
+
+
+def watched(site: Path, items: int) -> Figures:
+    """Run a site to the end of its files; `items` is what must be in them."""
+    log = _Log(site.with_name("log"))
+    checkpoint = Checkpoint(site.with_name("state"))
+    samples: list[Sample] = []
+    with _running(site) as process:
+        begun = monotonic()
+        while not _ended(process):
+            log.read()
+            if log.epochs:
+                state = _state(checkpoint, log.epochs[-1]["epoch"])
+                samples.append(Sample(*resident(process.pid), *state))
+                print(f"memory: {log.items:,} of {items:,} photons, {samples[-1]}", file=sys.stderr)
+        seconds = monotonic() - begun
+    log.read()
+    assert log.items == items, f"{log.items:,} of {items:,} photons were read"
+    return {
+        "items": items,
+        "items_per_second": items / seconds,
+        "epochs": len(log.epochs),
+        "answers": sum(each["matched"] for each in log.epochs),
+        **{name: levels([getattr(each, name) for each in samples]) for name in Sample.__slots__},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What was there at a moment."""
+
+    driver_mb: float
+    workers_mb: float
+    jvm_mb: float
+    state_kb: float
+    held: float
+    """Items and panes."""
+
+
+def levels(values: Sequence[float]) -> Figures:
+    """How high something stood in the course of a run, and by how much it grew once it was warm."""
+    quarter = len(values) // 4
+    assert quarter, "a run that is over in no time has no levels"
+    second, last = median(values[quarter : 2 * quarter]), median(values[-quarter:])
+    return {
+        "second_quarter": second,
+        "median": median(values[quarter:]),
+        "last_quarter": last,
+        "most": max(values),
+        "growth": last / second,
+    }
+
+
+def resident(driver: int, proc: Path = _PROC) -> tuple[float, float, float]:
+    """The megabytes of a driver, of the Python processes that it has started, and of its JVM."""
+    processes = dict(_processes(proc))
+    mine = {driver}
+    # A process may have a smaller number than its parent, when numbers have run out and begin anew.
+    while more := {pid for pid, each in processes.items() if each.parent in mine} - mine:
+        mine |= more
+    found = {"driver": 0, "workers": 0, "jvm": 0}
+    for pid in mine & processes.keys():
+        kind = "driver" if pid == driver else "jvm" if processes[pid].name == "java" else "workers"
+        found[kind] += processes[pid].pages
+    pages = os.sysconf("SC_PAGE_SIZE") / 1e6
+    return found["driver"] * pages, found["workers"] * pages, found["jvm"] * pages
+
+
+@dataclass(frozen=True, slots=True)
+class _Process:
+    name: str
+    parent: int
+    pages: int
+
+
+def _processes(proc: Path) -> Iterator[tuple[int, _Process]]:
+    """All processes of the machine by number."""
+    for stat in proc.glob("[0-9]*/stat"):
+        try:
+            text = stat.read_text()
+        except OSError:
+            continue  # it has ended
+        before, _, after = text.rpartition(")")  # a name may have any character
+        fields = after.split()
+        yield int(stat.parent.name), _Process(before.partition("(")[2], int(fields[1]), int(fields[21]))
+
+
+class _Log:
+    """The lines on epochs that a run has logged."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._position = 0
+        self.epochs: list[Mapping[str, Any]] = []
+
+    @property
+    def items(self) -> int:
+        return sum(each["items"] for each in self.epochs)
+
+    def read(self) -> None:
+        """Take in what is new; a line counts when it is whole."""
+        if not self._file.exists():
+            return
+        with self._file.open("rb") as file:
+            file.seek(self._position)
+            whole = file.read().rpartition(b"\n")[0]
+        self._position += len(whole) + bool(whole)
+        found = map(json.loads, whole.splitlines())
+        self.epochs += [each for each in found if each["event"] == "epoch"]
+
+
+def _state(checkpoint: Checkpoint, epoch: int) -> tuple[float, float]:
+    """What the branches remember after an epoch: kilobytes, and items and panes."""
+    states = Manifests(checkpoint.manifests).load(epoch).states.values()
+    return sum(each.size for each in states) / 1e3, sum(each.held for each in states)
+
+
+@contextmanager
+def _running(site: Path) -> Iterator[subprocess.Popen[bytes]]:
+    command = Path(sys.executable).with_name("anabranch")
+    errors = site.with_name("errors")
+    with errors.open("wb") as file:
+        process = subprocess.Popen([command, "run", site, "--once"], stdin=subprocess.DEVNULL, stdout=file, stderr=file)
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait()
+    if process.returncode != 0:
+        raise AnabranchError(f"the run has failed: {errors.read_text(errors='replace').strip()[-2_000:]}")
+
+
+def _ended(process: subprocess.Popen[bytes]) -> bool:
+    """Wait for a second, or for the end."""
+    try:
+        process.wait(_SECONDS)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _check_machine(folder: Path, items: int) -> None:
+    if not (_PROC / "self" / "stat").exists():
+        raise UsageError("this bench looks at processes as Linux shows them")
+    needed = items * _BYTES_PER_ITEM
+    if shutil.disk_usage(folder).free < needed:
+        hint = "set TMPDIR to a folder with more room"
+        raise UsageError(f"'{folder}' has not the {needed / 1e9:.1f} GB that this bench needs", hint=hint)

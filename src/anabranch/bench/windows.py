@@ -1,0 +1,115 @@
+"""What windows cost: the average energy over Vela in windows of 20 seconds every 10, q2 of the sharing paper.
+
+`q2_vs_spark`: q2 on a trunk, its answers committed, against what a user of plain Spark would write: `from_xml` over
+text lines, a filter, a watermark on the time of detection, `window` and `groupBy`, appended to Parquet.
+The time is that of a whole trigger, without the start of the query.
+Both are checked to give the same averages for the windows that both have closed, which are all but the last few: Spark
+closes a window only with the next epoch and the last ones never.
+Spark adds doubles up where our averages are exact, so they are compared to nine digits.
+
+`small_epoch_ms`: the median of whole triggers that bring a thousand photons to q2, one behind the other.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from itertools import count
+from math import isclose
+from pathlib import Path
+from shutil import rmtree
+from statistics import mean, median, quantiles
+from tempfile import TemporaryDirectory
+
+from anabranch.bench import epochs
+from anabranch.bench.photons import Rows, Spark, photons_streamed, source, write_files
+from anabranch.bench.queries import Q2
+from anabranch.bench.timing import Compared, Figures, compare
+from anabranch.spark.session import local_session
+
+_SPARK_Q2 = """
+    select window.start as start, avg(en) as avg_en from photons
+    where coord.cel.ra >= 120.0 and coord.cel.ra <= 138.0 and coord.cel.dec >= -49.0 and coord.cel.dec <= -40.0
+    group by window(time, '20 seconds', '10 seconds')"""
+_AVERAGE = re.compile(r"<avg_en>([^<]*)</avg_en>")
+_FILES = 3
+_ITEMS, _QUICK_ITEMS = 400_000, 20_000
+_WARM_UP, _PAIRS = 6, 10
+_QUICK_WARM_UP, _QUICK_PAIRS = 1, 2
+_SMALL_ITEMS = 1_000
+_SMALL_FILES, _QUICK_SMALL_FILES = 80, 20
+"""The first quarter is warm-up."""
+
+
+def measure(quick: bool) -> Figures:
+    """Run the bench."""
+    spark = local_session(memory="2g", name="bench")
+    try:
+        with TemporaryDirectory(prefix="anabranch-bench-") as folder:
+            return _measure(spark, Path(folder), quick)
+    finally:
+        spark.stop()
+
+
+def _measure(spark: Spark, folder: Path, quick: bool) -> Figures:
+    items = _QUICK_ITEMS if quick else _ITEMS
+    warm_up, pairs = (_QUICK_WARM_UP, _QUICK_PAIRS) if quick else (_WARM_UP, _PAIRS)
+    write_files(folder / "photons", 1, _FILES, items)
+    windows = check_same(spark, folder / "photons", folder / "check")
+    q2 = compare_q2(spark, folder / "photons", folder / "runs", warm_up, pairs)
+    small = small_epochs(spark, folder / "small", _QUICK_SMALL_FILES if quick else _SMALL_FILES, _SMALL_ITEMS)
+    return {
+        "items": items,
+        "windows": windows,
+        "ratios": {"q2_vs_spark": q2.ratio},
+        "q2_vs_spark": q2.figures(items),
+        "small_epoch_ms": median(small),
+        "small_epoch_ms_ninth_tenth": quantiles(small, n=10)[-1],
+    }
+
+
+def compare_q2(spark: Spark, photons: Path, work: Path, warm_up: int, pairs: int) -> Compared:
+    """The seconds of an epoch of q2, ours and Spark's."""
+    fresh = (work / str(number) for number in count())
+
+    def ours() -> float:
+        folder = next(fresh)
+        seconds, _ = epochs.of_trunk(spark, [source("photons", photons)], {"q2": Q2}, folder)
+        rmtree(folder)
+        return mean(seconds)
+
+    def theirs() -> float:
+        folder = next(fresh)
+        found = epochs.of_spark(spark_q2(spark, photons), folder, _FILES)
+        rmtree(folder)
+        return found
+
+    return compare(ours, theirs, warm_up=warm_up, pairs=pairs, label="q2")
+
+
+def check_same(spark: Spark, photons: Path, work: Path) -> int:
+    """How many windows Spark closes; an error where their averages differ from ours."""
+    _, outcome = epochs.of_trunk(spark, [source("photons", photons)], {"q2": Q2}, work / "ours")
+    epochs.of_spark(spark_q2(spark, photons), work / "theirs", _FILES)
+    ours = [float(each) for each in _AVERAGE.findall("".join(outcome.answers["q2"]))]
+    rows = spark.read.parquet(str(work / "theirs" / "out"))
+    rows = rows.where("start >= timestamp_seconds(0)")  # Spark has a window that begins before the stream
+    theirs = [row["avg_en"] for row in rows.orderBy("start").collect()]
+    rmtree(work)
+    assert len(ours) - 3 <= len(theirs) <= len(ours), f"{len(ours)} windows here, {len(theirs)} there"
+    assert all(map(partial(isclose, rel_tol=1e-9), ours, theirs)), "both must find the same averages"
+    return len(theirs)
+
+
+def small_epochs(spark: Spark, work: Path, epoch_count: int, items: int) -> list[float]:
+    """Milliseconds of triggers that bring a few photons each, when the query is warm."""
+    write_files(work / "photons", 2, epoch_count, items)
+    seconds, _ = epochs.of_trunk(spark, [source("photons", work / "photons")], {"q2": Q2}, work / "run")
+    return [1_000 * each for each in seconds[epoch_count // 4 :]]
+
+
+def spark_q2(spark: Spark, photons: Path) -> Rows:
+    """The same in plain Spark."""
+    rows = photons_streamed(spark, photons).selectExpr("*", "timestamp_seconds(det_time) as time")
+    rows.withWatermark("time", "0 seconds").createOrReplaceTempView("photons")
+    return spark.sql(_SPARK_Q2)

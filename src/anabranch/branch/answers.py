@@ -1,0 +1,64 @@
+"""What a branch gives: pieces of its answer in order, dead letters, and the places of what was late."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from anabranch.branch.keeping import Kept
+from anabranch.branch.ports import Output
+from anabranch.errors import DynamicError
+from anabranch.reference.units import NOTHING, Piece
+from anabranch.stream.elements import LONGEST_RAW, DeadLetter
+from anabranch.stream.serialize import serialize
+
+
+class Answers:
+    """Writes the answers of one branch; between two values that meet there is a space, across epochs too."""
+
+    def __init__(self, name: str, out: Output) -> None:
+        self._name = name
+        self._out = out
+        self._ended = False  # whether the last piece ended with a value
+        self._noted: int | None = None  # the last item that was noted
+
+    def give(self, named: Kept, *makes: Callable[[], Piece]) -> None:
+        """The pieces of one item, window or tuple, all or none; where one fails, `named` names the dead letter."""
+        try:
+            pieces = [make() for make in makes]
+        except DynamicError as error:
+            self.bury(named, error)
+            return
+        for piece in pieces:
+            self.write(piece)
+
+    def write(self, piece: Piece) -> None:
+        """The next piece of the answer."""
+        if piece != NOTHING:
+            text = f" {piece.text}" if self._ended and piece.begins else piece.text
+            self._ended = piece.ends
+            if text:
+                self._out.piece(text)
+
+    def extend(self, data: bytes, pieces: int, first: int) -> None:
+        """The next pieces, one behind the other, none of which begins or ends with a value."""
+        self._ended = False
+        self._out.extend(data, pieces, first)
+
+    def bury(self, kept: Kept, error: DynamicError) -> None:
+        """Set an item, window or tuple aside (LAWS 2.4)."""
+        raw = serialize(kept.item.tree)[:LONGEST_RAW]
+        self._out.bury(DeadLetter(kept.place, error.message, raw, error.code, self._name))
+
+    def late(self, kept: Kept) -> None:
+        """Note an item that is late (LAWS 3.2), once however many windows it is late for."""
+        if kept.number != self._noted:
+            self._noted = kept.number
+            self._out.late(kept.place)
+
+    def save(self) -> dict[str, Any]:
+        return {"ended": self._ended}
+
+    def restore(self, meta: dict[str, Any]) -> None:
+        """Take in what `save` gave."""
+        self._ended = meta["ended"]

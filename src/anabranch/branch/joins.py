@@ -1,0 +1,148 @@
+"""The step join: LAWS 3.5 (sharing paper, 5.1.1), as the items come.
+
+Every `for` of the join is a *side* with a window of its own.
+Items wait until their window moves to the first position that has them; those that enter by a movement meet what the
+other windows hold at that moment, and only then are they held themselves.
+A window moves through empty positions too and lets go of what it leaves behind.
+Nothing can be seen of a movement by which nothing enters, so those are made in one go, however many they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import partial
+from itertools import product
+from typing import Any
+
+import pyarrow as pa
+
+from anabranch.algebra.window import Extent
+from anabranch.branch.answers import Answers
+from anabranch.branch.judging import Judge
+from anabranch.branch.keeping import HELD, Held, Kept, Shelf
+from anabranch.branch.merge import Signal
+from anabranch.reference.standing import Standing
+from anabranch.reference.windows import Reach
+
+SIDES = HELD.append(pa.field("position", pa.string()))
+"""The columns of what the sides hold, in order; the position is where it waits to enter, null if it has entered."""
+
+
+class Side:
+    """One window of the join. `next` is the position it has yet to move to."""
+
+    def __init__(self, extent: Extent) -> None:
+        self.extent = extent
+        self.next = 0
+        self.waiting: dict[int, list[Held]] = {}
+        """What waits, by the position at which it will enter."""
+        self.held: list[Held] = []
+
+    def wait(self, item: Held) -> None:
+        """Let an item wait for its window; one that stands between two windows is in none."""
+        position = max(self.next, self.extent.first(item.value))
+        if self.extent.start(position) <= item.value:
+            self.waiting.setdefault(position, []).append(item)
+
+    def movements_to(self, reached: Reach) -> Iterator[list[Held]]:
+        """What enters by each of the movements that `reached` brings about."""
+        while self.waiting and self.extent.end(position := min(self.waiting)) <= reached:
+            entering = self.waiting.pop(position)
+            self._let_go(position)
+            self.held += entering
+            self.next = position + 1
+            yield entering
+        if isinstance(reached, float):  # infinity: there is no position left that could hold anything
+            self.held = []
+        elif self.extent.end(self.next) <= reached:
+            self.next = self.extent.first(reached)
+            self._let_go(self.next - 1)
+
+    def closing(self) -> Fraction | None:
+        """The end of the first window that holds an item still waiting."""
+        return self.extent.end(min(self.waiting)) if self.waiting else None
+
+    def all(self) -> list[Held]:
+        return [*self.held, *(each for items in self.waiting.values() for each in items)]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """What the state keeps, in order."""
+        yield from ({**each.row(), "position": None} for each in self.held)
+        for position, items in self.waiting.items():
+            yield from ({**each.row(), "position": str(position)} for each in items)
+
+    def restore(self, item: Held, position: str | None) -> None:
+        """Take in the next row that `rows` gave."""
+        if position is None:
+            self.held.append(item)
+        else:
+            self.waiting.setdefault(int(position), []).append(item)
+
+    def _let_go(self, position: int) -> None:
+        start = self.extent.start(position)
+        self.held = [each for each in self.held if each.value >= start]
+
+
+class StepJoin:
+    """The operator for several windowed `for`s."""
+
+    def __init__(self, standing: Standing, shelf: Shelf, answers: Answers) -> None:
+        self._shelf = shelf
+        self._answers = answers
+        self.judges = [Judge(number, standing, shelf, answers) for number in range(len(standing.fors))]
+        self.sides = [Side(judge.extent) for judge in self.judges]
+
+    def item(self, kept: Kept) -> None:
+        """Take the next item: it goes to the first `for` of its stream, then to the next."""
+        for number, (judge, side) in enumerate(zip(self.judges, self.sides, strict=True)):
+            if judge.stream == kept.stream.name:
+                for held in judge.item(kept):
+                    if held is not None:
+                        side.next = max(side.next, judge.first_window)
+                        side.wait(held)
+                    self._move(number, judge.reached)
+
+    def signal(self, signal: Signal) -> None:
+        """Take a punctuation; that a partition ends moves nothing, for the others may go on."""
+        for number, judge in enumerate(self.judges):
+            if judge.stream == signal.stream.name and signal.punctuation is not None:
+                judge.signal(signal)
+                self._move(number, judge.reached)
+
+    def finish(self) -> None:
+        """The inputs have ended: windows with waiting items close in order of their ends, ties to the first `for`."""
+        timed = [number for number, judge in enumerate(self.judges) if judge.timed]  # others are not full
+        while ends := [(end, each) for each in timed if (end := self.sides[each].closing()) is not None]:
+            end, number = min(ends)
+            self._move(number, end)
+
+    def _move(self, number: int, reached: Reach | None) -> None:
+        """Move a window as far as it may; what enters meets what the others hold."""
+        if reached is None:
+            return
+        for entering in self.sides[number].movements_to(reached):
+            contents = [entering if each == number else side.held for each, side in enumerate(self.sides)]
+            for found in product(*contents):
+                nodes = [each.node for each in found]
+                self._answers.give(found[0].kept, partial(self._shelf.units.tuple, nodes))
+
+    # --- between epochs -----------------------------------------------------------------------------------
+
+    def held(self) -> list[Held]:
+        """All that the branch must be able to show again."""
+        return [each for side in self.sides for each in side.all()]
+
+    def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
+        """What must be remembered beside that."""
+        sides = [{"next": side.next, **judge.save()} for side, judge in zip(self.sides, self.judges, strict=True)]
+        rows = [row for side in self.sides for row in side.rows()]
+        return {"sides": sides}, {"sides": pa.Table.from_pylist(rows, schema=SIDES)}
+
+    def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None:
+        """Take in what `save` gave."""
+        for side, judge, saved in zip(self.sides, self.judges, meta["sides"], strict=True):
+            side.next = saved["next"]
+            judge.restore(saved)
+        for row in tables["sides"].to_pylist():
+            self.sides[row["clause"]].restore(self._shelf.held(row), row["position"])

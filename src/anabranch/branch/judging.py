@@ -1,0 +1,94 @@
+"""What one windowed `for` makes of an element: which nodes it selects, where they stand, and which are late.
+
+Nodes that are not selected still show how far the stream is, and what is late (LAWS 3.2).
+Where the predicates fail, or a selected node has no reference value, that is set aside, once (LAWS 2.4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from anabranch.branch.answers import Answers
+from anabranch.branch.keeping import Held, Kept, Shelf
+from anabranch.branch.merge import Signal
+from anabranch.branch.progress import Progress
+from anabranch.language import ast
+from anabranch.reference.paths import base_of
+from anabranch.reference.slices import path_in_item
+from anabranch.reference.standing import Standing
+from anabranch.reference.windows import Reach, extent_of
+from anabranch.stream.cover import passed
+
+
+class Judge:
+    """Judges elements for the `for` of one number; the only one to write its dead letters and late places."""
+
+    def __init__(self, number: int, standing: Standing, shelf: Shelf, answers: Answers) -> None:
+        clause = standing.fors[number]
+        source = base_of(clause.source)
+        assert isinstance(source, ast.Source)
+        assert clause.window is not None
+        self.stream = source.name
+        self.timed = isinstance(clause.window, ast.TimeWindow)
+        self.extent = extent_of(clause.window)
+        self._number = number
+        self._path = None
+        if isinstance(clause.window, ast.TimeWindow):
+            self._path = path_in_item(clause.source, clause.window.reference)
+        self.progress = Progress(shelf.inputs[source.name])
+        self._answers = answers
+        self._arrived = 0
+
+    def item(self, kept: Kept) -> Iterator[Held | None]:
+        """What an item shows, node by node: one that is selected, or None where it only shows how far the stream is.
+
+        What is late, or has no reference value, shows nothing.
+        """
+        found = kept.candidates(self._number)
+        if found.error is not None:
+            self._answers.bury(kept, found.error)
+        for index, each in enumerate(found.nodes):
+            if not self.timed:
+                if each.selected:
+                    self._arrived += 1
+                    yield Held(Fraction(self._arrived - 1), kept, self._number, index)
+            elif each.value is None:
+                if each.selected and each.error is not None:
+                    self._answers.bury(kept, each.error)
+            elif self.progress.is_late(kept.entry.origin.partition, each.value):
+                self._answers.late(kept)
+            else:
+                yield Held(each.value, kept, self._number, index) if each.selected else None
+
+    def signal(self, signal: Signal) -> None:
+        """A punctuation, or a partition's end, shows how far the stream is, and nothing else."""
+        if self.timed and (value := self._passed(signal)) is not None:
+            self.progress.passed(signal.partition, value)
+
+    def _passed(self, signal: Signal) -> Reach | None:
+        """What a signal covers all values below of."""
+        if signal.punctuation is None:
+            return math.inf
+        value = passed(signal.punctuation, self._path, signal.stream.time)
+        return None if value is None else value - signal.stream.origin
+
+    @property
+    def reached(self) -> Reach | None:
+        """How far the windows may move: by the values of the reference, or by how many nodes were selected."""
+        return self.progress.reached if self.timed else Fraction(self._arrived)
+
+    @property
+    def first_window(self) -> int:
+        """The first window that the subscription sees whole; a count window begins with the subscription."""
+        return self.progress.first_window(self.extent) if self.timed else 0
+
+    def save(self) -> dict[str, Any]:
+        return {"arrived": self._arrived, **self.progress.save()}
+
+    def restore(self, meta: dict[str, Any]) -> None:
+        """Take in what `save` gave."""
+        self._arrived = meta["arrived"]
+        self.progress.restore(meta)

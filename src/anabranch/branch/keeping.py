@@ -1,0 +1,179 @@
+"""The items that a branch holds, so that it can show them again.
+
+An item is held as the raw entry it came in and read when it is needed, once: whoever asks for it again gets the same
+nodes, as identity and document order in XQuery demand.
+Document order is the order in which the items of a stream were taken, whichever of them was read again first; so its
+nodes are numbered by the item's own number, and not by when they were made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from itertools import count
+from typing import Any
+
+import pyarrow as pa
+
+from anabranch.branch.entries import Entry, Origin
+from anabranch.branch.ports import InputStream
+from anabranch.errors import StateError
+from anabranch.reference.sequences import Value
+from anabranch.reference.units import Candidates, Units
+from anabranch.stream.elements import Item, Place
+from anabranch.stream.lines import Cut
+from anabranch.stream.reader import ElementReader
+from anabranch.stream.tree import Element, renumber
+
+_SCHEMA = pa.schema(
+    [
+        ("number", pa.int64()),
+        ("stream", pa.string()),
+        ("partition", pa.int32()),
+        ("file", pa.string()),
+        ("start", pa.int64()),
+        ("end", pa.int64()),
+        ("raw", pa.binary()),
+        ("root", pa.binary()),
+        ("encoding", pa.string()),
+    ]
+)
+_ITEM = 1 << 32  # more than an item has nodes
+_STREAM = _ITEM << 64  # more than a stream has items
+_BEFORE = -(_STREAM << 32)  # the nodes of streams come before those that a query makes or a document has
+
+
+class Kept:
+    """An item with its number, the how many-th it was that the branch took."""
+
+    __slots__ = ("_item", "_nodes", "_shelf", "entry", "number")
+
+    def __init__(self, shelf: Shelf, number: int, entry: Entry, item: Item | None = None) -> None:
+        self._shelf = shelf
+        self._item = item
+        self._nodes: dict[int, list[Value]] = {}
+        self.number = number
+        self.entry = entry
+
+    @property
+    def stream(self) -> InputStream:
+        return self._shelf.inputs[self.entry.origin.stream]
+
+    @property
+    def place(self) -> Place:
+        origin = self.entry.origin
+        return Place(origin.stream, origin.file, self.entry.cut.start)
+
+    @property
+    def item(self) -> Item:
+        """The item itself, read again if need be."""
+        if self._item is None:
+            self._item = self._shelf.read(self)
+        return self._item
+
+    def candidates(self, clause: int) -> Candidates:
+        """What the `for` of this number looks at in the item."""
+        found = self._shelf.units.candidates(clause, self.stream.root, self.item, self.stream.origin)
+        self._nodes[clause] = [each.node for each in found.nodes]
+        return found
+
+    def node(self, clause: int, index: int) -> Value:
+        """One of the nodes that the `for` of this number sees."""
+        if clause not in self._nodes:
+            self.candidates(clause)
+        return self._nodes[clause][index]
+
+
+class Held:
+    """One node of an item, with the value that places it in windows."""
+
+    __slots__ = ("clause", "index", "kept", "value")
+
+    def __init__(self, value: Fraction, kept: Kept, clause: int, index: int) -> None:
+        self.value = value
+        self.kept = kept
+        self.clause = clause
+        self.index = index
+
+    @property
+    def node(self) -> Value:
+        return self.kept.node(self.clause, self.index)
+
+    def row(self) -> dict[str, Any]:
+        return {"value": str(self.value), "number": self.kept.number, "clause": self.clause, "index": self.index}
+
+
+HELD = pa.schema([("value", pa.string()), ("number", pa.int64()), ("clause", pa.int32()), ("index", pa.int32())])
+"""The columns of a table of what is held; its operator may add some."""
+
+
+class Shelf:
+    """Gives items their numbers, and has those back that were held when an epoch ended."""
+
+    def __init__(self, inputs: Mapping[str, InputStream], units: Units) -> None:
+        self.inputs = inputs
+        self.units = units
+        self.taken = 0
+        """How many items the branch took."""
+        self._readers: dict[str, ElementReader] = {}
+        self._restored: dict[int, Kept] = {}
+
+    def put(self, entry: Entry, item: Item) -> Kept:
+        """The next item that the branch takes."""
+        kept = Kept(self, self.taken, entry, item)
+        self._number_nodes(kept, item.tree)
+        self.taken += 1
+        return kept
+
+    def read(self, kept: Kept) -> Item:
+        """Read an item again."""
+        stream = kept.stream
+        if stream.name not in self._readers:
+            self._readers[stream.name] = stream.reader()
+        (item,) = self._readers[stream.name].elements([kept.entry.cut], kept.entry.origin.file)
+        if not isinstance(item, Item):
+            raise StateError(
+                f"the item {kept.place}, which a window or join holds, can no longer be read",
+                hint="limits or schema of the stream are narrower than they were",
+            )
+        item.tree.parent = stream.root
+        self._number_nodes(kept, item.tree)
+        return item
+
+    def _number_nodes(self, kept: Kept, tree: Element) -> None:
+        rank = list(self.inputs).index(kept.entry.origin.stream)
+        renumber(tree, count(_BEFORE + rank * _STREAM + kept.number * _ITEM))
+
+    # --- between epochs -----------------------------------------------------------------------------------
+
+    def held(self, row: Mapping[str, Any]) -> Held:
+        """What was held in an earlier epoch, from its row."""
+        return Held(Fraction(row["value"]), self._restored[row["number"]], row["clause"], row["index"])
+
+    def restore(self, table: pa.Table, taken: int) -> None:
+        """Take in what `kept_table` gave, and how many items were taken."""
+        self.taken = taken
+        for row in table.to_pylist():
+            origin = Origin(row["stream"], row["partition"], row["file"])
+            cut = Cut(row["start"], row["end"], row["raw"], None, row["root"], row["encoding"])
+            self._restored[row["number"]] = Kept(self, row["number"], Entry(origin, cut))
+
+
+def kept_table(held: Iterable[Held]) -> pa.Table:
+    """The items of which something is held, each once."""
+    items = {each.kept.number: each.kept for each in held}
+    rows = [
+        {
+            "number": kept.number,
+            "stream": kept.entry.origin.stream,
+            "partition": kept.entry.origin.partition,
+            "file": kept.entry.origin.file,
+            "start": kept.entry.cut.start,
+            "end": kept.entry.cut.end,
+            "raw": kept.entry.cut.raw,
+            "root": kept.entry.cut.root,
+            "encoding": kept.entry.cut.encoding,
+        }
+        for kept in items.values()
+    ]
+    return pa.Table.from_pylist(rows, schema=_SCHEMA)

@@ -1,0 +1,206 @@
+"""The order in which a branch takes what its inputs bring (LAWS 1.2).
+
+An input is one partition of one stream.
+Inputs are ranked: by the stream that the query names first, then by the number of the partition.
+The next element is that with the least time among the first ones of all inputs, ties to the lower rank; each input
+keeps its own order, so times may fall and the merge is still that of whole sequences, whenever their parts arrive.
+An input that has nothing to show holds all others back, unless it has ended, or has *passed* the time in question: it
+gives its elements the moment of their arrival, and the trunk knows that none before it is on its way.
+What is held back waits in the input's `Backlog`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from anabranch.branch.backlog import Backlog, Key, backlog_table, restore_backlogs
+from anabranch.branch.entries import Entry, unpack
+from anabranch.branch.ports import InputStream, Spill
+from anabranch.branch.state import fraction, written
+from anabranch.reference.inputs import element_time, refuse_control, refuse_regions
+from anabranch.reference.windows import Reach
+from anabranch.stream.elements import DeadLetter, Item, Punctuation
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """An item whose turn has come."""
+
+    entry: Entry
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """What else there is in a stream: a punctuation whose turn has come, or None, the end of a partition.
+
+    The end is known right behind the last element, and goes before all that waits.
+    """
+
+    stream: InputStream
+    partition: int
+    punctuation: Punctuation | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The next element of an input, with its time."""
+
+    time: Fraction
+    entry: Entry
+    element: Item | Punctuation
+
+
+class Source:
+    """One input: what it has to show next, and the time of what it showed last."""
+
+    def __init__(self, stream: InputStream, partition: int, backlog: Backlog) -> None:
+        self.stream = stream
+        self.backlog = backlog
+        self.now = Fraction(0)
+        self.ended = False
+        self._partition = partition
+        self._reader = stream.reader()
+        self._head: _Head | None = None
+
+    @property
+    def head(self) -> _Head | None:
+        """The next element, None if it is not known yet."""
+        while self._head is None and (entry := self.backlog.head) is not None:
+            (element,) = self._reader.elements([entry.cut], entry.origin.file)
+            match element:
+                case DeadLetter():  # set aside by whoever cut it out
+                    self.backlog.take()
+                    continue
+                case Item(tree, place):
+                    refuse_regions(tree, place)
+                    tree.parent = self.stream.root
+                case Punctuation():
+                    pass
+                case _:
+                    raise refuse_control(element)
+            arrived = entry.origin.arrived
+            time = element_time(element, self.stream.time, self.now if arrived is None else arrived)
+            self._head = _Head(time, entry, element)
+        return self._head
+
+    def take(self) -> Released | Signal:
+        """Take the next element; where there is none, the end."""
+        head, self._head = self.head, None
+        if head is None:
+            self.ended = True
+            return Signal(self.stream, self._partition, None)
+        self.now = head.time
+        self.backlog.take()
+        if isinstance(head.element, Item):
+            return Released(head.entry, head.element)
+        return Signal(self.stream, self._partition, head.element)
+
+    def skip(self, entries: int, now: Fraction) -> None:
+        """Let entries go that were taken elsewhere, many at a time; `now` is the time of the last."""
+        self._head = None
+        self.now = now
+        self.backlog.skip(entries)
+
+    def settle(self) -> None:
+        self._head = None
+        self.backlog.settle()
+
+
+class Merge:
+    """Merges the inputs of one branch."""
+
+    def __init__(self, streams: Sequence[InputStream], spill: Spill) -> None:
+        self.sources = {
+            (stream.name, partition): Source(stream, partition, Backlog(spill))
+            for stream in streams
+            for partition in range(stream.partitions)
+        }
+        self._passed: Fraction | None = None
+        self._ended: set[Key] = set()
+
+    def feed(self, data: bytes) -> None:
+        """Take in a feed; those of one input come in the order of their partition."""
+        origin, _ = unpack(data)
+        self.sources[origin.stream, origin.partition].backlog.append(data)
+
+    def passed(self, time: Fraction) -> None:
+        """No input whose times are those of arrival brings anything at or before this time any more."""
+        self._passed = time if self._passed is None else max(time, self._passed)
+
+    def end(self, stream: str, partition: int) -> None:
+        """An input brings nothing any more."""
+        self._ended.add((stream, partition))
+
+    @property
+    def ended(self) -> bool:
+        """Whether all inputs have ended."""
+        return self._ended >= self.sources.keys()
+
+    def known_until(self, key: Key) -> Reach | None:
+        """Up to which time an input that has nothing to show brings nothing any more; None where that is open."""
+        if key in self._ended:
+            return math.inf
+        return self._passed if self.sources[key].stream.time is None else None
+
+    def released(self) -> Iterator[Released | Signal]:
+        """The elements whose turn has come, in order."""
+        while (source := self._first()) is not None:
+            yield source.take()
+
+    def _first(self) -> Source | None:
+        """The input whose element, or end, is next; None as long as that is open."""
+        first: Source | None = None
+        least: Fraction | None = None
+        silent: list[Reach | None] = []
+        for key, source in self.sources.items():
+            if (head := source.head) is not None:
+                if least is None or head.time < least:
+                    first, least = source, head.time
+            elif key in self._ended and not source.ended:
+                return source
+            else:
+                silent.append(self.known_until(key))
+        if least is None or any(each is None or each < least for each in silent):
+            return None
+        return first
+
+    # --- between epochs -----------------------------------------------------------------------------------
+
+    @property
+    def _backlogs(self) -> dict[Key, Backlog]:
+        return {key: source.backlog for key, source in self.sources.items()}
+
+    def save(self) -> tuple[dict[str, Any], pa.Table]:
+        """What must be remembered; the epoch is over."""
+        for source in self.sources.values():
+            source.settle()
+        times = [[*key, written(source.now)] for key, source in self.sources.items()]
+        ended = sorted(self._ended)
+        return {"now": times, "passed": written(self._passed), "ended": ended}, backlog_table(self._backlogs)
+
+    def restore(self, meta: dict[str, Any], table: pa.Table) -> None:
+        """Take in what `save` gave."""
+        for stream, partition, now in meta["now"]:
+            self.sources[stream, partition].now = Fraction(now)
+        self._passed = fraction(meta["passed"])
+        self._ended = {(stream, partition) for stream, partition in meta["ended"]}
+        restore_backlogs(self._backlogs, table)
+        for key, source in self.sources.items():
+            source.ended = key in self._ended and not source.backlog
+
+    @property
+    def spilled(self) -> tuple[str, ...]:
+        """The names in the spill that the state needs."""
+        return tuple(ref for backlog in self._backlogs.values() for ref in backlog.spilled)
+
+    @property
+    def waiting(self) -> dict[Key, int]:
+        """How many elements each input has to hold back, because another is behind."""
+        return {key: len(backlog) for key, backlog in self._backlogs.items()}

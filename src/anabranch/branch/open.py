@@ -1,0 +1,197 @@
+"""Opening a branch: the operator that a standing query needs, behind the merge of its inputs.
+
+A branch lives for one epoch: it is opened with the state that the epoch before has left, fed, and saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from anabranch.branch.answers import Answers
+from anabranch.branch.backlog import Key
+from anabranch.branch.interval import IntervalJoin, bounds_of, streams_of
+from anabranch.branch.joining import JoinColumns
+from anabranch.branch.joins import StepJoin
+from anabranch.branch.keeping import Held, Kept, Shelf, kept_table
+from anabranch.branch.merge import Merge, Signal
+from anabranch.branch.passing import Passing
+from anabranch.branch.ports import InputStream, Output, Spill
+from anabranch.branch.state import State
+from anabranch.branch.whole import Whole
+from anabranch.branch.windows import Windows
+from anabranch.errors import StateError
+from anabranch.reference.calls import PythonFunction
+from anabranch.reference.inputs import Input
+from anabranch.reference.standing import Standing
+from anabranch.reference.units import Units
+
+
+class Branch(Protocol):
+    """A subscription that remembers, for one epoch."""
+
+    def feed(self, data: bytes) -> None:
+        """Take in a packed feed; those of one partition come in stream order."""
+
+    def passed(self, time: Fraction) -> None:
+        """No input whose elements have the times of their arrival brings anything at or before `time` any more."""
+
+    def end(self, stream: str, partition: int) -> None:
+        """An input has ended; the last one to end closes what is open."""
+
+    def save(self) -> State | None:
+        """What to remember after the epoch, None for nothing; the branch is not used any more."""
+
+    @property
+    def held(self) -> int:
+        """How many items it remembers."""
+
+    @property
+    def waiting(self) -> dict[Key, int]:
+        """How many elements of each input it holds back, because another input is behind."""
+
+    @property
+    def spilled(self) -> tuple[str, ...]:
+        """The names in the spill that its state needs."""
+
+
+def open_branch(
+    standing: Standing,
+    name: str,
+    inputs: Mapping[str, InputStream],
+    state: State | None,
+    functions: Mapping[str, PythonFunction] | None,
+    documents: Mapping[str, Input] | None,
+    out: Output,
+    spill: Spill,
+) -> Branch:
+    """Open a branch; `name` is the subscription's, `inputs` are in the order in which the streams are registered."""
+    operator = operator_of(standing, inputs)
+    if state is not None and state.meta["operator"] != operator:
+        raise StateError(
+            f"the state of '{name}' is one of '{state.meta['operator']}', and the query needs '{operator}'"
+        )
+    if operator == "whole":
+        return Whole(standing, name, inputs, state, functions, documents, out, spill)
+    return _Flowing(operator, standing, name, inputs, state, Units(standing, functions, documents), out, spill)
+
+
+def operator_of(standing: Standing, inputs: Mapping[str, InputStream]) -> str:
+    """The operator that a query needs over these streams."""
+    if standing.kind == "interval join" and not bounds_of(standing, [inputs[each] for each in streams_of(standing)]):
+        return "whole"
+    return standing.kind
+
+
+class _Operator(Protocol):
+    """What the merge is in front of."""
+
+    def item(self, kept: Kept) -> None: ...
+
+    def signal(self, signal: Signal) -> None: ...
+
+    def finish(self) -> None: ...
+
+    def held(self) -> list[Held]: ...
+
+    def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]: ...
+
+    def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None: ...
+
+
+class _Flowing:
+    """A branch that takes its inputs element by element, in the order of LAWS 1.2."""
+
+    def __init__(
+        self,
+        kind: str,
+        standing: Standing,
+        name: str,
+        inputs: Mapping[str, InputStream],
+        state: State | None,
+        units: Units,
+        out: Output,
+        spill: Spill,
+    ) -> None:
+        self._kind = kind
+        self._merge = Merge([inputs[each] for each in standing.streams], spill)
+        self._answers = Answers(name, out)
+        self._shelf = Shelf(inputs, units)
+        self._operator = self._operator_for(standing)
+        if state is not None:
+            self._shelf.restore(state.tables["items"], state.meta["taken"])
+            self._answers.restore(state.meta["answers"])
+            self._merge.restore(state.meta["merge"], state.tables["waiting"])
+            self._operator.restore(state.meta["memory"], state.tables)
+        self._columns = self._columns_for(standing)
+
+    def _operator_for(self, standing: Standing) -> _Operator:
+        match self._kind:
+            case "windows":
+                return Windows(standing, self._shelf, self._answers)
+            case "step join":
+                return StepJoin(standing, self._shelf, self._answers)
+            case "interval join":
+                return IntervalJoin(standing, self._shelf, self._answers)
+            case _:
+                return Passing(self._shelf, self._answers)
+
+    def _columns_for(self, standing: Standing) -> JoinColumns | None:
+        if isinstance(self._operator, StepJoin):
+            return JoinColumns(standing, self._merge, self._operator, self._shelf, self._answers)
+        return None
+
+    def feed(self, data: bytes) -> None:
+        self._merge.feed(data)
+        self._run()
+
+    def passed(self, time: Fraction) -> None:
+        self._merge.passed(time)
+        self._run()
+
+    def end(self, stream: str, partition: int) -> None:
+        self._merge.end(stream, partition)
+        self._run()
+        if self._merge.ended:
+            if self._columns is not None:
+                self._columns.finish()
+            self._operator.finish()
+
+    def _run(self) -> None:
+        """Take what may be taken: many at a time if that can be, and one by one what is left."""
+        if self._columns is not None:
+            self._columns.run()
+        for each in self._merge.released():
+            if isinstance(each, Signal):
+                self._operator.signal(each)
+            else:
+                self._operator.item(self._shelf.put(each.entry, each.item))
+            if self._columns is not None:
+                self._columns.try_again()
+
+    def save(self) -> State | None:
+        memory, tables = self._operator.save()
+        merge, waiting = self._merge.save()
+        meta = {
+            "operator": self._kind,
+            "taken": self._shelf.taken,
+            "answers": self._answers.save(),
+            "merge": merge,
+            "memory": memory,
+        }
+        return State(meta, {**tables, "items": kept_table(self._operator.held()), "waiting": waiting})
+
+    @property
+    def held(self) -> int:
+        return len({each.kept.number for each in self._operator.held()})
+
+    @property
+    def waiting(self) -> dict[Key, int]:
+        return self._merge.waiting
+
+    @property
+    def spilled(self) -> tuple[str, ...]:
+        return self._merge.spilled

@@ -1,0 +1,53 @@
+"""What a branch is told and what it is given: its streams, where answers go, and where entries may wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from anabranch.stream.elements import DeadLetter, Place
+from anabranch.stream.path import Path
+from anabranch.stream.reader import ElementReader
+from anabranch.stream.tree import Element
+
+
+@dataclass(frozen=True, slots=True)
+class InputStream:
+    """A stream as a branch has to know it (LAWS 1.3, 3.1, 3.2, 3.6)."""
+
+    name: str
+    partitions: int
+    root: Element
+    """The stream's root element, without items."""
+    reader: Callable[[], ElementReader]
+    time: Path | None = None
+    slack: Fraction = Fraction(0)
+    origin: Fraction = Fraction(0)
+    late: bool = False
+    """Whether the subscription came after the stream had begun."""
+    endless: bool = False
+    """Whether nobody waits for its end, as in a trunk that runs."""
+
+
+class Output(Protocol):
+    """Takes what a branch gives, in the order of the answer."""
+
+    def piece(self, text: str) -> None: ...
+
+    def extend(self, data: bytes, pieces: int, first: int) -> None:
+        """Several one behind the other; the first is `first` bytes long."""
+
+    def bury(self, letter: DeadLetter) -> None: ...
+
+    def late(self, place: Place) -> None: ...
+
+
+class Spill(Protocol):
+    """Keeps bytes on disk, for entries that have to wait."""
+
+    def write(self, data: bytes) -> str:
+        """Keep some bytes; gives the name they can be read by."""
+
+    def read(self, ref: str) -> bytes: ...

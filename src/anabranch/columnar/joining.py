@@ -1,0 +1,217 @@
+"""The step join over columns (LAWS 3.5): the same movements and pairs as `reference/joins.py`, in blocks.
+
+A window only ever moves to a position at which a waiting item enters: the positions between let go of what they leave
+behind, and so does the next.
+An item's position is known when it arrives, because its window cannot pass it before it has entered.
+So what a movement costs does not depend on how far it goes.
+
+Each movement at which the other side holds something is a *meeting*, two spans of items all of which meet.
+Pairs are made from meetings a block at a time, judged, and their answers laid out; never are all pairs there at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.columnar import kernels, kernels_joins
+from anabranch.columnar.answering import fragment_arrays
+from anabranch.columnar.condition import UNCLEAR, YES
+from anabranch.columnar.kernels import Bytes, Indices
+from anabranch.columnar.kernels_joins import (
+    ARRIVING,
+    FIELDS,
+    HIGH,
+    LOW,
+    MEETING,
+    NEVER,
+    NEXT,
+    SIZE,
+    SLACK,
+    SOONEST,
+    STEP,
+    STRIDE,
+    WAITING,
+)
+from anabranch.columnar.pair_condition import PairJudge
+from anabranch.columnar.pairs import CompiledJoin
+from anabranch.columnar.shred import Shredded
+
+BLOCK = 1 << 15
+"""How many pairs are judged at a time: as many as stay in a core's own memory."""
+MEETINGS = 1 << 12
+
+
+def merged(first: Indices, second: Indices, limits: tuple[int, int]) -> Bytes:
+    """The sides of the arrivals with these times, as far as their order is known (LAWS 1.2).
+
+    Behind its last item here, each side will bring nothing at or before the limit that it has.
+    """
+    sides = np.empty(len(first) + len(second), np.uint8)
+    return sides[: kernels_joins.merge(first, second, np.array(limits), sides)]
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One side of a join: its window, all in one unit, and its items.
+
+    Items are numbered: first those it holds, then those that wait, then those that arrive, each in their order.
+    """
+
+    size: int
+    step: int
+    slack: int
+    next: int
+    """The position the window has yet to move to."""
+    held: int
+    waiting: int
+    values: Indices
+    status: Bytes
+    """What each item is to the join: `VOID`, `SHOWN` or `SELECTED`."""
+
+
+class StepJoin:
+    """Two lanes while items arrive; the only one to change its state is whoever asks for `pairs`."""
+
+    def __init__(self, first: Lane, second: Lane) -> None:
+        self._second = len(first.values)
+        self._values = np.concatenate([first.values, second.values])
+        self._status = np.concatenate([first.status, second.status])
+        self._positions = np.empty(len(self._values), np.int64)
+        self._sides = np.zeros((2, FIELDS), np.int64)
+        most = max(len(first.values), len(second.values))
+        self._waiting = np.empty((2, most), np.int64)
+        self._logs = np.empty((2, most + 1), np.int64)
+        for side, (lane, base) in enumerate(((first, 0), (second, self._second))):
+            window = self._sides[side]
+            window[[SIZE, STEP, SLACK, NEXT]] = lane.size, lane.step, lane.slack, lane.next
+            window[SOONEST] = NEVER
+            window[HIGH] = lane.held
+            self._logs[side, : lane.held] = base + np.arange(lane.held)
+            window[ARRIVING] = base + lane.held + lane.waiting
+            for item in range(base + lane.held, base + lane.held + lane.waiting):
+                kernels_joins.wait(window, item, self._values[item], self._positions, self._waiting[side])
+
+    def pairs(self, arrivals: Bytes, *, ended: bool) -> Iterator[tuple[Indices, Indices]]:
+        """Let items arrive, each from the side that is given; the pairs that come of it, by number, in order.
+
+        What is given is overwritten when the next is asked for.
+        """
+        x, y = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+        at, is_done = 0, False
+        while not is_done:
+            meetings = np.empty((max(MEETINGS, int(self._sides[:, WAITING].max()) + 1), MEETING), np.int64)
+            count, at, is_done = kernels_joins.move(
+                arrivals,
+                at,
+                ended,
+                self._values,
+                self._status,
+                self._positions,
+                self._sides,
+                self._waiting,
+                self._logs,
+                meetings,
+            )
+            done = np.zeros(3, np.int64)
+            while number := kernels_joins.pair(meetings[:count], self._logs, self._second, done, x, y):
+                yield x[:number], y[:number]
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Let go of what no meeting needs any more."""
+        for window, log in zip(self._sides, self._logs, strict=True):
+            held = self._held(window, log)
+            log[: len(held)] = held
+            window[LOW], window[HIGH] = 0, len(held)
+        most = 2 * int(self._sides[:, HIGH].max()) + int(self._sides[:, WAITING].max()) + 1
+        if most > self._logs.shape[1]:
+            self._logs = np.concatenate([self._logs, np.empty((2, most), np.int64)], axis=1)
+
+    def _held(self, window: Indices, log: Indices) -> Indices:
+        items = log[window[LOW] : window[HIGH]]
+        held: Indices = items[self._values[items] >= (window[NEXT] - 1) * window[STEP]]
+        return held
+
+    def next(self, side: int) -> int:
+        """The position that a side has yet to move to."""
+        return int(self._sides[side, NEXT])
+
+    def held(self, side: int) -> Indices:
+        """The numbers of the items that a side holds, in order."""
+        return self._held(self._sides[side], self._logs[side]) - side * self._second
+
+    def waiting(self, side: int) -> Indices:
+        """The numbers of the items that wait, in order."""
+        return self._waiting[side, : self._sides[side, WAITING]] - side * self._second
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """Answers one behind the other: how many, and how long the first is."""
+
+    data: bytes
+    entries: int
+    first: int
+
+
+class PairAnswers:
+    """Answers pairs of items that lie in columns."""
+
+    def __init__(self, join: CompiledJoin, sides: tuple[Shredded, Shredded], slow: Callable[[int, int], bytes]) -> None:
+        """`slow` is the law: the piece of one pair, empty where it gives none."""
+        self._judge = PairJudge(join.condition, sides)
+        self._slow = slow
+        edges: list[Indices] = []
+        store: list[Bytes] = []
+        self._runs = np.zeros((len(join.runs), 2), np.int64)
+        places = size = 0
+        for number, run in enumerate(join.runs):
+            fragments = fragment_arrays(run.fragments, join.sides[run.side].wanted)
+            texts, offsets = _texts(sides[run.side], *fragments)
+            self._runs[number] = run.side, places
+            edges.append(offsets + size)
+            store.append(texts)
+            places += len(offsets)
+            size += len(texts)
+        self._edges = np.concatenate([np.empty(0, np.int64), *edges])
+        self._store = np.concatenate([*store, np.empty(STRIDE, np.uint8)])
+
+    def answer(self, x: Indices, y: Indices) -> Laid | None:
+        """The answers to some pairs in order; None where they give none."""
+        verdicts = self._judge.verdicts(x, y)
+        taken = np.flatnonzero(verdicts == YES) if len(self._runs) else np.empty(0, np.int64)
+        unclear = np.flatnonzero(verdicts == UNCLEAR)
+        pieces: list[tuple[int, bytes]] = []
+        for pair in map(int, unclear):
+            if piece := self._slow(int(x[pair]), int(y[pair])):
+                pieces.append((pair, piece))
+        picks = np.concatenate([taken, ~np.arange(len(pieces))]) if pieces else taken
+        if pieces:
+            picks = picks[np.argsort([*taken, *(pair for pair, _ in pieces)])]
+        if not len(picks):
+            return None
+        ready = np.frombuffer(b"".join(piece for _, piece in pieces), np.uint8)
+        bounds = np.array([*accumulate((len(piece) for _, piece in pieces), initial=0)], np.int64)
+        offsets = np.zeros(len(picks) + 1, np.int64)
+        kernels_joins.measure_pairs(self._runs, self._edges, x, y, picks, bounds, offsets)
+        out = np.empty(offsets[-1] + STRIDE, np.uint8)
+        kernels_joins.lay_out_pairs(self._runs, self._edges, self._store, x, y, picks, ready, bounds, out)
+        return Laid(out[: offsets[-1]].tobytes(), len(picks), int(offsets[1]))
+
+
+def _texts(shredded: Shredded, fragments: NDArray[np.int64], fixed: Bytes) -> tuple[Bytes, Indices]:
+    """What a run gives for each item, one behind the other, and where each begins and ends; nothing where it does not
+    fit.
+    """
+    picks = np.where(shredded.fits, np.arange(len(shredded.fits)), -1)
+    nothing = np.empty(0, np.uint8), np.zeros(2, np.int64)
+    offsets = np.zeros(len(picks) + 1, np.int64)
+    kernels.measure(fragments, shredded.starts, shredded.ends, picks, nothing[1], offsets)
+    out = np.empty(offsets[-1], np.uint8)
+    kernels.lay_out(shredded.data, fragments, fixed, shredded.starts, shredded.ends, picks, *nothing, out)
+    return out, offsets

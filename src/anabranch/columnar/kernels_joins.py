@@ -1,0 +1,370 @@
+"""The compiled loops of the step join: merging, moving windows, pairing, laying out the answers of pairs.
+
+The two sides are numbered 0 and 1, and their items one behind the other: first all of side 0, then all of side 1.
+Values, sizes and steps are integers of one unit.
+What a side holds is a span of its *log*, in which items stand in the order in which they entered; what has left the
+window is taken out when the other side next looks, which costs no more than what that side then does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.columnar.kernels import (
+    Bytes,
+    Flags,
+    Indices,
+    Numbers,
+    Places,
+    compiled,
+    shred,
+)
+
+VOID, SHOWN, SELECTED = 0, 1, 2
+"""An item without a place in time windows; one that only shows how far its stream is; one that is joined."""
+NEVER = np.iinfo(np.int64).max
+"""No position: that of a side on which nothing waits."""
+SIZE, STEP, SLACK, NEXT, SOONEST, WAITING, LOW, HIGH, ARRIVING, FIELDS = range(10)
+"""The fields of a side: its window; the position it moves to next, and the first at which a waiting item enters; how
+many wait; its span of the log; the number of the next item to arrive."""
+MOVED, ENTER, ENTERED, HELD, HOLDS, MEETING = range(6)
+"""The fields of a meeting: which side moved, the span of its log that entered, and the span that the other held."""
+
+STRIDE = 16
+
+_ZERO, _NINE, _POINT, _MINUS = b"09.-"
+
+
+@compiled
+def shred_entries(
+    data: Bytes,
+    ends: Indices,
+    pieces: Bytes,
+    bounds: Indices,
+    slots: Indices,
+    numeric: Flags,
+    plain: Bytes,
+    longest: int,
+    starts: Places,
+    finishes: Places,
+    values: Numbers,
+    fits: Flags,
+) -> None:
+    """Like `kernels.shred`, for entries that stand one behind the other and end at `ends`: each fits, or does not."""
+    begins, behind = np.empty(len(fits) + 1, np.int32), np.empty(len(fits) + 1, np.int32)
+    begin = 0
+    for entry in range(len(fits)):
+        end = ends[entry]
+        count, _ = shred(
+            data, begin, end, False, pieces, bounds, slots, numeric, plain, longest,
+            starts, finishes, values, begins, behind, fits[: entry + 1], entry,
+        )  # fmt: skip
+        fits[entry] = count == entry + 1 and begins[entry] == begin and behind[entry] == end
+        begin = end
+
+
+@compiled
+def decimals(data: Bytes, starts: Places, ends: Places, mantissas: Indices, places: Indices) -> None:
+    """The digits of numbers that were read as simple ones, and how many of them stand behind the point."""
+    for item in range(len(starts)):
+        mantissa, point = np.int64(0), -1
+        for place in range(starts[item], ends[item]):
+            byte = data[place]
+            if _ZERO <= byte <= _NINE:
+                mantissa = mantissa * 10 + (byte - _ZERO)
+            elif byte == _POINT:
+                point = place
+        negative = ends[item] > starts[item] and data[starts[item]] == _MINUS
+        mantissas[item] = -mantissa if negative else mantissa
+        places[item] = ends[item] - 1 - point if point >= 0 else 0
+
+
+@compiled
+def merge(first: Indices, second: Indices, limits: Indices, sides: Bytes) -> int:
+    """Merge two sequences of times by their heads, ties to the first; the side of each arrival, and how many there are.
+
+    Where a sequence has no head, the other goes on up to the time that the first's limit says.
+    """
+    i = j = count = 0
+    while i < len(first) or j < len(second):
+        if j == len(second):
+            from_first = True
+            known = first[i] <= limits[1]
+        elif i == len(first):
+            from_first = False
+            known = second[j] <= limits[0]
+        else:
+            from_first = first[i] <= second[j]
+            known = True
+        if not known:
+            break
+        sides[count] = 0 if from_first else 1
+        count += 1
+        if from_first:
+            i += 1
+        else:
+            j += 1
+    return count
+
+
+@compiled
+def move(
+    arrivals: Bytes,
+    at: int,
+    ended: bool,
+    values: Indices,
+    status: Bytes,
+    positions: Indices,
+    sides: NDArray[np.int64],
+    waiting: NDArray[np.int64],
+    logs: NDArray[np.int64],
+    meetings: NDArray[np.int64],
+) -> tuple[int, int, bool]:
+    """Let items arrive from arrival `at` on; gives how many meetings there were, the arrival it came to, and whether
+    it is done: if not, there was no room for more meetings or in a log.
+
+    With `ended` the windows that still hold waiting items are closed behind the last arrival.
+    """
+    count = 0
+    while at < len(arrivals):
+        side = arrivals[at]
+        window = sides[side]
+        if not _has_room(sides, side, logs, meetings, count):
+            return count, at, False
+        item = window[ARRIVING]
+        window[ARRIVING] += 1
+        at += 1
+        if status[item] == VOID:
+            continue
+        value = values[item]
+        reached = value - window[SLACK]
+        if window[NEXT] * window[STEP] + window[SIZE] <= reached:
+            count = _advance(sides, side, reached, values, positions, waiting, logs, meetings, count)
+        if status[item] == SELECTED:
+            wait(window, item, value, positions, waiting[side])
+    while ended:
+        first, second = _closing(sides[0]), _closing(sides[1])
+        if first == NEVER and second == NEVER:
+            break
+        side = 0 if first <= second else 1
+        if not _has_room(sides, side, logs, meetings, count):
+            return count, at, False
+        count = _advance(sides, side, min(first, second), values, positions, waiting, logs, meetings, count)
+    return count, at, True
+
+
+@compiled
+def wait(window: Indices, item: int, value: int, positions: Indices, waiting: Indices) -> None:
+    """Let a selected item wait for the first position that holds it; what no position to come holds is let go."""
+    position = max(window[NEXT], _first(window, value))
+    if position * window[STEP] > value:
+        return
+    positions[item] = position
+    waiting[window[WAITING]] = item
+    window[WAITING] += 1
+    window[SOONEST] = min(window[SOONEST], position)
+
+
+@compiled
+def _first(window: Indices, value: int) -> int:
+    """The first position that ends behind a value."""
+    first: int = max(0, (value - window[SIZE]) // window[STEP] + 1)
+    return first
+
+
+@compiled
+def _closing(window: Indices) -> int:
+    end: int = NEVER if window[SOONEST] == NEVER else window[SOONEST] * window[STEP] + window[SIZE]
+    return end
+
+
+@compiled
+def _has_room(
+    sides: NDArray[np.int64], side: int, logs: NDArray[np.int64], meetings: NDArray[np.int64], count: int
+) -> bool:
+    """Whether there is room for all that one arrival may bring about."""
+    window, other = sides[side], sides[1 - side]
+    entering = window[HIGH] + window[WAITING] <= logs.shape[1]
+    copied = 2 * other[HIGH] - other[LOW] <= logs.shape[1]
+    return bool(entering and copied and count + window[WAITING] <= len(meetings))
+
+
+@compiled
+def _advance(
+    sides: NDArray[np.int64],
+    side: int,
+    reached: int,
+    values: Indices,
+    positions: Indices,
+    waiting: NDArray[np.int64],
+    logs: NDArray[np.int64],
+    meetings: NDArray[np.int64],
+    count: int,
+) -> int:
+    """Move a window as far as `reached` brings it, from one position at which an item enters to the next."""
+    window, other = sides[side], sides[1 - side]
+    last = max(window[NEXT], _first(window, reached))
+    if window[SOONEST] < last:
+        trim(other, values, logs[1 - side])
+    while window[SOONEST] < last:
+        position = window[SOONEST]
+        window[SOONEST] = NEVER
+        enter = window[HIGH]
+        kept = 0
+        for place in range(window[WAITING]):
+            item = waiting[side, place]
+            if positions[item] == position:
+                logs[side, window[HIGH]] = item
+                window[HIGH] += 1
+            else:
+                waiting[side, kept] = item
+                kept += 1
+                window[SOONEST] = min(window[SOONEST], positions[item])
+        window[WAITING] = kept
+        if other[LOW] < other[HIGH]:
+            meeting = meetings[count]
+            meeting[MOVED], meeting[ENTER], meeting[ENTERED] = side, enter, window[HIGH]
+            meeting[HELD], meeting[HOLDS] = other[LOW], other[HIGH]
+            count += 1
+    window[NEXT] = last
+    return count
+
+
+@compiled
+def trim(window: Indices, values: Indices, log: Indices) -> None:
+    """Take out of what a side holds all that its window has left behind."""
+    start = (window[NEXT] - 1) * window[STEP]
+    while window[LOW] < window[HIGH] and values[log[window[LOW]]] < start:
+        window[LOW] += 1
+    behind = 0
+    for place in range(window[LOW], window[HIGH]):
+        behind += values[log[place]] < start
+    if behind:  # between others, where items did not enter in the order of their values: earlier meetings need the old
+        high = window[HIGH]
+        for place in range(window[LOW], high):
+            if values[log[place]] >= start:
+                log[window[HIGH]] = log[place]
+                window[HIGH] += 1
+        window[LOW] = high
+
+
+@compiled
+def pair(
+    meetings: NDArray[np.int64],
+    logs: NDArray[np.int64],
+    second: int,
+    done: Indices,
+    x: Indices,
+    y: Indices,
+) -> int:
+    """The next pairs of some meetings, as many as there is room for; outer side first, each in the order of its log.
+
+    `done` says how far it came: meetings, and in the next of them items of side 0, and with that one items of side 1.
+    `second` is the number of the first item of side 1, which is 0 in `y`.
+    """
+    count = 0
+    while done[0] < len(meetings):
+        moved, enter, entered, held, holds = meetings[done[0]]
+        if moved == 0:
+            outer, behind_outer, inner, behind_inner = enter, entered, held, holds
+        else:
+            outer, behind_outer, inner, behind_inner = held, holds, enter, entered
+        while outer + done[1] < behind_outer:
+            item = logs[0, outer + done[1]]
+            first = inner + done[2]
+            size = min(behind_inner - first, len(x) - count)
+            for place in range(size):
+                x[count + place] = item
+                y[count + place] = logs[1, first + place] - second
+            count += size
+            done[2] += size
+            if first + size < behind_inner:
+                return int(count)
+            done[1] += 1
+            done[2] = 0
+        done[0] += 1
+        done[1] = 0
+    return int(count)
+
+
+@compiled
+def same_text(
+    data: Bytes,
+    starts: Places,
+    ends: Places,
+    picks: Indices,
+    other: Bytes,
+    other_starts: Places,
+    other_ends: Places,
+    other_picks: Indices,
+    found: Flags,
+) -> None:
+    """Whether texts of one side are those of another, pair by pair."""
+    for number in range(len(found)):
+        start, length = starts[picks[number]], ends[picks[number]] - starts[picks[number]]
+        other_start = other_starts[other_picks[number]]
+        same = other_ends[other_picks[number]] - other_start == length
+        place = 0
+        while same and place < length:
+            same = data[start + place] == other[other_start + place]
+            place += 1
+        found[number] = same
+
+
+@compiled
+def measure_pairs(
+    runs: NDArray[np.int64], edges: Indices, x: Indices, y: Indices, picks: Indices, bounds: Indices, offsets: Indices
+) -> None:
+    """Where each piece of an answer ends that `lay_out_pairs` is going to write; `offsets[0]` is 0.
+
+    A pick is the number of a pair, or the complement of the number of a piece that is ready, as in `measure`.
+    A run is (side, place): the bytes it takes of an item stand between two `edges`, of which item 0's are at `place`.
+    """
+    for number in range(len(picks)):
+        pick = picks[number]
+        size = 0
+        if pick < 0:
+            size = bounds[-pick] - bounds[-pick - 1]
+        else:
+            for run in range(len(runs)):
+                edge = runs[run, 1] + (y[pick] if runs[run, 0] else x[pick])
+                size += edges[edge + 1] - edges[edge]
+        offsets[number + 1] = offsets[number] + size
+
+
+@compiled
+def lay_out_pairs(
+    runs: NDArray[np.int64],
+    edges: Indices,
+    store: Bytes,
+    x: Indices,
+    y: Indices,
+    picks: Indices,
+    ready: Bytes,
+    bounds: Indices,
+    out: Bytes,
+) -> None:
+    """Write the pieces of an answer one behind the other; what the arguments are says `measure_pairs`.
+
+    Runs are copied `STRIDE` bytes at a time; what is too much is overwritten by what follows, so `store` and `out`
+    have that much room behind their ends.
+    """
+    at = np.uint64(0)  # unsigned, because then no place has to be looked at twice for being negative
+    for number in range(len(picks)):
+        pick = picks[number]
+        if pick < 0:
+            for place in range(bounds[-pick - 1], bounds[-pick]):
+                out[at] = ready[place]
+                at += np.uint64(1)
+            continue
+        for run in range(len(runs)):
+            edge = runs[run, 1] + (y[pick] if runs[run, 0] else x[pick])
+            start = np.uint64(edges[edge])
+            size = np.uint64(edges[edge + 1]) - start
+            done = np.uint64(0)
+            while done < size:
+                for place in range(STRIDE):
+                    out[at + done + np.uint64(place)] = store[start + done + np.uint64(place)]
+                done += np.uint64(STRIDE)
+            at += size

@@ -1,0 +1,198 @@
+"""Which windows need not be held: those that a query only looks at through aggregates.
+
+    for $w in stream("s")/r/i |t diff 20 step 10| let $a := avg($w/en) return <o n="{count($w)}">{ $a }</o>
+
+says of `$w` nothing but `avg($w/en)` and `count($w)`.
+Such calls can be made of parts of a window (algebra/aggregate.py), so the items themselves may be forgotten.
+`aggregated` finds the calls and puts a variable in the place of each; the name has a `#` in it, which no query can
+write, so it hides nothing.
+
+What a call looks at must follow from each item alone, in the order of the items:
+
+* the path goes down from the window's nodes, which themselves are reached by plain child steps: then no two of them
+  share a node, and what is reached stands in the order of the stream;
+* it holds at most one predicate: with two, all items would have to pass the first before one is shown to the second,
+  and an error in the first, however late in the window, would be the one to tell;
+* the predicate looks at nothing outside: no variable, no input, no function but the built-in ones;
+* it ends in elements, attributes or text, never in comments, which are strings and not numbers.
+
+A `let` that only names a path without predicates, which cannot fail, is as good as the path itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+from anabranch.language import ast
+from anabranch.language.library import AGGREGATES, LIBRARY, Aggregate
+from anabranch.language.rewrite import parts, rebuild
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """One aggregate: the variable that stands for it, its function, and which of the paths it is taken over."""
+
+    variable: str
+    function: Aggregate
+    path: int
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregated:
+    """A FLWR expression that sees its window through aggregates only."""
+
+    flwor: ast.Flwor
+    """With the variables in the place of the calls."""
+    calls: tuple[AggregateCall, ...]
+    paths: tuple[ast.Expression, ...]
+    """What is aggregated: each once, starting from the window's variable."""
+
+
+def aggregated(flwor: ast.Flwor, clause: ast.For, registered: Collection[str] = ()) -> Aggregated | None:
+    """Take the aggregates out of an expression; None where it needs the items of the window `clause` themselves.
+
+    `registered` are the functions of the user, which go before built-in ones of the same name.
+    """
+    if not LIBRARY.keys().isdisjoint(registered):
+        return None
+    window = clause.variable
+    bound = [name for part in parts(flwor) for name in _binds(part)]
+    if bound.count(window) > 1 or not _is_plain(clause.source):
+        return None
+    flwor = _without_names(flwor, clause, {each for each in bound if bound.count(each) == 1})
+    calls: dict[tuple[Aggregate, ast.Expression], AggregateCall] = {}
+    paths: list[ast.Expression] = []
+
+    def visit(node: Any) -> Any:
+        match node:
+            case ast.Call(name, (argument,)) if function := _function(name, argument, window):
+                if argument not in paths:
+                    paths.append(argument)
+                call = AggregateCall(f"{function}#{len(calls)}", function, paths.index(argument))
+                return ast.Variable(calls.setdefault((function, argument), call).variable, span=node.span)
+            case ast.For() if node is clause:
+                return node
+            case _:
+                return rebuild(node, visit)
+
+    rewritten: ast.Flwor = visit(flwor)
+    others = [each for each in rewritten.clauses if each is not clause]
+    if any(part == ast.Variable(window) for part in parts((*others, replace(rewritten, clauses=())))):
+        return None
+    return Aggregated(rewritten, tuple(calls.values()), tuple(paths))
+
+
+def _without_names(flwor: ast.Flwor, clause: ast.For, once: set[str]) -> ast.Flwor:
+    """With each `let` gone that names a path from the window, and the path in the place of the name.
+
+    `once` are the variables that are bound in one place only.
+    """
+    paths: dict[str, ast.Path | ast.Variable] = {}
+
+    def visit(node: Any) -> Any:
+        match node:
+            case ast.Variable(name) if name in paths:
+                return paths[name]
+            case ast.Path(ast.Variable(name), steps) if name in paths:
+                return _longer(paths[name], visit(steps))
+            case ast.Filter(ast.Variable(name), tail) if name in paths:
+                return _filtered(paths[name], visit(tail))
+            case _:
+                return rebuild(node, visit)
+
+    clauses: list[ast.For | ast.Let] = []
+    for each in flwor.clauses:
+        each = each if each is clause else visit(each)
+        match each:
+            case ast.Let(name, ast.Path() | ast.Variable() as value) if name in once and _is_bare(
+                value, clause.variable
+            ):
+                paths[name] = value
+            case _:
+                clauses.append(each)
+    return replace(visit(replace(flwor, clauses=())), clauses=tuple(clauses)) if paths else flwor
+
+
+def _is_bare(path: ast.Path | ast.Variable, window: str) -> bool:
+    """Whether it is a path from the window without predicates."""
+    return _is_ours(path, window) and not (isinstance(path, ast.Path) and any(step.tail for step in path.steps))
+
+
+def _longer(path: ast.Path | ast.Variable, steps: tuple[ast.Step, ...]) -> ast.Path:
+    return replace(path, steps=(*path.steps, *steps)) if isinstance(path, ast.Path) else ast.Path(path, steps)
+
+
+def _filtered(path: ast.Path | ast.Variable, tail: tuple[ast.Predicate | ast.Qualifier, ...]) -> ast.Path | ast.Filter:
+    if not isinstance(path, ast.Path):
+        return ast.Filter(path, tail)
+    *steps, last = path.steps
+    return replace(path, steps=(*steps, replace(last, tail=tail)))
+
+
+def _function(name: str, argument: ast.Expression, window: str) -> Aggregate | None:
+    """The function of a call that can be made of parts of a window."""
+    function = next((each for each in AGGREGATES if each == name.removeprefix("fn:")), None)
+    able = _is_ours(argument, window) and (function == "count" or _is_valued(argument))
+    return function if able else None
+
+
+def _binds(node: Any) -> tuple[str, ...]:
+    match node:
+        case ast.For(variable) | ast.Let(variable):
+            return (variable,)
+        case ast.Quantified(_, bindings):
+            return tuple(name for name, _ in bindings)
+        case _:
+            return ()
+
+
+def _is_plain(source: ast.Expression) -> bool:
+    """Whether a path takes child steps by name only from a stream, whatever its predicates are."""
+    match source:
+        case ast.Path(ast.Source("stream"), steps):
+            return all(each.axis == "child" and not each.deep and isinstance(each.test, ast.NameTest) for each in steps)
+        case _:
+            return False
+
+
+def _is_ours(path: ast.Expression, window: str) -> bool:
+    """Whether a path starts from the window and stays inside its items."""
+    match path:
+        case ast.Variable(name):
+            return name == window
+        case ast.Filter(ast.Variable(name), tail):
+            return name == window and len(tail) == 1 and _is_closed(tail[0])
+        case ast.Path(ast.Variable() | ast.Filter() as start, steps):
+            tails = [*(start.tail if isinstance(start, ast.Filter) else ()), *(t for step in steps for t in step.tail)]
+            goes_down = all(step.axis != "parent" for step in steps)
+            return _is_ours(start, window) and goes_down and len(tails) <= 1 and all(map(_is_closed, tails))
+        case _:
+            return False
+
+
+def _is_valued(path: ast.Expression) -> bool:
+    """Whether a path ends in what is read as a number, where it is one."""
+    match path:
+        case ast.Path(_, (*_, ast.Step(test=ast.KindTest("node")))):
+            return False
+        case _:
+            return True
+
+
+def _is_closed(tail: ast.Predicate | ast.Qualifier) -> bool:
+    """Whether a predicate looks at nothing outside the node it is put to, nor above it."""
+    return isinstance(tail, ast.Predicate) and not any(map(_looks_out, parts(tail)))
+
+
+def _looks_out(part: Any) -> bool:
+    match part:
+        case ast.Variable() | ast.Source() | ast.Root() | ast.Qualifier():
+            return True
+        case ast.Call(name):
+            return name.removeprefix("fn:") not in LIBRARY
+        case ast.Step(axis):
+            return bool(axis == "parent")
+        case _:
+            return False

@@ -1,0 +1,68 @@
+"""Feeds: the raw items of a range, packed for the branches that read their stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from anabranch.branch.entries import Origin, pack, pack_columns
+from anabranch.columnar import kernels
+from anabranch.columnar.kernels import Flags
+from anabranch.columnar.shred import Shredded
+from anabranch.columnar.template import Template
+from anabranch.spark.ranges import Range
+from anabranch.stream.elements import Item, Punctuation
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Raw items need no leaves, only the knowledge that they fit."""
+
+    leaves: set[int] = field(default_factory=set)
+    numbers: set[int] = field(default_factory=set)
+
+    @staticmethod
+    def compile(root: str, template: Template) -> Unread:
+        return Unread()
+
+
+class RawFeed:
+    """Takes all good elements of one range, in order."""
+
+    def __init__(self, reach: Range) -> None:
+        arrived = None if reach.arrived is None else Fraction(reach.arrived, 1_000_000)
+        self._origin = Origin(reach.stream, int(reach.partition), reach.file, arrived)
+        self._packed: list[bytes] = []
+
+    def judge(self, compiled: Unread | None, shredded: Shredded, known: Flags) -> Flags:
+        self._shredded = shredded
+        self._good = known.copy()
+        return ~known
+
+    def show(self, entry: int, element: Item | Punctuation) -> None:
+        self._good[entry] = True
+
+    def take(self) -> None:
+        shredded, picks = self._shredded, np.flatnonzero(self._good)
+        if not len(picks):
+            return
+        if not shredded.fits[picks].all():
+            self._packed.append(pack(self._origin, [shredded.cut(int(entry)) for entry in picks]))
+            return
+        begins, finishes = shredded.begins, shredded.finishes
+        offsets = np.zeros(len(picks) + 1, np.int32)
+        np.cumsum(finishes[picks] - begins[picks], out=offsets[1:])
+        raw = np.empty(offsets[-1], np.uint8)
+        kernels.gather(shredded.data, begins, finishes, picks, offsets, raw)
+        around = shredded.around
+        root = None if around.root is None else around.root.encode("latin-1")
+        starts = shredded.base + begins[picks].astype(np.int64)
+        ends = shredded.base + finishes[picks].astype(np.int64)
+        self._packed.append(pack_columns(self._origin, starts, ends, offsets, raw, root, around.encoding))
+
+    def packed(self) -> Iterator[bytes]:
+        """The feeds, one behind the other."""
+        return iter(self._packed)

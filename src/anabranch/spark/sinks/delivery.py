@@ -1,0 +1,127 @@
+"""Delivery: the sinks of a trunk get what an epoch added, as soon as it is committed, each at its own position.
+
+A sink reads from the answer log and remembers how far it came, so one that is added later, or whose trunk was killed,
+gets all that it has missed before anything else.
+A file holds the front of the subscription's answer, without the closing part, which an endless answer never reaches;
+`anabranch answer` gives it closed.
+Dead letters and late items are files of the same kind, one line of JSON each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from anabranch.errors import UsageError
+from anabranch.reference.calls import PythonFunction
+from anabranch.spark.answers import AnswerLog, Frame
+from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.manifest import Manifest
+from anabranch.spark.plan import Plan, Plans, Subscription
+from anabranch.spark.segments import DEAD_LETTERS, LATE_ITEMS, late_places
+from anabranch.spark.sinks import Console, Files, Parquet, Sink, path_of
+from anabranch.spark.sinks.console import ConsoleLines
+from anabranch.spark.sinks.growing import GrowingFile
+
+
+class Destination(Protocol):
+    """A sink at work."""
+
+    next: int
+    """The epoch that it gets next."""
+
+    def take(self, subscription: Subscription, epoch: int, texts: Iterable[str]) -> None:
+        """Take what an epoch adds to the answer of a subscription."""
+
+
+class AnswerFile(GrowingFile):
+    """A file with the front of an answer."""
+
+    def __init__(self, path: Path, record: Path, functions: Mapping[str, PythonFunction]) -> None:
+        super().__init__(path, record)
+        self._functions = functions
+
+    def take(self, subscription: Subscription, epoch: int, texts: Iterable[str]) -> None:
+        """Write what an epoch adds to the answer of a subscription."""
+        begins = self.begins(subscription.id)
+        opening = (Frame.of(subscription.text, self._functions).opening,) if begins else ()
+        self.append(subscription.id, epoch, (*opening, *texts))
+
+
+_Key: TypeAlias = tuple[str, Sink]
+
+
+class Sinks:
+    """The sinks of a trunk, by subscription name; only the trunk delivers."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        functions: Mapping[str, PythonFunction],
+        warn: Callable[[str], None] = lambda message: None,
+    ) -> None:
+        self._checkpoint = checkpoint
+        self._functions = functions
+        self._warn = warn
+        self._log = AnswerLog(checkpoint)
+        self._plans = Plans(checkpoint.plans)
+        self._sinks: dict[_Key, Destination] = {}
+        self._lines: dict[int, GrowingFile] = {}
+        """Files for what is no answer, by the number that stands for it in chunks."""
+
+    def set(self, sinks: Mapping[str, Sink], dead_letters: Path | None, late_items: Path | None = None) -> None:
+        """Deliver to these from now on, beginning with what each of them has missed."""
+        given = {number: path for number, path in ((DEAD_LETTERS, dead_letters), (LATE_ITEMS, late_items)) if path}
+        taken = [*filter(None, map(path_of, sinks.values())), *given.values()]
+        for path in taken:
+            if taken.count(path) > 1:
+                raise UsageError(f"two sinks write to '{path}'")
+        lines = {number: self._held(number, path) for number, path in given.items()}
+        self._sinks = {key: self._sinks.get(key) or self._destination(key[1]) for key in sinks.items()}
+        self._lines = lines
+        missed = min((each.next for each in self._all()), default=None)
+        for epoch in () if missed is None else self._log.manifests.epochs():
+            if epoch >= (missed or 0):
+                plan = self._plans.of(epoch)
+                assert plan is not None, "an epoch with a manifest has a plan"
+                self.deliver(self._log.manifests.load(epoch), plan.load())
+
+    def deliver(self, manifest: Manifest, plan: Plan) -> None:
+        """Give what an epoch adds to each sink that has not got it yet."""
+        found = manifest.by_subscription()
+        at_work = {each.name: each for each in plan.subscriptions}
+        for (name, _), sink in self._sinks.items():
+            each = at_work.get(name)
+            if each is not None and each.id in found and sink.next <= manifest.epoch:
+                sink.take(each, manifest.epoch, map(self._log.text, found[each.id]))
+        for number, file in self._lines.items():
+            if number in found and file.next <= manifest.epoch:
+                file.append(number, manifest.epoch, self._other_lines(manifest, number))
+        for held in self._all():
+            held.next = max(held.next, manifest.epoch + 1)
+
+    def _other_lines(self, manifest: Manifest, number: int) -> Iterable[str]:
+        if number == DEAD_LETTERS:
+            return (f"{letter.to_json()}\n" for letter in self._log.buried(manifest))
+        return (f"{line}\n" for line in late_places(self._checkpoint.segments, manifest.chunks))
+
+    def _held(self, number: int, path: Path) -> GrowingFile:
+        before = self._lines.get(number)
+        return before if before and before.path == path else GrowingFile(path, self._checkpoint.sink(path))
+
+    def _destination(self, sink: Sink) -> Destination:
+        match sink:
+            case Files(path):
+                return AnswerFile(path, self._checkpoint.sink(path), self._functions)
+            case Parquet(path):
+                from anabranch.spark.sinks.parquet import ParquetFolder  # loads Arrow's Parquet, which few need
+
+                return ParquetFolder(path, self._checkpoint, self._warn)
+            case Console(out):
+                kept = self._log.manifests.epochs()
+                return ConsoleLines(out, kept[-1] + 1 if kept else 0)
+
+    def _all(self) -> Iterator[Destination | GrowingFile]:
+        yield from self._sinks.values()
+        yield from self._lines.values()

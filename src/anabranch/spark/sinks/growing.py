@@ -1,0 +1,87 @@
+"""A file that grows by whole epochs, and exactly once.
+
+It remembers how far it came: whose answer it holds, the epoch that is next, and its length then.
+Bytes go to the file first and the position is moved afterwards; whoever was killed in between cuts the file back to the
+position and writes the same bytes again.
+When a query is changed, the answer so far is moved aside (`vela.xml.3`, after the old subscription's number).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from anabranch.errors import StateError
+from anabranch.spark import durable
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How far a file has come: whose answer it holds, the epoch that comes next, the length of the file."""
+
+    owner: int
+    next: int
+    length: int
+
+
+class GrowingFile:
+    """A file that grows by whole epochs; `record` is where its position is kept."""
+
+    def __init__(self, path: Path, record: Path) -> None:
+        self.path = path
+        self._record = record
+        self.reached = Reached(**durable.unsealed(record)) if record.exists() else None
+        if self.reached is None and path.exists() and path.stat().st_size:
+            raise StateError(f"'{path}' exists, and another checkpoint or program wrote it")
+        self.next = self.reached.next if self.reached else 0
+        """The epoch that is to be delivered next; those that add nothing are not recorded."""
+
+    def begins(self, owner: int) -> bool:
+        """Whether nothing of the answer of `owner` is there yet."""
+        return self.reached is None or self.reached.owner != owner or not self.reached.length
+
+    def append(self, owner: int, epoch: int, texts: Iterable[str]) -> None:
+        """Write what an epoch adds to the answer of `owner`."""
+        with durable.writing(self.path):
+            start = self._prepared(owner, epoch)
+            with self.path.open("ab") as file:
+                file.truncate(start)
+                for text in texts:
+                    file.write(text.encode())
+                file.flush()
+                os.fsync(file.fileno())
+                length = file.tell()
+            if not start:
+                durable.sync(self.path.parent)
+        self._move(Reached(owner, epoch + 1, length))
+
+    def _prepared(self, owner: int, epoch: int) -> int:
+        """The length up to which the file is good; the answer of an earlier query moves aside."""
+        before = self.reached
+        if before is None or before.owner != owner:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            if before is not None:
+                move_aside(self.path, before.owner)
+            self._move(Reached(owner, epoch, 0))  # from here on the file is known as ours
+            return 0
+        size = self.path.stat().st_size if self.path.exists() else 0
+        if size < before.length:
+            raise StateError(f"'{self.path}' has become shorter than what was written to it")
+        return before.length
+
+    def _move(self, reached: Reached) -> None:
+        durable.replace(self._record, durable.sealed(asdict(reached)))
+        self.reached = reached
+        self.next = max(self.next, reached.next)
+
+
+def move_aside(path: Path, owner: int) -> None:
+    """Give what an earlier subscription wrote the name of its number; nothing is there if that has happened."""
+    aside = path.with_name(f"{path.name}.{owner}")
+    if path.exists():
+        if aside.exists():
+            raise StateError(f"'{path}' cannot be moved aside: '{aside}' exists", hint="move one of them away")
+        path.rename(aside)
+        durable.sync(path.parent)

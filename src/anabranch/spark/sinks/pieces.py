@@ -1,0 +1,120 @@
+"""An answer taken apart again: what stands side by side in it, as text and as rows of a table.
+
+The answer log keeps the answers of an epoch one behind the other, as they are delivered; what shows or stores them one
+by one finds the elements again here.
+Names are taken as they are written, prefix and all: the declarations they need may stand in the frame around them.
+A row is an element whose children are leaves; its attributes and children are its values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from xml.parsers import expat
+
+_AROUND = "answer"
+"""Stands around what is taken apart, since a document has one element only."""
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An element by its values: attributes as `@name`, children by name."""
+
+    name: str
+    values: Mapping[str, str]
+    text: str | None
+    """Its own text, where it has no children."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """An element that stands by itself, or what stands between two; and its row, or why it is none."""
+
+    text: str
+    row: Row | str
+
+
+def take_apart(text: str) -> list[Piece]:
+    """The pieces of an answer, or of a part of it; white space between elements is none."""
+    data = f"<{_AROUND}>{text}</{_AROUND}>".encode()
+    reading = _Reading()
+    parser = reading.parser
+    parser.StartElementHandler = reading.start
+    parser.EndElementHandler = reading.end
+    parser.CharacterDataHandler = reading.characters
+    parser.CommentHandler = parser.ProcessingInstructionHandler = reading.other
+    parser.Parse(data, True)
+    bounds = pairwise([*(start for start, _ in reading.found), len(data) - len(f"</{_AROUND}>")])
+    rows = (row for _, row in reading.found)
+    found = (Piece(data[start:end].decode(), row) for (start, end), row in zip(bounds, rows, strict=True))
+    return [piece for piece in found if piece.text.strip()]
+
+
+def visible(text: str) -> str:
+    """Text for one line of a terminal: what a terminal would act on stands there as a reference."""
+    return _UNSEEN.sub(lambda found: f"&#{ord(found[0])};", text)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The parser's side of it; only the parser calls."""
+
+    parser: expat.XMLParserType = field(default_factory=expat.ParserCreate)
+    found: list[tuple[int, Row | str]] = field(default_factory=list)
+    """Where each piece begins, and what it is."""
+    _depth: int = 0
+    _start: int = 0
+    _name: str = ""
+    _values: dict[str, str] = field(default_factory=dict)
+    _leaf: str = ""
+    _leaves: int = 0
+    _text: list[str] = field(default_factory=list)
+    """Of the leaf, or of the row outside its leaves."""
+    _own: list[str] = field(default_factory=list)
+    _fault: str | None = None
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        given = {f"@{key}": value for key, value in attributes.items() if key.split(":")[0] != "xmlns"}
+        match self._depth:
+            case 1:
+                self._start = self.parser.CurrentByteIndex
+                self._name, self._values, self._leaves, self._fault = name, given, 0, None
+                self._own = self._text = []
+            case 2:
+                if name in self._values:
+                    self._fault = f"'{name}' is there more than once"
+                elif given:
+                    self._fault = f"'{name}' has attributes"
+                self._leaf, self._text = name, []
+                self._leaves += 1
+            case 3:
+                self._fault = f"'{self._leaf}' has elements of its own"
+        self._depth += 1
+
+    def end(self, name: str) -> None:
+        self._depth -= 1
+        match self._depth:
+            case 2:
+                self._values[name] = "".join(self._text)
+                self._text = self._own
+            case 1:
+                text = "".join(self._own)
+                if self._leaves and text.strip():
+                    self._fault = "it has text beside its elements"
+                row = Row(self._name, self._values, None if self._leaves else text)
+                self.found.append((self._start, self._fault or row))
+
+    def characters(self, data: str) -> None:
+        if self._depth > 1:
+            self._text.append(data)
+        else:
+            self.other(data)
+
+    def other(self, *_: str) -> None:
+        """Text, a comment or an instruction: a piece by itself where it stands between elements."""
+        beside = "it is no element"
+        if self._depth == 1 and (not self.found or self.found[-1][1] != beside):
+            self.found.append((self.parser.CurrentByteIndex, beside))

@@ -1,0 +1,49 @@
+"""What a punctuation covers: how far along a path it says that nothing follows (LAWS 3.2, 4.8)."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+from anabranch.stream.description import And, Comparison, Description, Everything, Not, Or
+from anabranch.stream.elements import Punctuation
+from anabranch.stream.path import Path
+
+
+def passed(punctuation: Punctuation, path: Path | None, time: Path | None) -> Fraction | float | None:
+    """The largest `v` such that no item with a value below `v` at `path` follows; infinity, or None for no such `v`.
+
+    A heartbeat speaks of times, so it says this of the stream's declared time path alone.
+    A `path` of None is one that has no name.
+    """
+    if punctuation.where is not None:
+        return covered_below(punctuation.where, path)
+    return Fraction(punctuation.at) if punctuation.at is not None and path is not None and path == time else None
+
+
+def covered_below(description: Description, path: Path | None) -> Fraction | float | None:
+    """The largest `v` such that a description holds for every item with a value below `v` at `path`.
+
+    Of several conditions joined by `or`, each is taken on its own.
+    """
+    return _below(description, path, True)
+
+
+def _below(description: Description, path: Path | None, wanted: bool) -> Fraction | float | None:
+    """The largest `v` such that a description holds, or with `wanted` false does not hold, for all values below."""
+    match description:
+        case Everything():
+            return math.inf if wanted else None
+        case Comparison(at, op, Decimal() as constant) if at == path:
+            return Fraction(constant) if (op in ("<", "<=", "!=")) == wanted else None
+        case Not(part):
+            return _below(part, path, not wanted)
+        case And(parts) | Or(parts):
+            found = [_below(part, path, wanted) for part in parts]
+            known = [each for each in found if each is not None]
+            if isinstance(description, And) == wanted:  # all parts must agree
+                return min(known) if len(known) == len(found) else None
+            return max(known, default=None)
+        case _:
+            return None

@@ -1,0 +1,226 @@
+"""What the tests of branches share: streams as text, cut into partitions, feeds and epochs at random, and the law."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from random import Random
+
+from anabranch.branch.entries import Origin, pack
+from anabranch.branch.open import Branch, open_branch
+from anabranch.branch.ports import InputStream
+from anabranch.branch.state import State
+from anabranch.language import ast, check, parse
+from anabranch.reference import Answer, Input, evaluate
+from anabranch.reference.inputs import document_input, stream_input
+from anabranch.reference.standing import standing
+from anabranch.stream.elements import DeadLetter, Place
+from anabranch.stream.limits import Limits
+from anabranch.stream.lines import Cut
+from anabranch.stream.parse import parse_document, parse_root
+from anabranch.stream.path import Path
+from anabranch.stream.reader import ElementReader
+from anabranch.stream.split import DocumentSplitter
+from anabranch.stream.tree import Element
+
+
+@dataclass
+class Taken:
+    """What a branch gave, and what it spilled."""
+
+    pieces: list[str] = field(default_factory=list)
+    dead: list[DeadLetter] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
+    at_once: int = 0
+    """How many pieces came together with others."""
+    spilled: dict[str, bytes] = field(default_factory=dict)
+
+    def piece(self, text: str) -> None:
+        self.pieces.append(text)
+
+    def extend(self, data: bytes, pieces: int, first: int) -> None:
+        assert 0 < first <= len(data)
+        self.pieces.append(data.decode())
+        self.at_once += pieces
+
+    def bury(self, letter: DeadLetter) -> None:
+        self.dead.append(letter)
+
+    def late(self, place: Place) -> None:
+        self.places.append(place)
+
+    def write(self, data: bytes) -> str:
+        self.spilled[f"spill-{len(self.spilled)}"] = data
+        return f"spill-{len(self.spilled) - 1}"
+
+    def read(self, ref: str) -> bytes:
+        return self.spilled[ref]
+
+
+@dataclass
+class Stream:
+    """A stream given as a document, its items dealt out to partitions."""
+
+    name: str
+    text: str = "<r></r>"
+    dealt: Sequence[int] = ()
+    """The partition of each item, as far as it is not the first."""
+    partitions: int = 1
+    time: str | None = None
+    slack: Fraction = Fraction(0)
+    origin: Fraction = Fraction(0)
+    late: bool = False
+    endless: bool = False
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        splitter = DocumentSplitter(Limits())
+        found = (*splitter.feed(self.text.encode()), *splitter.finish())
+        self.root_text = splitter.root or b"<r>"
+        self.cuts: list[list[Cut]] = [[] for _ in range(self.partitions)]
+        for number, cut in enumerate(found):
+            self.cuts[self.dealt[number] if number < len(self.dealt) else 0].append(cut)
+
+    @property
+    def path(self) -> Path | None:
+        return None if self.time is None else Path.parse(self.time)
+
+    def root(self) -> Element:
+        return parse_root(self.root_text)
+
+    def reader(self) -> ElementReader:
+        return ElementReader(self.name, "document", self.limits, self.root())
+
+    def for_branch(self) -> InputStream:
+        return InputStream(
+            self.name,
+            self.partitions,
+            self.root(),
+            self.reader,
+            self.path,
+            self.slack,
+            self.origin,
+            self.late,
+            self.endless,
+        )
+
+    def for_law(self) -> Input:
+        read = [self.reader().elements(cuts, f"file{number}") for number, cuts in enumerate(self.cuts)]
+        return stream_input(
+            self.root(),
+            read,
+            time=self.path,
+            slack=self.slack,
+            origin=self.origin,
+            late=self.late,
+            endless=self.endless,
+        )[0]
+
+
+class Question:
+    """A query over some streams and documents, asked of a branch and of the law."""
+
+    def __init__(self, query: str, streams: Sequence[Stream], documents: Mapping[str, str] | None = None) -> None:
+        self.streams = streams
+        self.documents = {
+            name: document_input(parse_document(text.encode())) for name, text in (documents or {}).items()
+        }
+        known = {**{each.name: None for each in streams}, **dict.fromkeys(self.documents)}
+        self.text = query
+        self.query: ast.Query = check(parse(query), query, inputs=known).query
+        self.standing = standing(self.query, text=query)
+
+    def law(self) -> Answer:
+        """What the law answers."""
+        given = {each.name: each.for_law() for each in self.streams}
+        return evaluate(self.query, {**given, **self.documents}, name="q", text=self.text)
+
+    def open(self, taken: Taken, state: State | None) -> Branch:
+        """The branch, where an earlier epoch has left it."""
+        inputs = {each.name: each.for_branch() for each in self.streams}
+        return open_branch(self.standing, "q", inputs, state, {}, self.documents, taken, taken)
+
+    def run(self, random: Random, epochs: int) -> Taken:
+        """What the branch answers, with the streams cut into random feeds over some epochs."""
+        taken = Taken()
+        state: State | None = None
+        feeds = [
+            [pack(Origin(stream.name, number, f"file{number}"), part) for part in _parts(random, cuts)]
+            for stream in self.streams
+            for number, cuts in enumerate(stream.cuts)
+            if stream.name in self.standing.streams
+        ]
+        for epoch in range(epochs):
+            branch = self.open(taken, state)
+            for feed in _some(random, feeds, everything=epoch == epochs - 1):
+                branch.feed(feed)
+            if epoch == epochs - 1:
+                for stream in self.streams:
+                    for number in range(stream.partitions):
+                        if stream.name in self.standing.streams:
+                            branch.end(stream.name, number)
+            saved = branch.save()
+            state = None if saved is None else State.from_bytes(saved.to_bytes())
+        return taken
+
+    def answer(self, taken: Taken) -> str:
+        """The answer that the pieces are parts of."""
+        text = "".join(taken.pieces)
+        return f"{self.standing.opening}{text}{self.standing.closing}" if text else self.standing.empty
+
+
+class Flow:
+    """A branch fed step by step; an epoch more leaves nothing of it but its state."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.taken = Taken()
+        self.branch = question.open(self.taken, None)
+        self.size = 0
+        """The bytes of the last state."""
+        self._offsets: dict[tuple[str, int], int] = {}
+
+    def bring(self, stream: str, *items: str, partition: int = 0, arrived: Fraction | None = None) -> list[str]:
+        """Feed some items; gives the pieces that they bring."""
+        found: list[Cut] = []
+        for item in items:
+            start = self._offsets.get((stream, partition), 3)
+            raw = item.encode()
+            self._offsets[stream, partition] = start + len(raw)
+            found.append(Cut(start, start + len(raw), raw, None, b"<r>"))
+        before = len(self.taken.pieces)
+        self.branch.feed(pack(Origin(stream, partition, f"file{partition}", arrived), found))
+        return self.taken.pieces[before:]
+
+    def end(self) -> list[str]:
+        """End all inputs; gives the pieces that this brings."""
+        before = len(self.taken.pieces)
+        for stream in self.question.streams:
+            for number in range(stream.partitions):
+                self.branch.end(stream.name, number)
+        return self.taken.pieces[before:]
+
+    def epoch(self) -> None:
+        """End the epoch, and go on from its state in the next."""
+        saved = self.branch.save()
+        assert saved is not None
+        data = saved.to_bytes()
+        self.size = len(data)
+        self.branch = self.question.open(self.taken, State.from_bytes(data))
+
+
+def _parts(random: Random, cuts: Sequence[Cut]) -> list[Sequence[Cut]]:
+    """Some cuts in pieces, in order."""
+    borders = sorted(random.randint(0, len(cuts)) for _ in range(random.randint(0, 3)))
+    return [cuts[a:b] for a, b in zip([0, *borders], [*borders, len(cuts)], strict=True)]
+
+
+def _some(random: Random, feeds: list[list[bytes]], *, everything: bool) -> list[bytes]:
+    """The next feeds of some inputs, in a random order of the inputs."""
+    found: list[bytes] = []
+    while rest := [each for each in feeds if each]:
+        if not everything and random.random() < 0.4:
+            break
+        found.append(random.choice(rest).pop(0))
+    return found

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from anabranch.branch.panes import PaneWindows
+from anabranch.branch.state import State
+from branch.counting import Found, Stream
+
+NUMBERS = ("0", "1", "2", "2.5", "7.50", "-3", "-0", "0", "1.3", "0.1", "007", "+4", ".5", "5.", "99")
+ODD = (
+    *(" 5 ", "1e3", "2E-1", "INF", "-INF", "NaN", "x", "", "12345678901234567890.5", "0.3333333333333333333333"),
+    *("1e400", "1e1200", "-1e1200", "1e-1200", "123456789012345.123"),
+)
+USUAL = (
+    '<i id="{b}"><t>{t}</t><n>{a}</n><c><m>{b}</m></c></i>',
+    '<i id="{b}"><t>{t}</t><n>{a}</n><n>{b}</n><c><m>{b}</m></c><c><m>{a}</m><k/></c></i>',
+)
+SHAPES = (
+    '<i id="{b}"><n>{a}</n><t>{t}</t><c><m>{b}</m></c></i>',
+    "<i><t>{t}</t></i>",
+    "<i><t>{t}</t><n>{a}</n><n>{b}</n><c><m>{b}</m><m>{a}</m></c><c/></i>",
+    "<i><t>{t}</t><n/><c><m>{b}</m></c></i>",
+    "<i><t>{t}</t><t>{a}</t><n>{a}</n></i>",
+    "<i><n>{a}</n></i>",
+    "<k><t>{t}</t><n>{a}</n><c><m>{b}</m></c></k>",
+    "<i><t>{t}</t><n>{a}<!-- c --></n><c><m>{b}</m></c></i>",
+    "<i><t>{t}</t><n>{a}</n>",
+    '<s:punctuation xmlns:s="urn:anabranch:stream" where="t &lt; {t}"/>',
+    '<s:punctuation xmlns:s="urn:anabranch:stream" at="{t}"/>',
+    '<s:punctuation xmlns:s="urn:anabranch:stream" where="t &lt; {t} or n = 5"/>',
+)
+PLAIN = ("$w/n", "$w/n", "$w/c/m", "$w", "$w/missing", "$w/t", "$w/n[. > 1]", "$w/c[m > 1]/m", "$w[n >= 2]/c/m")
+"""What columns are made for."""
+PATHS = (
+    *("$w/n", "$w/n", "$w/n", "$w/c/m", "$w/@id", "$w", "$w//m", "$w/*", "$w/missing", "$w/t", "$w/n/text()"),
+    *("$w/n[. > 1]", "$w/c[m > 1]/m", "$w[n >= 2]", "$w[n >= 2]/c/m", "$w/n[. != 'x']", "$w/c[m]/m", "$w/n[../t]"),
+)
+CHOSEN = ("", "", "", "[n >= 2]", "[n > 1 and c/m < 5]", "[c/m != 2 or n = 2.5]", "[@id = '1']", "[not(n < 2)]")
+
+REFERENCES = {"": ("t", "t", "./t", "/r/i/t", "c/m"), "/c": ("m", "/r/i/c/m"), "/n": ("self::n",)}
+
+
+def one_stream(random: Random) -> Stream:
+    """A stream with mostly rising times and mostly usual items."""
+    time, tenths = 0, random.choice((1, 10, 1000))
+    odd, usual = random.choice((0.0, 0.0, 0.03, 0.3)), random.choice(USUAL)
+    items: list[str] = []
+    for _ in range(random.randint(0, 60)):
+        time += random.choice((0, 1, 2, 3, 5, 5, 10, 12, -2, -7 if odd else 0, 130 if odd else 1))
+        text = f"{(time - 20) / tenths:g}" if random.random() >= odd / 3 else random.choice(ODD)
+        shape = random.choice(SHAPES) if random.random() < odd else usual
+        a, b = (random.choice(ODD if random.random() < odd else NUMBERS) for _ in range(2))
+        item = shape.format(t=text, a=a, b=b)
+        if "punctuation" not in item or text not in ODD:
+            items.append(item)
+    slack, origin = random.choice(("0", "0", "3", "0.25")), random.choice(("0", "0", "-20", "1.5"))
+    return Stream(items, slack, origin, random.choice((None, "t")), random.random() < 0.2)
+
+
+def one_query(random: Random) -> str:
+    """One windowed `for` that is seen through aggregates."""
+
+    paths, below = random.choice((*[(PLAIN, "")] * 5, (PATHS, ""), (PATHS, "/c"), (PATHS, "/n")))
+
+    def call() -> str:
+        return f"{random.choice(('min', 'max', 'sum', 'count', 'avg', 'fn:avg'))}({random.choice(paths)})"
+
+    reference = random.choice(REFERENCES[below])
+    size = random.choice(("10", "5", "20", "2.5", "0.3", "0.05", "60"))
+    step = random.choice(("", " step 5", " step 1", " step 0.5", " step 12", " step 40", " step 0.07"))
+    count, by = random.choice(("1", "2", "3", "6")), random.choice(("", " step 1", " step 2", " step 4"))
+    window = random.choice((f"{reference} diff {size}{step}", f"{reference} diff {size}{step}", f"count {count}{by}"))
+    source = f'stream("s")/r/i{random.choice(CHOSEN)}{below}'
+    where = random.choice(("", "", f"where {call()} >= 1 ", "where $a >= 1 or $b < 5 "))
+    result = random.choice(("<o>{ $a }</o>", "<o n='{count($w)}'>{ $a, $b }</o>", "($a, $b)", "$a + 1", "($a, <e/>)"))
+    named = f"let $v := $w/n let $a := {random.choice(('sum', 'max'))}($v{random.choice(('', '[. > 1]', '/m'))})"
+    first = random.choice((f"let $a := {call()}", f"let $a := {call()}", named))
+    body = f"for $w in {source} |{window}| {first} let $b := {call()} {where}return {result}"
+    return random.choice((body, f"<out>{{ {body} }}</out>"))
+
+
+@pytest.mark.parametrize("family", range(4))
+def test_counting_by_panes_is_the_law(family: int) -> None:
+    """However a stream is cut into ranges and epochs: the answer, the dead letters and what is late are the law's."""
+    for number in range(12):
+        random = Random(f"panes {family} {number}")
+        stream, query = one_stream(random), one_query(random)
+        plan = stream.plan(query)
+        if plan is None:
+            continue
+        law = stream.by_law(query)
+        text, found = stream.by_panes(query, plan, random)
+        shown = f"case {family} {number}\n{query}\n{stream}"
+        assert text == law.text, shown
+        assert sorted(map(str, found.dead)) == sorted(map(str, law.dead)), shown
+        assert list(dict.fromkeys(found.places)) == law.late, shown
+
+
+def answered(query: str, stream: Stream, ends: bool = True, seed: int = 1) -> str:
+    """The answer by panes."""
+    plan = stream.plan(query)
+    assert plan is not None
+    return stream.by_panes(query, plan, Random(seed), ends)[0]
+
+
+def items(*given: tuple[object, object]) -> list[str]:
+    """Items with a time and a number."""
+    return [f"<i><t>{time}</t><n>{number}</n></i>" for time, number in given]
+
+
+AVERAGE = 'for $w in stream("s")/r/i |t diff {}| let $a := avg($w/n) where $a >= 2 return <o>{{ $a }}</o>'
+
+
+def test_windows_of_several_sizes() -> None:
+    """LAWS case 7, and case 8: an average over a window is no average of averages."""
+    stream = Stream(items((1, 1), (11, 5)))
+    assert answered(AVERAGE.format(10), stream) == "<o>5</o>"
+    assert answered(AVERAGE.format(20), stream) == "<o>3</o>"
+    stream = Stream(items((1, 1), (2, 1), (31, 4)))
+    assert answered(AVERAGE.format("40 step 10"), stream) == "<o>2</o><o>4</o><o>4</o><o>4</o>"
+
+
+def test_a_window_without_values() -> None:
+    """LAWS case 12: avg is empty, sum 0, count 0."""
+    query = 'for $w in stream("s")/r/i |t diff 10| return <o>{ avg($w/n) }<s>{ sum($w/n), count($w/n) }</s></o>'
+    assert answered(query, Stream(["<i><t>3</t></i>"])) == "<o><s>0 0</s></o>"
+
+
+def test_an_item_that_is_not_selected_closes_windows() -> None:
+    """LAWS case 13: without an end of input, the window is answered when 100 arrives; its own stays open."""
+    query = 'for $w in stream("s")/r/i[n = 1] |t diff 10| return <o>{ count($w) }</o>'
+    assert answered(query, Stream(items((1, 1), (100, 0))), ends=False) == "<o>1</o>"
+    assert answered(query, Stream(items((1, 1), (100, 1))), ends=False) == "<o>1</o>"
+    assert answered(query, Stream(items((1, 1), (9, 1))), ends=False) == ""
+    assert answered(query, Stream(items((1, 1), (11, 0)), slack="2"), ends=False) == ""
+
+
+def test_count_windows_number_the_selected() -> None:
+    """LAWS case 5; a window that is not full gives nothing."""
+    query = 'for $w in stream("s")/r/i[n > 0] |count 2| return <o>{ min($w/n), max($w/n) }</o>'
+    assert answered(query, Stream(items((0, 1), (0, 2), (0, 0), (0, 3), (0, 4), (0, 5)))) == "<o>1 2</o><o>3 4</o>"
+    assert answered(query, Stream(items((0, 2), (0, 3), (0, 4), (0, 5)))) == "<o>2 3</o><o>4 5</o>"
+
+
+def test_a_late_subscription_leaves_out_what_it_does_not_see_whole() -> None:
+    """LAWS case 6: what begins with 18 answers from [20,40) on."""
+    query = 'for $w in stream("s")/r/i |t diff 20 step 10| return <o>{ min($w/t) }</o>'
+    stream = Stream(items((18, 1), (25, 1), (45, 1)), late=True)
+    assert answered(query, stream) == "<o>25</o><o>45</o><o>45</o>"
+
+
+def test_a_jump_over_a_million_million_windows_costs_nothing() -> None:
+    """Windows are found from the panes there are."""
+    query = 'for $w in stream("s")/r/i |t diff 0.001| return <o>{ count($w) }</o>'
+    stream = Stream(items((0, 1), ("1000000000", 1), ("1e30", 1), ("1e1000", 1)))
+    assert answered(query, stream) == "<o>1</o>" * 4
+
+
+def test_the_state_is_as_large_as_a_window() -> None:
+    """Panes that no open window holds are dropped; however long the stream is, nothing grows."""
+    query = 'for $w in stream("s")/r/i |t diff 30 step 10| return <o>{ avg($w/n) }</o>'
+    stream = Stream(items(*((time, time % 7) for time in range(2_000))))
+    plan = stream.plan(query)
+    assert plan is not None
+    held: list[int] = []
+    sizes: list[int] = []
+    state: State | None = None
+    lines = stream.data.splitlines(keepends=True)
+    for at in range(0, len(lines), 100):
+        branch = PaneWindows(plan, "q", stream.stream, state, found := Found())
+        offset = sum(map(len, lines[:at]))
+        assert branch.take(0, stream.count(plan, offset, b"".join(lines[at : at + 100]), Random(1), found))
+        branch.close()
+        assert found.shown <= 2, "items of the usual look are counted in columns"
+        blob = branch.save().to_bytes()
+        state = State.from_bytes(blob)
+        held.append(branch.held)
+        sizes.append(len(blob))
+    assert set(held) == {3}
+    assert max(sizes) - min(sizes) < 100

@@ -1,0 +1,281 @@
+"""Pairs over columns are those of the law: which of them there are, in which order, and what they give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from heapq import merge
+from itertools import product
+from typing import TypeAlias
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anabranch.algebra.window import Extent
+from anabranch.columnar import joining
+from anabranch.columnar.joining import Lane, PairAnswers, StepJoin, merged
+from anabranch.columnar.joining_entries import Decimals, common_unit, shred_entries
+from anabranch.columnar.kernels_joins import SELECTED, SHOWN, VOID
+from anabranch.columnar.pairs import CompiledJoin, compile_join
+from anabranch.columnar.template import Template
+from anabranch.errors import BadItem, DynamicError
+from anabranch.language import ast, check, parse
+from anabranch.reference.joins import Entry, Moved, Side, step_join
+from anabranch.reference.standing import standing
+from anabranch.reference.units import Units
+from anabranch.stream.limits import Limits
+from anabranch.stream.parse import parse_item, parse_root
+from anabranch.stream.path import Path
+from anabranch.stream.tree import Element
+from columnar.streams import NUMBERS, SHAPES, TEXTS, USUAL
+
+# --- movements --------------------------------------------------------------------------------------------
+
+FOREVER = 1 << 62
+Lanes: TypeAlias = Sequence[Sequence[tuple[int, int, int]]]
+"""By side: time, value and status of each item."""
+arrivals = st.lists(st.tuples(st.integers(0, 30), st.integers(-3, 60), st.sampled_from([VOID, SHOWN, SELECTED])))
+windows = st.tuples(st.integers(1, 25), st.integers(1, 25), st.integers(0, 6))
+
+
+def by_law(lanes: Lanes, windows: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
+    """The pairs of items, by number, when all have arrived and the inputs have ended."""
+    sides: list[Side[int]] = [Side("time", Extent(Fraction(size), Fraction(step))) for size, step, _ in windows]
+    tagged = [[(item, side, number) for number, item in enumerate(lane)] for side, lane in enumerate(lanes)]
+    events: list[Entry[int] | Moved] = []
+    for (_, value, status), side, number in merge(*tagged, key=lambda each: each[0][0]):
+        if status == SELECTED:
+            events.append(Entry(side, number, Fraction(value)))
+        if status != VOID:
+            events.append(Moved(side, Fraction(value - windows[side][2])))
+    return [(x, y) for x, y in step_join(sides, events)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.tuples(arrivals, arrivals), st.tuples(windows, windows), st.integers(0, 40), st.sampled_from([1, 3, 1000]))
+def test_movements_are_those_of_the_law(
+    lanes: Lanes,
+    extents: tuple[tuple[int, int, int], tuple[int, int, int]],
+    split: int,
+    block: int,
+) -> None:
+    """Any items, any windows, cut at any arrival into two runs, of which the second has what the first has left."""
+    kept = [_without_late(lane, slack) for lane, (_, _, slack) in zip(lanes, extents, strict=True)]
+    times, values, status = (
+        [np.array([each[field] for each in lane], np.int64) for lane in kept] for field in range(3)
+    )
+    sides = merged(times[0], times[1], (FOREVER, FOREVER))
+    assert len(sides) == len(kept[0]) + len(kept[1])
+    found: list[tuple[int, int]] = []
+    numbers = [list(range(len(each))) for each in kept]  # by lane: the items of a run, as numbered at the start
+    state: list[tuple[int, list[int], list[int]]] = [(0, [], []), (0, [], [])]
+    done = [0, 0]
+    first, second = sides[:split], sides[split:]
+    for part, ended in ((first, False), (second, True)):
+        arriving = [numbers[side][done[side] : done[side] + int((part == side).sum())] for side in range(2)]
+        items = [[*state[side][1], *state[side][2], *arriving[side]] for side in range(2)]
+        join = StepJoin(
+            *(
+                Lane(
+                    *extents[side],
+                    state[side][0],
+                    len(state[side][1]),
+                    len(state[side][2]),
+                    values[side][items[side]],
+                    status[side][items[side]].astype(np.uint8),
+                )
+                for side in range(2)
+            )
+        )
+        for x, y in _blocks(join, part, block, ended=ended):
+            found += [(items[0][a], items[1][b]) for a, b in zip(x, y, strict=True)]
+        for side in range(2):
+            held, waiting = join.held(side), join.waiting(side)
+            state[side] = (
+                join.next(side),
+                [items[side][each] for each in held],
+                [items[side][each] for each in waiting],
+            )
+            done[side] += len(arriving[side])
+    assert found == by_law(kept, extents)
+
+
+def _blocks(join: StepJoin, part: np.ndarray, block: int, *, ended: bool) -> list[tuple[list[int], list[int]]]:
+    """The pairs in blocks of another size, with hardly any room for meetings."""
+    before = joining.BLOCK, joining.MEETINGS
+    joining.BLOCK, joining.MEETINGS = block, block
+    try:
+        return [(x.tolist(), y.tolist()) for x, y in join.pairs(part, ended=ended)]
+    finally:
+        joining.BLOCK, joining.MEETINGS = before
+
+
+def _without_late(lane: Sequence[tuple[int, int, int]], slack: int) -> list[tuple[int, int, int]]:
+    """Late items are void before they come to a join (LAWS 3.2)."""
+    found: list[tuple[int, int, int]] = []
+    largest: int | None = None
+    for time, value, status in lane:
+        late = status != VOID and largest is not None and value < largest - slack
+        if status != VOID:
+            largest = value if largest is None else max(largest, value)
+        found.append((time, value, VOID if late else status))
+    return found
+
+
+def test_a_long_way_costs_no_more_than_a_short_one() -> None:
+    """A jump over a million million positions; pairs on both sides of it."""
+    values = np.array([1, 2, 10**15, 10**15 + 1, 10**15 + 50], np.int64)
+    lane = Lane(10, 1, 0, 0, 0, 0, values, np.full(5, SELECTED, np.uint8))
+    sides = merged(values, values, (FOREVER, FOREVER))
+    blocks = StepJoin(lane, lane).pairs(sides, ended=True)
+    found = [(int(a), int(b)) for x, y in blocks for a, b in zip(x, y, strict=True)]
+    nearer = [int(value) - (10**15 - 1_000 if value > 10 else 0) for value in values]
+    assert found == by_law([[(value, value, SELECTED) for value in nearer]] * 2, [(10, 1, 0)] * 2)
+    assert (4, 4) in found
+
+
+def test_an_input_that_may_bring_something_earlier_holds_the_other_back() -> None:
+    """Behind its last item a side is known up to its limit, and no further (LAWS 1.2)."""
+    first, second = np.array([1, 5, 9]), np.array([2, 5])
+    assert merged(first, second, (-1, -1)).tolist() == [0, 1, 0, 1]
+    assert merged(first, second, (-1, 9)).tolist() == [0, 1, 0, 1, 0]
+    assert merged(first, second[:0], (-1, 4)).tolist() == [0]
+    assert merged(np.array([7, 1]), np.array([3]), (FOREVER, -1)).tolist() == [1]
+
+
+# --- conditions and results -------------------------------------------------------------------------------
+
+ROOT = parse_root(b"<root>")
+JOINS = {
+    "numbers": ("$x/a/x >= $y/z + 0.5", "<r>{ $x/a/x } { $y/z }</r>"),
+    "untyped": ("$x/z >= $y/z", "<r>{ $x/z, $y/z, $x/a/y/text() }</r>"),
+    "texts": ("$x/a/y = $y/a/y or $x/z != $y/z", "($y, $x/a)"),
+    "reckoned": ("$x/a/x * 2 - $y/z <= 0.1 + $x/z and -$y/z < $x/a/x - 0.2 - 0.1", "<r k='{ $x/z }-{ $y/a/y }'/>"),
+    "one side": ("$x/z < 3 and not($y/a/y = 'abc') and 0 <= $y/a/x + $y/z", "<s>&lt;{ $y/z }</s>"),
+    "equal numbers": ("$x/z + 0 = $y/z or $x/a/x != $y/z * 1", "<e/>"),
+    "nothing": ("$x/opt > $y/z or $x/opt", "$x"),
+    "no condition": ("", "<r>{ $x/z }<b/>{ $y/z }{ $x/a/y }</r>"),
+    "nothing and a sum": ("$x/opt < $y/z + 1", "$x"),
+    "no result": ("$x/z < $y/z", "$x/opt"),
+    "repeated": ("$x/a/* > 1", "$x"),
+    "exact": ("$x/z + (0.1 + 0.2) > $y/z", "$x"),
+    "division": ("$x/z div 2 > $y/z", "$x"),
+    "empty sum": ("$x/opt + 1 > $y/z", "$x"),
+    "digits": ("$x/z > $y/z + 0.1000000000000000055", "$x"),
+    "function": ("$x/z > $y/z", "string($x/z)"),
+}
+OTHERS = {"nothing and a sum", "repeated", "exact", "division", "empty sum", "digits", "function"}
+
+
+def join_text(name: str) -> str:
+    where, result = JOINS[name]
+    return (
+        'for $x in stream("s")/root/p[z >= -5]|a/x diff 10| for $y in stream("t")/root/p|/root/p/z diff 4 step 2| '
+        f"{where and 'where ' + where} return {result}"
+    )
+
+
+def compiled(name: str) -> tuple[CompiledJoin | None, Units]:
+    text = join_text(name)
+    found = standing(check(parse(text), text).query)
+    template = Template.of(parse_item(USUAL.format(x="1", y="abc", z="2").encode(), Limits()))
+    assert template is not None
+    assert isinstance(found.plain_hole, ast.Flwor)
+    join = compile_join(found.plain_hole, ("root", "root"), (template, template), (None, Path.parse("a/x")))
+    return join, Units(found)
+
+
+numbers = st.one_of(st.decimals(-9, 9, places=1).map(str), st.sampled_from(NUMBERS))
+texts = st.sampled_from([*TEXTS, "5", "5.0"])
+shapes = st.one_of(st.just(USUAL), st.just(USUAL), st.just(USUAL), st.sampled_from(SHAPES[:8]))
+items = st.lists(
+    st.builds(lambda shape, **leaves: shape.format(**leaves), shapes, x=numbers, y=texts, z=numbers), max_size=6
+)
+
+
+@pytest.mark.parametrize("name", sorted(JOINS))
+def test_what_is_made_for_columns(name: str) -> None:
+    """Joins of plain paths and simple arithmetic are compiled, others are not."""
+    assert (compiled(name)[0] is None) == (name in OTHERS)
+
+
+@pytest.mark.parametrize("name", sorted(JOINS.keys() - OTHERS))
+@settings(max_examples=20, deadline=None)
+@given(st.tuples(items, items))
+def test_pairs_are_answered_as_by_law(name: str, sides: tuple[list[str], list[str]]) -> None:
+    """All pairs of two lists of items of any kind; those that are not clear are asked for one by one."""
+    join, units = compiled(name)
+    assert join is not None
+    good = [[(raw.encode(), tree) for raw in side if (tree := _tree(raw)) is not None] for side in sides]
+    shredded = [
+        shred_entries(
+            b"".join(raw for raw, _ in side),
+            np.cumsum([len(raw) for raw, _ in side], dtype=np.int64),
+            each.wanted,
+            Limits(),
+        )
+        for side, each in zip(good, join.sides, strict=True)
+    ]
+    pairs = list(product(range(len(good[0])), range(len(good[1]))))
+    asked: list[tuple[int, int]] = []
+
+    def law(x: int, y: int) -> bytes:
+        try:
+            return units.tuple([good[0][x][1], good[1][y][1]]).text.encode()
+        except DynamicError:
+            return b""
+
+    def slow(x: int, y: int) -> bytes:
+        asked.append((x, y))
+        return law(x, y)
+
+    answers = PairAnswers(join, (shredded[0], shredded[1]), slow)
+    laid = answers.answer(np.array([x for x, _ in pairs], np.int64), np.array([y for _, y in pairs], np.int64))
+    pieces = [piece for x, y in pairs if (piece := law(x, y))]
+    assert (laid.data if laid else b"") == b"".join(pieces)
+    if laid:
+        assert laid.entries == len(pieces)
+        assert laid.first == len(pieces[0])
+    if shredded[0].fits.all() and shredded[1].fits.all() and name in {"no condition", "texts"}:
+        assert not asked
+
+
+def _tree(raw: str) -> Element | None:
+    try:
+        tree = parse_item(raw.encode(), Limits())
+    except BadItem:
+        return None
+    tree.parent = ROOT
+    return tree
+
+
+# --- exact values -----------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.one_of(st.decimals(-1000, 1000, places=3), st.integers(-(10**9), 10**9)), min_size=1))
+def test_values_are_exact(values: list[Decimal | int]) -> None:
+    """In units all values are integers, and none is rounded."""
+    join, _ = compiled("numbers")
+    assert join is not None
+    raws = [USUAL.format(x=value, y="a", z="+.50").encode() for value in values]
+    shredded = shred_entries(b"".join(raws), np.cumsum(list(map(len, raws))), join.sides[0].wanted, Limits())
+    column = Decimals.read(shredded, join.sides[0].reference, {0: Fraction(1, 3)}, len(raws))
+    unit = common_unit([column], [Fraction(1, 7)])
+    found = column.in_units(unit)
+    assert unit % 21 == 0
+    assert [Fraction(int(each), unit) for each in found] == [Fraction(1, 3), *map(Fraction, values[1:])]
+
+
+def test_values_that_are_too_large_are_not_for_columns() -> None:
+    """Digits that do not fit into one unit with the others are left to the law."""
+    join, _ = compiled("numbers")
+    assert join is not None
+    raws = [USUAL.format(x=value, y="a", z="1").encode() for value in ("0.00000000000001", "100000000000000", "0")]
+    shredded = shred_entries(b"".join(raws), np.cumsum(list(map(len, raws))), join.sides[0].wanted, Limits())
+    column = Decimals.read(shredded, join.sides[0].reference, {}, len(raws))
+    assert common_unit([column], []) == 10**14
+    with pytest.raises(OverflowError):
+        column.in_units(10**14)
