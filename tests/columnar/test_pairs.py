@@ -105,12 +105,10 @@ def test_movements_are_those_of_the_law(
 
 def _blocks(join: StepJoin, part: np.ndarray, block: int, *, ended: bool) -> list[tuple[list[int], list[int]]]:
     """The pairs in blocks of another size, with hardly any room for meetings."""
-    before = joining.BLOCK, joining.MEETINGS
-    joining.BLOCK, joining.MEETINGS = block, block
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(joining, "BLOCK", block)
+        patch.setattr(joining, "MEETINGS", block)
         return [(x.tolist(), y.tolist()) for x, y in join.pairs(part, ended=ended)]
-    finally:
-        joining.BLOCK, joining.MEETINGS = before
 
 
 def _without_late(lane: Sequence[tuple[int, int, int]], slack: int) -> list[tuple[int, int, int]]:
@@ -233,12 +231,16 @@ def test_pairs_are_answered_as_by_law(name: str, sides: tuple[list[str], list[st
         return law(x, y)
 
     answers = PairAnswers(join, (shredded[0], shredded[1]), slow)
-    laid = answers.answer(np.array([x for x, _ in pairs], np.int64), np.array([y for _, y in pairs], np.int64))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(joining, "SLOW", 2)
+        patch.setattr(joining, "LONGEST", 50)
+        laid = [*answers.answer(*np.array(pairs, np.int64).reshape(-1, 2).T)]
     pieces = [piece for x, y in pairs if (piece := law(x, y))]
-    assert (laid.data if laid else b"") == b"".join(pieces)
-    if laid:
-        assert laid.entries == len(pieces)
-        assert laid.first == len(pieces[0])
+    assert b"".join(each.data for each in laid) == b"".join(pieces)
+    assert sum(each.entries for each in laid) == len(pieces)
+    for each in laid:
+        assert each.first == len(pieces[0])
+        pieces = pieces[each.entries :]
     if shredded[0].fits.all() and shredded[1].fits.all() and name in {"no condition", "texts"}:
         assert not asked
 

@@ -1,4 +1,4 @@
-"""A site to be broken: two streams that grow, with bad items in them, and stateless subscriptions with file sinks; one is a table too.
+"""A site to be broken: two streams that grow, with bad items in them, and stateless subscriptions with sinks.
 
 The bytes of the streams are settled beforehand and come in parts.
 A part ends anywhere, within a line or a tag, so every part leaves something unfinished behind for the next one.

@@ -129,6 +129,31 @@ def test_a_variable_may_stand_for_the_stream() -> None:
     assert (answer.text, len(answer.late)) == ("<w>5 13</w><w>15</w>", 1)
 
 
+def test_a_function_may_give_the_stream() -> None:
+    """What it gives is the stream's, with slack, origin and places."""
+    given = text_input(leaves("t", 5, 14, 13, 12, "z", 15), name="s", slack="1", origin="5")
+    query = f"declare function local:s() {{ stream('s')/r }}; for $w in local:s()/i|t diff 10| return {SHOW}"
+    answer = ask(query, {"s": given})
+    assert (answer.text, len(answer.late)) == ("<w>5 14 13</w><w>15</w>", 1)
+    assert [letter.place.stream for letter in answer.dead] == ["s"]
+
+
+def test_windows_inside_an_item_know_nothing_of_its_stream() -> None:
+    """They are over something finite, which has neither slack nor origin."""
+    document = stream("<x><t>5</t></x><x><t>14</t></x><x><t>13</t></x>")
+    given = text_input(document, name="s", slack="1", origin="5")
+    query = f"for $p in stream('s')/r/i for $w in $p/x|t diff 10| return {SHOW}"
+    answer = ask(query, {"s": given})
+    assert (answer.text, answer.late) == ("<w>5</w><w>14</w>", [])
+
+
+def test_a_failing_window_inside_an_item_fails_the_item() -> None:
+    """An item stands or falls as one (LAWS 2.4)."""
+    document = stream("<x><t>1</t></x><x><t>z</t></x>", "<x><t>2</t></x>")
+    answer = ask(f"for $p in stream('s')/r/i for $w in $p/x|t diff 10| return {SHOW}", {"s": document})
+    assert (answer.text, [letter.code for letter in answer.dead]) == ("<w>2</w>", ["FORG0001"])
+
+
 def test_what_is_not_selected_makes_others_late() -> None:
     """How far a stream is, every item shows, selected or not; a late item stands in the late output once."""
     document = stream("<t>1</t><n/>", "<t>20</t>", "<t>19</t><n/>", "<t>21</t><n/>")

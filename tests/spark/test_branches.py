@@ -14,7 +14,6 @@ from anabranch.spark.trunk import Outcome, run_queries
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.photons import photons
 from anabranch.stream.source import Source
-from oracle.generate import case
 from papers import INTERVAL_JOIN, SHARING
 
 pytestmark = pytest.mark.spark

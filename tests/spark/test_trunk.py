@@ -18,7 +18,7 @@ from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.photons import photons
 from anabranch.stream.source import Source, read
-from papers import Q1, Q3, Q4
+from papers import Q3, Q4
 
 KIN = {
     "rxj": Q3,
@@ -204,11 +204,11 @@ def test_a_failing_epoch_ends_the_run_with_its_own_error(spark: SparkSession, tm
 
 
 def test_a_query_that_spark_cannot_answer_is_refused_before_anything_runs(spark: SparkSession, tmp_path: Path) -> None:
-    """A window is named as what cannot run here yet; an unknown stream is an error at its place in the text."""
+    """A question about the past is named as what cannot be answered yet; an unknown stream is an error in the text."""
     path = tmp_path / "in"
     path.write_text("<p/>\n")
-    with pytest.raises(Unsupported, match="a window cannot run on Spark yet"):
-        run_queries(spark, [Source("photons", path)], {"q": Q1}, tmp_path / "work")
+    with pytest.raises(Unsupported, match="earlier versions of a value cannot be asked for yet"):
+        run_queries(spark, [Source("photons", path)], {"q": 'stream("photons")/photons/photon#1'}, tmp_path / "work")
     with pytest.raises(QueryError, match="no input is called 'photons'"):
         run_queries(spark, [Source("p", path)], {"q": Q4}, tmp_path / "work")
     assert not (tmp_path / "work").exists()

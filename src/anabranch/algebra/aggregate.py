@@ -98,9 +98,9 @@ class Partial:
             self.total * 10 ** (places - self.places) + other.total * 10 ** (places - other.places),
             places,
             self.special | other.special,
-            _best(self.least, other.least, 1),
-            _best(self.greatest, other.greatest, -1),
-            min((each for each in (self.failure, other.failure) if each), default=None, key=lambda each: each[:2]),
+            _better(self.least, other.least, lower=True),
+            _better(self.greatest, other.greatest, lower=False),
+            _first(self.failure, other.failure),
         )
 
     def value(self, function: Function) -> int | float | None:
@@ -144,8 +144,16 @@ def _parts(number: Decimal | float) -> tuple[int, int, int]:
     return (mantissa, -exponent, 0) if exponent <= 0 else (mantissa * 10**exponent, 0, 0)
 
 
-def _best(a: Ranked | None, b: Ranked | None, sign: Literal[1, -1]) -> Ranked | None:
-    """The lower of two, or the higher for a sign of -1; of equal ones the earlier."""
+def _better(a: Ranked | None, b: Ranked | None, *, lower: bool) -> Ranked | None:
+    """The lower or the higher of two values; of equal ones the earlier."""
     if a is None or b is None:
         return a or b
-    return min(a, b, key=lambda each: (sign * each.value, each.order))
+    if a.value == b.value:
+        return a if a.order <= b.order else b
+    return a if (a.value < b.value) == lower else b
+
+
+def _first(a: Failure | None, b: Failure | None) -> Failure | None:
+    if a is None or b is None:
+        return a or b
+    return a if a[:2] <= b[:2] else b

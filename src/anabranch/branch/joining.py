@@ -255,7 +255,7 @@ class JoinColumns:
         moving = joining.StepJoin(lanes[0], lanes[1])
         answers = PairAnswers(join, (batches[0].shredded, batches[1].shredded), slow)
         for x, y in moving.pairs(arrivals, ended=ended):
-            if laid := answers.answer(x, y):
+            for laid in answers.answer(x, y):
                 self._answers.extend(laid.data, laid.entries, laid.first)
         for side, (window, mine) in enumerate(zip(self._sides, items, strict=True)):
             window.next = moving.next(side)

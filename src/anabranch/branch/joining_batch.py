@@ -95,10 +95,10 @@ class Entries:
         parts: list[bytes] = []
         lengths: list[NDArray[np.int64]] = []
         for _, table in self._tables:
-            for chunk in table.column("raw").chunks:
+            for chunk in filter(len, table.column("raw").chunks):
                 _, places, data = chunk.buffers()
                 ends = np.frombuffer(places, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1].astype(np.int64)
-                if len(chunk) and data is not None:
+                if data is not None:
                     parts.append(data[ends[0] : ends[-1]].to_pybytes())
                 lengths.append(np.diff(ends))
         return parts, lengths

@@ -35,7 +35,7 @@ from anabranch.columnar import pane_rows
 from anabranch.columnar.counted import Counted, Looked, Seen, Texts
 from anabranch.columnar.pane_query import PaneQuery
 from anabranch.columnar.pane_rows import Pane
-from anabranch.errors import DynamicError
+from anabranch.errors import DynamicError, StateError
 from anabranch.language import ast
 from anabranch.language.aggregates import Aggregated, aggregated
 from anabranch.reference.calls import PythonFunction
@@ -268,6 +268,10 @@ class PaneWindows:
 
     def _restore(self, state: State) -> None:
         meta = state.meta
+        if meta["operator"] != OPERATOR:
+            raise StateError(
+                f"the state of '{self._name}' is one of '{meta['operator']}', and the query needs '{OPERATOR}'"
+            )
         self._next, self._order, self._arrived = meta["next"], meta["order"], meta["arrived"]
         self._progress.restore(meta["progress"])
         self._answers.restore(meta["answers"])

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar import kernels, kernels_joins
 from anabranch.columnar.answering import fragment_arrays
-from anabranch.columnar.condition import UNCLEAR, YES
+from anabranch.columnar.condition import UNCLEAR, YES, Verdicts
 from anabranch.columnar.kernels import Bytes, Indices
 from anabranch.columnar.kernels_joins import (
     ARRIVING,
@@ -44,6 +44,10 @@ from anabranch.columnar.shred import Shredded
 BLOCK = 1 << 15
 """How many pairs are judged at a time: as many as stay in a core's own memory."""
 MEETINGS = 1 << 12
+LONGEST = 16 << 20
+"""How many bytes of answers are laid out at a time, unless one alone is longer."""
+SLOW = 64
+"""How many pairs are asked for one by one before their answers are laid out with the others."""
 
 
 def merged(first: Indices, second: Indices, limits: tuple[int, int]) -> Bytes:
@@ -181,32 +185,41 @@ class PairAnswers:
         self._edges = np.concatenate([np.empty(0, np.int64), *edges])
         self._store = np.concatenate([*store, np.empty(STRIDE, np.uint8)])
 
-    def answer(self, x: Indices, y: Indices) -> Laid | None:
-        """The answers to some pairs in order; None where they give none."""
+    def answer(self, x: Indices, y: Indices) -> Iterator[Laid]:
+        """The answers to some pairs, in order."""
         verdicts = self._judge.verdicts(x, y)
-        taken = np.flatnonzero(verdicts == YES) if len(self._runs) else np.empty(0, np.int64)
         unclear = np.flatnonzero(verdicts == UNCLEAR)
+        for start, end in pairwise([0, *unclear[SLOW::SLOW], len(x)]):
+            yield from self._answer(x[start:end], y[start:end], verdicts[start:end])
+
+    def _answer(self, x: Indices, y: Indices, verdicts: Verdicts) -> Iterator[Laid]:
+        taken = np.flatnonzero(verdicts == YES) if len(self._runs) else np.empty(0, np.int64)
         pieces: list[tuple[int, bytes]] = []
-        for pair in map(int, unclear):
+        for pair in map(int, np.flatnonzero(verdicts == UNCLEAR)):
             if piece := self._slow(int(x[pair]), int(y[pair])):
                 pieces.append((pair, piece))
-        picks = np.concatenate([taken, ~np.arange(len(pieces))]) if pieces else taken
+        picks = taken
         if pieces:
-            picks = picks[np.argsort([*taken, *(pair for pair, _ in pieces)])]
-        if not len(picks):
-            return None
+            order = np.argsort([*taken, *(pair for pair, _ in pieces)])
+            picks = np.concatenate([taken, ~np.arange(len(pieces))])[order]
         ready = np.frombuffer(b"".join(piece for _, piece in pieces), np.uint8)
         bounds = np.array([*accumulate((len(piece) for _, piece in pieces), initial=0)], np.int64)
         offsets = np.zeros(len(picks) + 1, np.int64)
         kernels_joins.measure_pairs(self._runs, self._edges, x, y, picks, bounds, offsets)
-        out = np.empty(offsets[-1] + STRIDE, np.uint8)
-        kernels_joins.lay_out_pairs(self._runs, self._edges, self._store, x, y, picks, ready, bounds, out)
-        return Laid(out[: offsets[-1]].tobytes(), len(picks), int(offsets[1]))
+        start = 0
+        while start < len(picks):
+            end = max(start + 1, int(np.searchsorted(offsets, offsets[start] + LONGEST, "right")) - 1)
+            size = offsets[end] - offsets[start]
+            out = np.empty(size + STRIDE, np.uint8)
+            some = picks[start:end]
+            kernels_joins.lay_out_pairs(self._runs, self._edges, self._store, x, y, some, ready, bounds, out)
+            yield Laid(out[:size].tobytes(), end - start, int(offsets[start + 1] - offsets[start]))
+            start = end
 
 
 def _texts(shredded: Shredded, fragments: NDArray[np.int64], fixed: Bytes) -> tuple[Bytes, Indices]:
-    """What a run gives for each item, one behind the other, and where each begins and ends; nothing where it does not
-    fit.
+    """What a run gives for each item, one behind the other, and where each begins and ends; for what does not fit,
+    nothing.
     """
     picks = np.where(shredded.fits, np.arange(len(shredded.fits)), -1)
     nothing = np.empty(0, np.uint8), np.zeros(2, np.int64)

@@ -52,7 +52,13 @@ class Sums:
     greatest_at: NDArray[np.int64]
 
 
-_PANE = [("pane", pa.string()), ("order", pa.int64()), ("file", pa.string()), ("offset", pa.int64())]
+_PANE = [
+    ("pane", pa.string()),
+    ("order", pa.int64()),
+    ("file", pa.string()),
+    ("offset", pa.int64()),
+    ("raw", pa.string()),
+]
 _PARTIAL = [
     ("count", pa.int64()),
     ("total", pa.string()),
@@ -69,30 +75,23 @@ _PARTIAL = [
 def schema(paths: int) -> pa.Schema:
     """The columns of panes with so many aggregated paths."""
     partials = [(f"{name} {path}", kind) for path in range(paths) for name, kind in _PARTIAL]
-    return pa.schema([*_PANE, ("raw", pa.string()), *partials])
+    return pa.schema([*_PANE, *partials])
 
 
-def written(panes: Iterable[tuple[int, Pane]], paths: int, base: int = 0) -> pa.Table:
-    """Panes by their numbers as rows; `base` is taken off every place in the stream."""
-    rows: list[dict[str, Any]] = []
-    for number, pane in panes:
-        row: dict[str, Any] = {
-            "pane": str(number),
-            "order": pane.order - base,
-            "file": pane.file,
-            "offset": pane.offset,
-            "raw": pane.raw,
-        }
-        for path, each in enumerate(pane.partials):
-            least, greatest = each.least or (None, base), each.greatest or (None, base)
-            failure = each.failure and json.dumps(each.failure._replace(order=each.failure.order - base))
-            values = (
-                *(each.count, format(each.total, "x"), each.places, each.special),
-                *(least[0], least[1] - base, greatest[0], greatest[1] - base, failure),
-            )
-            row |= {f"{name} {path}": value for (name, _), value in zip(_PARTIAL, values, strict=True)}
-        rows.append(row)
-    return pa.Table.from_pylist(rows, schema=schema(paths))
+def written(panes: Iterable[tuple[int, Pane]], paths: int) -> pa.Table:
+    """Panes by their numbers as rows."""
+    rows = [(str(number), each.order, each.file, each.offset, each.raw, each.partials) for number, each in panes]
+    columns: list[Sequence[Any]] = [[row[column] for row in rows] for column in range(len(_PANE))]
+    for path in range(paths):
+        columns += zip(*(_row(row[-1][path]) for row in rows), strict=True) if rows else [[]] * len(_PARTIAL)
+    layout = schema(paths)
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, layout, strict=True)], schema=layout)
+
+
+def _row(partial: Partial) -> tuple[Any, ...]:
+    least, greatest = partial.least or (None, 0), partial.greatest or (None, 0)
+    failure = partial.failure and json.dumps(partial.failure)
+    return partial.count, format(partial.total, "x"), partial.places, partial.special, *least, *greatest, failure
 
 
 def laid_out(
@@ -127,8 +126,8 @@ def read(table: pa.Table, base: int = 0) -> Iterator[tuple[int, Pane]]:
     if not table.num_rows:
         return
     columns = [column.to_pylist() for column in table.columns]
-    heads = zip(*columns[:5], strict=True)
-    starts = range(5, len(columns), len(_PARTIAL))
+    heads = zip(*columns[: len(_PANE)], strict=True)
+    starts = range(len(_PANE), len(columns), len(_PARTIAL))
     paths = [[*map(_Reading(base), *columns[at : at + len(_PARTIAL)])] for at in starts]
     partials = zip(*paths, strict=True) if paths else iter([()] * table.num_rows)
     for (pane, order, file, offset, raw), each in zip(heads, partials, strict=True):

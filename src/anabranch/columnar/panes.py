@@ -104,10 +104,12 @@ class PaneCounter:
                 case value:
                     self._largest = value if self._largest is None else max(self._largest, value)
             begin = entry + 1
-        if self._query.is_timed:
-            step, size = self._query.panes.step, self._query.panes.size
-            chosen &= (numbers >= 0) & (numbers % step < size)
-        self._add(batch, np.flatnonzero(chosen), numbers)
+        taken = np.flatnonzero(chosen)
+        if len(taken) and self._query.is_timed:
+            panes = self._query.panes
+            taken = taken[(numbers[taken] >= 0) & (numbers[taken] % panes.step < panes.size)]
+        if len(taken):
+            self._add(batch, taken, numbers)
         self._entries += len(batch.unclear)
 
     def _take_clear(self, batch: Batch, part: slice, chosen: Flags, numbers: Indices) -> None:
@@ -192,13 +194,9 @@ class PaneCounter:
 
     def _add(self, batch: Batch, taken: Indices, numbers: Indices) -> None:
         """Add up the clear entries that are taken."""
-        if not len(taken):
-            return
         panes, firsts, rows = np.unique(numbers[taken], return_index=True, return_inverse=True)
         orders = (self._entries + taken) << _NODES
-        paths: list[Sums] = []
-        for columns in batch.paths:
-            paths.append(_sums(columns, taken, rows.astype(np.int64), orders, len(panes)))
+        paths = [_sums(each, taken, rows.astype(np.int64), orders, len(panes)) for each in batch.paths]
         heads = taken[firsts]
         offsets = batch.shredded.base + batch.shredded.begins[heads].astype(np.int64)
         raw = [_raw(batch.shredded, entry) for entry in heads.tolist()]

@@ -29,9 +29,9 @@ from anabranch.reference.calls import PythonFunction, call_python
 from anabranch.reference.construct import construct, content_text
 from anabranch.reference.env import Env
 from anabranch.reference.functions import BUILTINS
-from anabranch.reference.inputs import Input
+from anabranch.reference.inputs import Arrival, Input
 from anabranch.reference.paths import Walker
-from anabranch.reference.rounds import Round, rounds
+from anabranch.reference.rounds import Round, rounds, windows
 from anabranch.reference.sequences import Value, Values, at_most_one, atomize, truth
 from anabranch.reference.values import (
     OrderRank,
@@ -110,6 +110,7 @@ class Evaluator(Walker):
         super().__init__(query, inputs, name, text)
         self.declared = {function.name: function for function in query.functions}
         self.registered = functions
+        self._in_unit = False
 
     def value(self, expression: ast.Expression, env: Env) -> Values:
         """The value of an expression."""
@@ -217,9 +218,20 @@ class Evaluator(Walker):
 
     def _unit(self, unit: Sequence[Round], flwor: ast.Flwor, others: Sequence[ast.For | ast.Let]) -> list[_Row]:
         """The results of one item, window or tuple: all of them, or none where one fails (LAWS 2.4)."""
-        return self.guarded(
-            unit[0].arrival, lambda: [row for each in unit for row in self._rows(flwor, others, each.env)]
-        )
+
+        def rows() -> list[_Row]:
+            self._in_unit = True
+            try:
+                return [row for each in unit for row in self._rows(flwor, others, each.env)]
+            finally:
+                self._in_unit = False
+
+        return self.guarded(unit[0].arrival, rows)
+
+    def set_aside(self, arrival: Arrival | None, error: DynamicError) -> None:
+        if self._in_unit:
+            raise error  # in a window on a part of the unit: the unit falls
+        super().set_aside(arrival, error)
 
     def _rows(self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[_Row]:
         for bound in self._tuples(clauses, env):
@@ -249,7 +261,7 @@ class Evaluator(Walker):
                 for each in self.value(first.source, env):
                     yield from self._tuples(rest, env.bind(name, [each]))
             case ast.For():  # a window on something finite
-                for window in rounds([first], env, self):
+                for window in windows(first, env, self, flowing=False):
                     yield from self._tuples(rest, window.env)
 
 

@@ -55,14 +55,12 @@ class Evaluation(Protocol):
     def note_late(self, arrival: Arrival | None) -> None: ...
 
 
-def rounds(
-    fors: Sequence[ast.For], env: Env, evaluation: Evaluation, where: ast.Expression | None = None
-) -> Iterator[Round]:
+def rounds(fors: Sequence[ast.For], env: Env, evaluation: Evaluation, where: ast.Expression | None) -> Iterator[Round]:
     """The rounds that these clauses of one expression run in, in order; `where` is its condition."""
     if all(each.window is None for each in fors):
         yield from _items(fors, env, evaluation, where)
     elif len(fors) == 1:
-        yield from _windows(fors[0], env, evaluation)
+        yield from windows(fors[0], env, evaluation)
     else:
         yield from _joined(fors, env, evaluation)
 
@@ -106,14 +104,17 @@ def _in_time(
 # --- windows ----------------------------------------------------------------------------------------------
 
 
-def _windows(clause: ast.For, env: Env, evaluation: Evaluation) -> Iterator[Round]:
-    """One round per window; its variable is the sequence of what the window holds (LAWS 3.4)."""
+def windows(clause: ast.For, env: Env, evaluation: Evaluation, flowing: bool = True) -> Iterator[Round]:
+    """One round per window; its variable is the sequence of what the window holds (LAWS 3.4).
+
+    A window on something finite does not flow, though that may be a part of an item; no item is late there.
+    """
     assert clause.window is not None
     extent = extent_of(clause.window)
     if isinstance(clause.window, ast.CountWindow):
         found = count_windows(extent, evaluation.arrivals(clause.source, env))
     else:
-        candidates = _Candidates(clause, env, evaluation)
+        candidates = _Candidates(clause, env, evaluation, flowing)
         kept = [each for each in candidates.timed_in_order() if each.selected]
         first = candidates.first_window(extent)
         found = time_windows(extent, [(each.value, (each.arrival, each.node)) for each in kept], first)
@@ -135,17 +136,20 @@ class _Candidates:
     What is not selected still shows how far the stream is, and what is late (LAWS 3.2).
     """
 
-    def __init__(self, clause: ast.For, env: Env, evaluation: Evaluation) -> None:
+    def __init__(self, clause: ast.For, env: Env, evaluation: Evaluation, flowing: bool = True) -> None:
         self.clause = clause
         self.env = env
         self.evaluation = evaluation
         selected = evaluation.arrivals(clause.source, env)
-        given = evaluation.input_of(clause.source) or evaluation.input_with([arrival for arrival, _ in selected])
+        given = evaluation.input_of(clause.source)
+        if given is None and flowing:
+            given = evaluation.input_with([arrival for arrival, _ in selected])
         self.stream = given or Input(Document())
         self._selected = {id(node) for _, node in selected}
         self._nodes: dict[Arrival | None, list[Value]] = defaultdict(list)
         for arrival, node in evaluation.arrivals(without_predicates(clause.source), env) if given else selected:
-            self._nodes[arrival].append(node)
+            self._nodes[arrival if flowing else None].append(node)
+        self._order = (*self.stream.elements, None) if given else tuple(self._nodes)
         self.progress = Progress(self.stream.slack, self.stream.partitions)
 
     def of(self, arrival: Arrival | None) -> Iterator[tuple[Value, bool]]:
@@ -177,7 +181,7 @@ class _Candidates:
 
     def timed_in_order(self) -> Iterator[_Timed]:
         """All that is not late, as it comes; nodes that belong to no item come last."""
-        for element in (*self.stream.elements, None):
+        for element in self._order:
             if isinstance(element, Signal):
                 self.take(element)
             else:

@@ -17,9 +17,8 @@ from typing import Any
 from anabranch.branch import InputStream, State
 from anabranch.branch.panes import PaneLaw, PanePlan, PaneWindows
 from anabranch.branch.ports import Output
-from anabranch.branch.state import Reach
 from anabranch.columnar.answering import StreamAnswers
-from anabranch.columnar.counted import Counted
+from anabranch.columnar.counted import Counted, Reach
 from anabranch.columnar.kernels import Flags
 from anabranch.columnar.pane_query import CompiledPanes, compile_panes
 from anabranch.columnar.panes import PaneCounter

@@ -93,9 +93,7 @@ def run_queries(
             on_progress(display.progress)
 
     with Trunk(spark, work, settings, registered, Listener(show)) as trunk:
-        trunk.want(
-            Wanted(streams, texts, epoch_bytes=epoch_bytes, epoch_files=epoch_files, documents=documents or {})
-        )
+        trunk.want(Wanted(streams, texts, epoch_bytes=epoch_bytes, epoch_files=epoch_files, documents=documents or {}))
         trunk.start(once=True)
         trunk.wait()
         plan = trunk.plan
