@@ -45,12 +45,18 @@ REFERENCES = {"": ("t", "t", "./t", "/r/i/t", "c/m"), "/c": ("m", "/r/i/c/m"), "
 
 def one_stream(random: Random) -> Stream:
     """A stream with mostly rising times and mostly usual items."""
-    time, tenths = 0, random.choice((1, 10, 1000))
+    time, tenths, start = (
+        0,
+        random.choice((1, 10, 1000)),
+        random.choice(("", "", "", "17000000001234", "1700000000.1234")),
+    )
     odd, usual = random.choice((0.0, 0.0, 0.03, 0.3)), random.choice(USUAL)
     items: list[str] = []
     for _ in range(random.randint(0, 60)):
         time += random.choice((0, 1, 2, 3, 5, 5, 10, 12, -2, -7 if odd else 0, 130 if odd else 1))
-        text = f"{(time - 20) / tenths:g}" if random.random() >= odd / 3 else random.choice(ODD)
+        text = f"{start}{max(time, 0):03}" if start else f"{(time - 20) / tenths:g}"
+        if random.random() < odd / 3:
+            text = random.choice(ODD)
         shape = random.choice(SHAPES) if random.random() < odd else usual
         a, b = (random.choice(ODD if random.random() < odd else NUMBERS) for _ in range(2))
         item = shape.format(t=text, a=a, b=b)

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anabranch.algebra.aggregate import Partial, merged
+from anabranch.algebra.numbers import exact_number
 from anabranch.algebra.window import Extent, Panes
 from anabranch.columnar.kernels import number_at
-from anabranch.columnar.kernels_panes import add_up, best_places, exact_ticks, sums
+from anabranch.columnar.kernels_panes import add_up, best_places, exact_ticks, read_decimals, sums, text_ticks
 from anabranch.columnar.pane_query import PaneQuery, compile_panes
 from anabranch.columnar.pane_rows import Pane, read, written
 from anabranch.columnar.template import Template
@@ -45,11 +46,32 @@ def test_what_is_called_exact_is_the_decimal_of_the_text(texts: list[str], place
             assert scaled != int(scaled) or abs(scaled) >= 2**50 or math.isnan(value)
 
 
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.from_regex(r"[+-]?[0-9]{0,19}(\.[0-9]{0,12})?[x ]?", fullmatch=True), min_size=1), st.integers(0, 18)
+)
+def test_a_text_is_read_digit_by_digit(texts: list[str], places: int) -> None:
+    """What is called exact is the decimal of the text; what is left out has too many digits or is no decimal."""
+    raw = [text.encode() for text in texts]
+    ends = np.cumsum([len(each) for each in raw], dtype=np.int32)
+    mantissas, given = np.empty((2, len(raw)), np.int64)
+    data = np.frombuffer(b"".join(raw), np.uint8)
+    read_decimals(data, np.concatenate([[0], ends[:-1]]).astype(np.int32), ends, mantissas, given)
+    ticks, exact = text_ticks(mantissas, given, places)
+    for text, tick, is_exact in zip(texts, ticks.tolist(), exact.tolist(), strict=True):
+        number = None if text.endswith(" ") else exact_number(text)
+        scaled = None if number is None else Fraction(number) * 10**places
+        if is_exact:
+            assert scaled == tick
+        else:
+            digits = sum(each.isdigit() for each in text)
+            assert scaled is None or digits > 18 or abs(scaled) > 2**60 or len(text.partition(".")[2]) > places
+
+
 def test_the_places_are_those_that_most_numbers_have() -> None:
     """One number with many digits does not push all others beyond 64 bits."""
     values = numbers(["1700000000000", "1700000000001.5", "1.25", "0.000000000001"])
-    assert best_places(values, 0) == 2
-    assert best_places(values, 1) == 2
+    assert best_places(values) == 2
 
 
 @settings(max_examples=60, deadline=None)
@@ -57,7 +79,7 @@ def test_the_places_are_those_that_most_numbers_have() -> None:
 def test_adding_up_in_columns_is_merging_partials(given: list[tuple[int, str, bool]], turned: bool) -> None:
     """The same counts, sums and extremes by pane, in whatever order the entries are given."""
     entries = [(order, row, text, taken) for order, (row, text, taken) in enumerate(given)]
-    places = best_places(numbers([text for _, text, _ in given]), 0)
+    places = best_places(numbers([text for _, text, _ in given]))
     ticks, exact = exact_ticks(numbers([text for _, text, _ in given]), places)
     order = np.arange(len(given))[:: -1 if turned else 1]
     counts, high, low, least_at, greatest_at = (np.zeros(3, np.int64) for _ in range(5))

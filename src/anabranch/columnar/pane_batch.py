@@ -12,7 +12,7 @@ import numpy as np
 
 from anabranch.columnar.condition import NO, UNCLEAR, YES, judge
 from anabranch.columnar.kernels import Flags, Indices, Numbers
-from anabranch.columnar.kernels_panes import best_places, exact_ticks
+from anabranch.columnar.kernels_panes import best_places, exact_ticks, read_decimals, text_ticks
 from anabranch.columnar.pane_query import CompiledPanes, Given, PaneQuery
 from anabranch.columnar.shred import Shredded
 
@@ -47,8 +47,8 @@ class BatchJudge:
     """Judges batch after batch, and remembers how many decimal places the numbers have."""
 
     query: PaneQuery
-    places: dict[tuple[int, int], int] = field(default_factory=dict)
-    """By leaf and the least number of places that is asked for."""
+    places: dict[int, int] = field(default_factory=dict)
+    """By leaf."""
 
     def judge(self, compiled: CompiledPanes | None, shredded: Shredded, known: Flags) -> Batch:
         """Judge some entries; `known` are those that are good items for certain."""
@@ -62,22 +62,21 @@ class BatchJudge:
         unclear = ~known | ((verdicts != NO) & ~selected)
         ticks, places = None, 0
         if compiled.reference is not None:
-            ticks, exact, places = self._ticks(shredded, compiled.reference, self.query.places)
+            ticks, exact, places = _references(shredded, compiled.reference, self.query.places)
             unclear |= ~exact if self.query.fits(places) else ~nothing
         paths = tuple(
             tuple(self._column(shredded, each, selected, unclear) for each in path) for path in compiled.paths
         )
         return Batch(shredded, unclear, selected & ~unclear, ticks, places, paths)
 
-    def _ticks(self, shredded: Shredded, leaf: int, least: int) -> tuple[Indices, Flags, int]:
+    def _ticks(self, shredded: Shredded, leaf: int) -> tuple[Indices, Flags, int]:
         """The numbers of a leaf as integers, which of them are exact, and their decimal places."""
         values = _numbers(shredded, leaf)
-        places = self.places.get((leaf, least), least)
-        ticks, exact = exact_ticks(values, places)
+        ticks, exact = exact_ticks(values, self.places.setdefault(leaf, 0))
         if not exact.all() and not (exact | np.isnan(values)).all():
-            places = self.places[leaf, least] = best_places(values, least)
-            ticks, exact = exact_ticks(values, places)
-        return ticks, exact, places
+            self.places[leaf] = best_places(values)
+            ticks, exact = exact_ticks(values, self.places[leaf])
+        return ticks, exact, self.places[leaf]
 
     def _column(self, shredded: Shredded, given: Given, selected: Flags, unclear: Flags) -> Column:
         """One place of an aggregated path; notes in `unclear` where it is that."""
@@ -87,12 +86,37 @@ class BatchJudge:
         if given.leaf is None:
             nothing = np.zeros(len(counts))
             return Column(counts, nothing.astype(np.int64), nothing, 0)
-        ticks, exact, places = self._ticks(shredded, given.leaf, 0)
+        ticks, exact, places = self._ticks(shredded, given.leaf)
         unclear |= selected & counts & ~exact
         return Column(counts, ticks, _numbers(shredded, given.leaf), places)
 
 
-def _numbers(shredded: Shredded, leaf: int) -> Numbers:
+def _references(shredded: Shredded, leaf: int, least: int) -> tuple[Indices, Flags, int]:
+    """The reference values of entries, as `_ticks` gives numbers, with `least` decimal places or more.
+
+    Times have many digits; so the texts are read where they are known, which is in items that fit.
+    """
+    row = _row(shredded, leaf)
+    mantissas, given = np.empty((2, len(shredded.fits)), np.int64)
+    read_decimals(shredded.data, shredded.starts[row], shredded.ends[row], mantissas, given)
+    tried = [text_ticks(mantissas, given, places) for places in (most := _candidates(given, least))]
+    best = int(np.argmax([np.count_nonzero(exact) for _, exact in tried]))
+    ticks, exact = tried[best]
+    others, known = exact_ticks(shredded.values[row], most[best])
+    known &= ~shredded.fits
+    return np.where(known, others, ticks), exact | known, most[best]
+
+
+def _candidates(given: Indices, least: int) -> list[int]:
+    """The numbers of decimal places that there are, from `least` on."""
+    return [least, *(int(each) for each in np.unique(given) if each > least)]
+
+
+def _row(shredded: Shredded, leaf: int) -> int:
     assert shredded.wanted is not None, "only what was shredded is counted"
-    values: Numbers = shredded.values[shredded.wanted.leaves.index(leaf)]
+    return shredded.wanted.leaves.index(leaf)
+
+
+def _numbers(shredded: Shredded, leaf: int) -> Numbers:
+    values: Numbers = shredded.values[_row(shredded, leaf)]
     return values

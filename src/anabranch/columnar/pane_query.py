@@ -15,12 +15,10 @@ from functools import cached_property
 
 from anabranch.algebra.window import Panes
 from anabranch.columnar.condition import YES, Condition, NumberTest, Settled, tests
-from anabranch.columnar.kernels_panes import MOST_PLACES
+from anabranch.columnar.kernels_panes import MOST_PLACES, MOST_TICKS
 from anabranch.columnar.query import Other, Scope, Spot, one_after_the_other, source_spots
 from anabranch.columnar.template import Template
 from anabranch.language import ast
-
-_MOST_TICKS = 1 << 60
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class PaneQuery:
         """Whether these numbers, with so many decimal places, can be reckoned with in 64 bits."""
         sizes = (self.panes.width, self.slack, self.origin)
         ticks = (abs(each * 10**places) for each in sizes)
-        return all(each < _MOST_TICKS for each in (*ticks, self.panes.size, self.panes.step))
+        return all(each < MOST_TICKS for each in (*ticks, self.panes.size, self.panes.step))
 
 
 @dataclass(frozen=True, slots=True)

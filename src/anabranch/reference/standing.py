@@ -35,7 +35,7 @@ from anabranch.reference.slices import below_item
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element, descendants, namespaces_in_scope
 
-WAITS = " has to wait for the end of the stream"
+WAITS = " has to wait for the end of the input"
 
 Kind: TypeAlias = Literal["items", "windows", "step join", "interval join", "whole"]
 

@@ -310,7 +310,8 @@ class Trunk:
         begun = self._last.begun if self._last else ()
         subscriptions, following = subscriptions_of(self._plan, wanted.subscriptions, epoch, begun)
         documents = tuple((name, str(path.absolute())) for name, path in wanted.documents.items())
-        return Plan(streams, subscriptions, self._settings.limits, following, self._shards, documents)
+        settings = self._settings
+        return Plan(streams, subscriptions, settings.limits, following, self._shards, documents, settings.finite)
 
     def _manifest(self, epoch: int, plan: str, reports: Sequence[Report]) -> Manifest:
         """What the tasks report, taken together; or the first of their errors."""

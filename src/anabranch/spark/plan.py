@@ -92,6 +92,8 @@ class Plan:
     """How many tasks share the branches; another number next time changes no answer."""
     documents: tuple[tuple[str, str], ...] = ()
     """The files behind `doc()`, by name."""
+    finite: bool = False
+    """Whether the streams have an end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,7 @@ def _load(file: PlanFile) -> Plan:
         fields["next_id"],
         fields["shards"],
         tuple((name, path) for name, path in fields["documents"]),
+        fields["finite"],
     )
 
 

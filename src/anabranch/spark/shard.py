@@ -134,6 +134,7 @@ def _input(stream: StreamPlan, plan: Plan, *, late: bool) -> InputStream:
         Fraction(stream.slack),
         Fraction(stream.origin),
         late,
+        not plan.finite,
     )
 
 
