@@ -33,7 +33,7 @@ ODD = [
 ]
 CONDITIONS = [
     "", "where $x/en >= $y/en + 0.5", "where $x/en >= $y/en", "where $x/m/phc > $y/m/phc * 2 - $x/en",
-    "where $x/m/n = $y/m/n", "where $x/en < 2 and ($y/m/n != 'a' or $x/m/phc <= $y/m/phc)",
+    "where $x/m/n = $y/m/n", "where $x/m/n != $y/m/n", "where $x/en < 2 and ($y/m/n != 'a' or $x/m/phc <= $y/m/phc)",
     "where not($x/en - $y/en > 0.1) and $x/t <= $y/t", "where $x/en", "where -$x/en < $y/en or $y/en > 1.5",
 ]  # fmt: skip
 RESULTS = [

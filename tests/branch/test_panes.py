@@ -42,6 +42,8 @@ CHOSEN = ("", "", "", "[n >= 2]", "[n > 1 and c/m < 5]", "[c/m != 2 or n = 2.5]"
 
 REFERENCES = {"": ("t", "t", "./t", "/r/i/t", "c/m"), "/c": ("m", "/r/i/c/m"), "/n": ("self::n",)}
 
+STARTS = ("", "", "", "17000000001234", "1700000000.1234")
+
 
 def one_stream(random: Random) -> Stream:
     """A stream with mostly rising times and mostly usual items."""
@@ -127,6 +129,14 @@ def test_windows_of_several_sizes() -> None:
     assert answered(AVERAGE.format(20), stream) == "<o>3</o>"
     stream = Stream(items((1, 1), (2, 1), (31, 4)))
     assert answered(AVERAGE.format("40 step 10"), stream) == "<o>2</o><o>4</o><o>4</o><o>4</o>"
+
+
+def test_aggregates_do_not_mix() -> None:
+    """LAWS case 10, in one query; and windows of which nothing is asked at all."""
+    query = 'for $w in stream("s")/r/i |t diff 10| return <o>{ avg($w/n), avg($w/n[. > 1]) }</o>'
+    stream = Stream(items((1, 1), (2, 3), (11, 1)))
+    assert answered(query, stream) == "<o>2 3</o><o>1</o>"
+    assert answered('for $w in stream("s")/r/i[n = 1] |t diff 10| return <hit/>', stream) == "<hit/><hit/>"
 
 
 def test_a_window_without_values() -> None:

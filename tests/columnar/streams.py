@@ -9,8 +9,9 @@ from functools import partial
 from anabranch.columnar.answering import StreamAnswers, Subscription
 from anabranch.columnar.shred import Shredder
 from anabranch.errors import DynamicError
-from anabranch.language import check, parse
-from anabranch.reference.per_item import ItemQuery, per_item
+from anabranch.language import ast, check, parse
+from anabranch.reference.standing import standing
+from anabranch.reference.units import Units
 from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item
 from anabranch.stream.limits import Limits
 from anabranch.stream.lines import Cut
@@ -19,6 +20,7 @@ from anabranch.stream.reader import ElementReader, Format
 from anabranch.stream.schema import Schema
 from anabranch.stream.serialize import serialize
 from anabranch.stream.split import Carry, DocumentSplitter, LineSplitter
+from anabranch.stream.tree import Element
 
 NUMBERS = [
     "5", "+5", ".5", "5.", "-0", "-0.25", "1e1", "INF", "NaN", " 5 ", "", "abc", "--1", "1.2.3", "+", ".", "٣",
@@ -76,8 +78,21 @@ class Answered:
     carry: Carry | None = None
 
 
+@dataclass(frozen=True)
+class ItemQuery:
+    """A query that answers one item at a time."""
+
+    plain_hole: ast.Expression | None
+    units: Units
+
+    def answer(self, root: Element, item: Element) -> str:
+        return self.units.item(root, item).text
+
+
 def item_queries(texts: Mapping[str, str]) -> dict[str, ItemQuery]:
-    return {name: per_item(check(parse(text), text).query) for name, text in texts.items()}
+    found = {name: standing(check(parse(text), text).query) for name, text in texts.items()}
+    assert all(each.kind == "items" and each.separate for each in found.values())
+    return {name: ItemQuery(each.plain_hole, Units(each)) for name, each in found.items()}
 
 
 class Stream:

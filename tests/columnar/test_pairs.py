@@ -37,8 +37,18 @@ from columnar.streams import NUMBERS, SHAPES, TEXTS, USUAL
 FOREVER = 1 << 62
 Lanes: TypeAlias = Sequence[Sequence[tuple[int, int, int]]]
 """By side: time, value and status of each item."""
-arrivals = st.lists(st.tuples(st.integers(0, 30), st.integers(-3, 60), st.sampled_from([VOID, SHOWN, SELECTED])))
-windows = st.tuples(st.integers(1, 25), st.integers(1, 25), st.integers(0, 6))
+gaps = st.tuples(
+    st.sampled_from([0, 0, 1, 2, -1]),
+    st.sampled_from([0, 1, 1, 2, 3, 9, -1, -4]),
+    st.sampled_from([SELECTED, SELECTED, SELECTED, SELECTED, SHOWN, VOID]),
+)
+arrivals = st.lists(gaps, max_size=40).map(
+    lambda found: [
+        (sum(each[0] for each in found[:end]), sum(each[1] for each in found[:end]), found[end - 1][2])
+        for end in range(1, len(found) + 1)
+    ]
+)
+windows = st.tuples(st.integers(1, 12), st.integers(1, 12), st.integers(0, 4))
 
 
 def by_law(lanes: Lanes, windows: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
@@ -186,8 +196,8 @@ def compiled(name: str) -> tuple[CompiledJoin | None, Units]:
     return join, Units(found)
 
 
-numbers = st.one_of(st.decimals(-9, 9, places=1).map(str), st.sampled_from(NUMBERS))
-texts = st.sampled_from([*TEXTS, "5", "5.0"])
+numbers = st.sampled_from([*(f"{number / 10}" for number in range(-20, 60, 5)), "5", "5.0", *NUMBERS[:10]])
+texts = st.sampled_from(["abc", "abd", "b", "5", "5.0", "abc", "abd", *TEXTS[:8]])
 shapes = st.one_of(st.just(USUAL), st.just(USUAL), st.just(USUAL), st.sampled_from(SHAPES[:8]))
 items = st.lists(
     st.builds(lambda shape, **leaves: shape.format(**leaves), shapes, x=numbers, y=texts, z=numbers), max_size=6

@@ -25,6 +25,8 @@ DIGITS = st.tuples(st.integers(-(10**15) + 1, 10**15 - 1), st.integers(0, 18)).m
     lambda given: f"{Decimal(given[0]).scaleb(-given[1]):f}"
 )
 
+WRITTEN = st.from_regex(r"[+-]?[0-9]{0,19}(\.[0-9]{0,12})?[x ]?", fullmatch=True)
+
 
 def numbers(texts: list[str]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """What the shredder makes of texts."""

@@ -2,12 +2,13 @@
 
 A chain is a sequence of runs on one site.
 Before each run the streams grow by a part; the run is killed with SIGKILL, and the next one goes on, with epochs of
-another size.
+another size and another number of shards.
 Some kills come at a named point of an epoch (`anabranch.spark.crash`): the run is told of the point in its environment
 and kills itself there, to the instruction; each point is the end of one durable step and the beginning of the next.
+At a point in a task it is the task's process that dies, as often as Spark tries, until the run gives up.
 Others come at a random moment from outside.
 To be random without a clock such a kill waits until so many new files have shown up in the checkpoint, which happens
-all the time: offsets, plans, segments, manifests, commits.
+all the time: offsets, plans, segments, states, manifests, commits.
 The victim is the driver, its JVM, or the whole process group at once.
 
 A start costs seconds, most of them for loading Spark's classes.
@@ -35,8 +36,8 @@ from typing import Literal
 
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import Checkpoint, RunLock
-from anabranch.spark.crash import POINTS
-from faults.site import EPOCH_BYTES, Feed, Site
+from anabranch.spark.crash import POINTS, TASK_POINTS
+from faults.site import BY_ARRIVAL, EPOCH_BYTES, Feed, Site, twins_in_order
 
 _PATIENCE = 180.0
 """Seconds after which a run that neither ends nor gets on counts as hung."""
@@ -46,10 +47,11 @@ _NEW_FILES = 20
 """A random kill waits for at most so many new files: those of about three epochs."""
 
 _SIZES = (EPOCH_BYTES // 2, EPOCH_BYTES)
+_SHARDS = (1, 2, 5)
 LARGE = 4 * EPOCH_BYTES
 """The epochs of runs that nobody kills: few of them, for no part of an answer may depend on it."""
 
-Victim = Literal["driver", "jvm", "group"]
+Victim = Literal["driver", "jvm", "group", "task"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class Kill:
 
 KILLS = (
     *(Kill("driver", point) for point in POINTS),
+    *(Kill("task", point) for point in TASK_POINTS),
     *(Kill(victim) for victim in ("driver", "jvm", "group")),
 )
 
@@ -140,13 +143,14 @@ def chain(machine: Machine, site: Site, feed: Feed, kills: Sequence[Kill], seed:
     jvms: set[int] = set()
     for part, kill in enumerate(kills):
         feed.lay(site.folder, [part])
-        site.set_epochs(rng.choice(_SIZES))
+        site.configure(rng.choice(_SIZES), rng.choice(_SHARDS))
+        before = site.answers()
         _killed_run(machine, site, kill, rng)
         jvms.add(_jvm(site))
         tally.kills[str(kill)] += 1
-        _check_so_far(site, expected)
+        _check_so_far(site, expected, before)
     feed.lay(site.folder, range(len(kills), len(feed.parts)))
-    site.set_epochs(LARGE)
+    site.configure(LARGE, shards=3)
     machine.run_to_the_end(site)
     for jvm in jvms:
         await_end(jvm)
@@ -161,7 +165,8 @@ def _killed_run(machine: Machine, site: Site, kill: Kill, rng: random.Random) ->
         epoch = max(site.epochs(), default=-1) + 1 + rng.randrange(3)
         process = machine.start(site, f"{kill.point}:{epoch}")
         _watch(process, site)
-        assert process.returncode == -signal.SIGKILL, _story(site, f"{kill.point}:{epoch} was not reached")
+        dead = 1 if kill.victim == "task" else -signal.SIGKILL  # without its tasks a run says so and ends
+        assert process.returncode == dead, _story(site, f"{kill.point}:{epoch} was not reached")
         return
     before, count = _files(site), rng.randrange(1, _NEW_FILES)
     process = machine.start(site)
@@ -213,13 +218,24 @@ def _check_refusal(site: Site, holder: int) -> None:
     assert f"another run is at work on the checkpoint '{site.checkpoint}' (process {holder})" in message
 
 
-def _check_so_far(site: Site, expected: Expected) -> None:
-    """After a kill the epochs have no gap, and answers and sinks are the front of what they will be in the end."""
+def _check_so_far(site: Site, expected: Expected, before: Mapping[str, str]) -> None:
+    """After a kill the epochs have no gap, and answers and sinks are the front of what they will be in the end.
+
+    Of subscriptions by arrival the end is not known beforehand: they go on from what they answered before.
+    """
     epochs = site.epochs()
     assert epochs == list(range(len(epochs)))
     for name, data in site.sinks().items():
-        assert expected.sinks[name].startswith(data), _story(site, f"the sink of '{name}' is wrong")
-    for name, text in site.answers().items():
+        if name not in BY_ARRIVAL:
+            assert expected.sinks[name].startswith(data), _story(site, f"the sink of '{name}' is wrong")
+    answers = site.answers()
+    assert twins_in_order(answers), _story(site, f"{answers['twins']} or {answers['couples']} is wrong")
+    for name in BY_ARRIVAL:
+        front = "" if before[name] == expected.empty[name] else before[name].removesuffix("</r>")
+        assert answers[name].startswith(front), _story(site, f"'{name}' had answered {front}")
+    for name, text in answers.items():
+        if name in BY_ARRIVAL:
+            continue
         front = expected.sinks.get(name, b"").decode()
         closing = expected.answers[name].removeprefix(front)
         right = text.endswith(closing) and front.startswith(text.removesuffix(closing))
@@ -228,7 +244,7 @@ def _check_so_far(site: Site, expected: Expected) -> None:
 
 def _files(site: Site) -> set[str]:
     """The files of the checkpoint that come and go with epochs."""
-    folders = ("order", "plans", "manifest", "segments", "spark/offsets", "spark/commits")
+    folders = ("order", "plans", "manifest", "segments", "state", "spark/offsets", "spark/commits")
     return {f"{each}/{name}" for each in folders for name in _names(site.checkpoint / each)}
 
 

@@ -1,14 +1,22 @@
-"""A site to be broken: two streams that grow, with bad items in them, and stateless subscriptions with sinks.
+"""A site to be broken: streams that grow, with bad and late items in them, and subscriptions with sinks.
+
+Some subscriptions take items one by one; the others remember: windows of both kinds, with panes and without, a step
+join, an interval join, and a merge of partitions.
+Windows close all the time by the items that come, and the last part brings punctuations that close the rest, so a run
+to the end answers what the reference answers to inputs that have an end.
 
 The bytes of the streams are settled beforehand and come in parts.
 A part ends anywhere, within a line or a tag, so every part leaves something unfinished behind for the next one.
 Laid out part by part or all at once, the same bytes lie there in the end, and so the same answers are due.
+The one exception are the subscriptions `BY_ARRIVAL`: the items of their stream have no time but the moment at which a
+run first saw them, and so the order of its partitions shows when parts came.
 """
 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -28,9 +36,27 @@ QUERIES = {
     "hard": """<r>{ for $p in stream("survey")/photons/photon where $p/en >= 1.3 return $p }</r>""",
     "bare": """stream("survey")/photons/photon[phc < 40]/en""",
     "none": """<none>{ for $p in stream("survey")/photons/photon where $p/en > 1000 return $p }</none>""",
+    "means": """<r>{ for $w in stream("photons")/photons/photon[coord/cel/ra >= 100] |det_time diff 4 step 2|
+        let $a := avg($w/en) return <avg_en n="{ count($w) }">{ $a }</avg_en> }</r>""",
+    "spans": """<r>{ for $w in stream("photons")/photons/photon[phc > 10] |det_time diff 3|
+        return <span>{ $w[en > 1]/det_time }</span> }</r>""",
+    "counts": """<r>{ for $w in stream("survey")/photons/photon[phc > 5] |count 3 step 2|
+        return <three>{ sum($w/phc), $w/det_time }</three> }</r>""",
+    "steps": """<r>{ for $x in stream("east")/photons/photon |det_time diff 2 step 1|
+        for $y in stream("west")/photons/photon |det_time diff 3|
+        where $x/en >= $y/en + 0.2 return <pair>{ $x/det_time, $y/det_time }</pair> }</r>""",
+    "near": """<r>{ for $x in stream("east")/photons/photon for $y in stream("west")/photons/photon
+        where $x/det_time >= $y/det_time - 0.5 and $x/det_time <= $y/det_time + 0.5
+        return <near>{ $x/det_time, $y/det_time }</near> }</r>""",
+    "merged": """<r>{ for $p in stream("east")/photons/photon where $p/phc > 3 return $p/det_time }</r>""",
+    "twins": """<r>{ for $p in stream("twins")/root/i return $p/n }</r>""",
+    "couples": """<r>{ for $w in stream("twins")/root/i |count 2| return <two>{ $w/n }</two> }</r>""",
 }
-EPOCH_BYTES = 16_000
-"""The most that an epoch reads in a run that is killed."""
+BY_ARRIVAL = ("twins", "couples")
+_SHARE = 2_700
+"""What an epoch reads of each stream at most, in a run that is killed: a dozen photons, or three that are filled up."""
+EPOCH_BYTES = 6 * _SHARE
+"""The most that an epoch reads then: of photons, survey, west, twins and two partitions of east."""
 _FIRST, _NEXT = 5, 3
 """Epochs that a part is good for; so a run always finds five of them, and can be told to die in any of three."""
 _PARTS_PER_FILE = 3
@@ -39,6 +65,9 @@ _BROKEN = (
     "<photon>&bomb;</photon>",
     "<photon><phc>30</phc><en>no number</en></photon>",
 )
+_FILLED = 900
+"""The bytes of an item that is filled up: few of them fill an epoch, so that joins have few pairs."""
+_LAST = '<s:punctuation xmlns:s="urn:anabranch:stream" where="true()"{}/>\n'
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +78,29 @@ class Feed:
 
     @staticmethod
     def of(parts: int, seed: int) -> Feed:
-        """So many parts of lines in several files, one of them packed, and of a document that never closes."""
-        *ends, size = ((_FIRST + _NEXT * part) * EPOCH_BYTES // 2 for part in range(parts))
-        document = b"<?xml version='1.0'?>\n<photons>\n" + b"".join(_items(size, seed))
-        lines = b"".join(_items(size, seed + 1))
+        """So many parts of lines in several files, one of them packed, of a document that never closes, and of lines
+        in files that belong together.
+        """
+        *ends, size = ((_FIRST + _NEXT * part) * _SHARE for part in range(parts))
+        closing = _LAST.format("").encode()
+        document = b"<?xml version='1.0'?>\n<photons>\n" + b"".join(_items(size, seed)) + closing
+        lines = b"".join(_items(size, seed + 1)) + closing
         packed = gzip.compress(b"".join(_items(4_000, seed + 2)), mtime=0)
         # Another file begins behind a newline; otherwise a part ends wherever it ends.
-        line_ends = (
+        line_ends = [
             each if part % _PARTS_PER_FILE else lines.index(b"\n", each) + 1 for part, each in enumerate(ends, 1)
-        )
-        grown = [[("photons/000.gz", packed)], *([] for _ in ends)]
-        for part, (start, end) in enumerate(pairwise([0, *ends, len(document)])):
-            grown[part].append(("survey.xml", document[start:end]))
-        for part, (start, end) in enumerate(pairwise([0, *line_ends, len(lines)])):
-            grown[part].append((f"photons/{part // _PARTS_PER_FILE:03}.xml", lines[start:end]))
+        ]
+        grown: list[list[tuple[str, bytes]]] = [[("photons/000.gz", packed)], *([] for _ in ends)]
+        for part, data in enumerate(_cut(lines, line_ends)):
+            grown[part].append((f"photons/{part // _PARTS_PER_FILE:03}.xml", data))
+        whole = {"survey.xml": document}
+        whole |= {name: _filled(size, seed + 3 + number) for number, name in enumerate(("east-0", "east-1", "west"))}
+        for name, data in whole.items():
+            for part, piece in enumerate(_cut(data, ends)):
+                grown[part].append((name, piece))
+        for number in range(2):
+            for part, piece in enumerate(_cut(_numbered(number, size // 2), [end // 2 for end in ends])):
+                grown[part].append((f"twin-{number}", piece))
         return Feed(tuple(map(tuple, grown)))
 
     def lay(self, folder: Path, parts: Iterable[int]) -> None:
@@ -71,6 +109,10 @@ class Feed:
             for name, data in self.parts[part]:
                 with (folder / "in" / name).open("ab") as file:
                     file.write(data)
+
+
+def _cut(data: bytes, ends: Sequence[int]) -> list[bytes]:
+    return [data[start:end] for start, end in pairwise([0, *ends, len(data)])]
 
 
 def _items(size: int, seed: int) -> Iterator[bytes]:
@@ -83,6 +125,26 @@ def _items(size: int, seed: int) -> Iterator[bytes]:
             return
 
 
+def _filled(size: int, seed: int) -> bytes:
+    """Photons of so many bytes, filled up, one of them broken, and two punctuations behind them.
+
+    The first says that nothing follows; the second lets the merge take the first of the other inputs (LAWS 1.2).
+    """
+    lines = [_fill(item, "photon") for item in photons(size // _FILLED + 1, seed)]
+    lines[7:7] = [_BROKEN[0] + "\n"]
+    return "".join((*lines, _LAST.format(' at="1000000"'), _LAST.format(' at="1000001"'))).encode()
+
+
+def _numbered(partition: int, size: int) -> bytes:
+    """Items of so many bytes that say where they come from, and have no time."""
+    return "".join(_fill(f"<i><n>{partition}.{number}</n></i>", "i") for number in range(size // _FILLED + 1)).encode()
+
+
+def _fill(item: str, name: str) -> str:
+    end = f"</{name}>"
+    return f"{item.removesuffix(end)}<filling>{'-' * (_FILLED - len(item))}</filling>{end}\n"
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """A folder with a SITE.toml and all that it names."""
@@ -93,20 +155,25 @@ class Site:
     def make(folder: Path) -> Site:
         """A new site, with streams that are still empty."""
         (folder / "in" / "photons").mkdir(parents=True)
-        (folder / "in" / "survey.xml").touch()
+        for name in ("survey.xml", "east-0", "east-1", "west", "twin-0", "twin-1"):
+            (folder / "in" / name).touch()
         (folder / "photons.dtd").write_text(photons_dtd())
         for name, text in QUERIES.items():
             (folder / f"{name}.xq").write_text(text)
         site = Site(folder)
-        site.set_epochs(EPOCH_BYTES)
+        site.configure(EPOCH_BYTES, shards=2)
         return site
 
-    def set_epochs(self, size: int) -> None:
-        """Let the next run have epochs of so many bytes."""
+    def configure(self, epoch_bytes: int, shards: int) -> None:
+        """Let the next run have epochs of so many bytes, and so many shards."""
+        timed = 'source = "files"\nformat = "lines"\nroot = "photons"\ntime = "det_time"\n'
         tables = [
-            f'[engine]\ncheckpoint = "state"\nepoch_bytes = {size}\n',
+            f'[engine]\ncheckpoint = "state"\nlate = "late"\nepoch_bytes = {epoch_bytes}\nshards = {shards}\n',
             '[streams.photons]\nsource = "files"\npath = "in/photons"\ndtd = "photons.dtd"\n',
             '[streams.survey]\nsource = "files"\npath = "in/survey.xml"\n',
+            f'[streams.east]\npath = ["in/east-0", "in/east-1"]\n{timed}',
+            f'[streams.west]\npath = "in/west"\n{timed}',
+            '[streams.twins]\nsource = "files"\nformat = "lines"\npath = ["in/twin-0", "in/twin-1"]\n',
             *(
                 f'[subscriptions.{name}]\nquery = "{name}.xq"\nsink = "files"\npath = "out/{name}"\n'
                 for name in QUERIES
@@ -126,6 +193,10 @@ class Site:
     @property
     def dead_letters(self) -> Path:
         return self.folder / "dead"
+
+    @property
+    def late_items(self) -> Path:
+        return self.folder / "late"
 
     def epochs(self) -> list[int]:
         """The epochs that are committed."""
@@ -147,3 +218,22 @@ class Site:
     def letters(self) -> list[str]:
         """The dead letters; those of two streams in one file have no order among them."""
         return sorted(self.dead_letters.read_text().splitlines())
+
+    def late(self) -> list[str]:
+        """The items that came too late for time windows."""
+        return sorted(self.late_items.read_text().splitlines())
+
+
+def twins_in_order(answers: Mapping[str, str]) -> bool:
+    """Whether the subscriptions by arrival have what the law lets them have: some merge of the two partitions.
+
+    Each partition is there from its first item on and keeps its order, and both subscriptions saw the same merge.
+    """
+    found = re.findall(r"<n>([^<]*)</n>", answers["twins"])
+    for number in range(2):
+        own = [each for each in found if each.startswith(f"{number}.")]
+        if own != [f"{number}.{each}" for each in range(len(own))]:
+            return False
+    couples = zip(found[::2], found[1::2], strict=False)
+    due = "".join(f"<two><n>{first}</n><n>{second}</n></two>" for first, second in couples)
+    return answers["couples"] == (f"<r>{due}</r>" if due else "<r/>")

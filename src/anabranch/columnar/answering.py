@@ -56,7 +56,7 @@ class Answers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A query that answers item by item (`reference.per_item`)."""
+    """A query that answers item by item (`reference.standing`)."""
 
     number: int
     name: str

@@ -99,17 +99,12 @@ def _references(shredded: Shredded, leaf: int, least: int) -> tuple[Indices, Fla
     row = _row(shredded, leaf)
     mantissas, given = np.empty((2, len(shredded.fits)), np.int64)
     read_decimals(shredded.data, shredded.starts[row], shredded.ends[row], mantissas, given)
-    tried = [text_ticks(mantissas, given, places) for places in (most := _candidates(given, least))]
-    best = int(np.argmax([np.count_nonzero(exact) for _, exact in tried]))
-    ticks, exact = tried[best]
-    others, known = exact_ticks(shredded.values[row], most[best])
+    tried = [least, *(each for each in np.unique(given).tolist() if each > least)]
+    places = max(tried, key=lambda each: int(np.count_nonzero(text_ticks(mantissas, given, each)[1])))
+    ticks, exact = text_ticks(mantissas, given, places)
+    others, known = exact_ticks(shredded.values[row], places)
     known &= ~shredded.fits
-    return np.where(known, others, ticks), exact | known, most[best]
-
-
-def _candidates(given: Indices, least: int) -> list[int]:
-    """The numbers of decimal places that there are, from `least` on."""
-    return [least, *(int(each) for each in np.unique(given) if each > least)]
+    return np.where(known, others, ticks), exact | known, places
 
 
 def _row(shredded: Shredded, leaf: int) -> int:

@@ -296,6 +296,7 @@ class Trunk:
         self._last = manifest
         point("manifest-published", number)
         states.sweep(self.checkpoint.states, manifest.states.values())
+        point("states-swept", number)
         published = monotonic()
         self._sinks.deliver(manifest, plan)
         point("sinks-moved", number)

@@ -18,6 +18,7 @@ from anabranch.branch import Branch, InputStream, State, open_branch
 from anabranch.branch.entries import origin_of
 from anabranch.errors import AnabranchError
 from anabranch.spark.counting import PaneBranch, PaneTaking
+from anabranch.spark.crash import point
 from anabranch.spark.faults import Fault
 from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Manifests
@@ -66,6 +67,7 @@ def work(job: Job, shard: int, rows: list[Row]) -> Report:
                     states[number] = _kept(branch, shard, files)
     except AnabranchError as error:
         fault = Fault.of(error)
+    point("states-written", job.epoch)
     return Report(chunks=tuple(segment.chunks), states=states, fault=fault)
 
 
