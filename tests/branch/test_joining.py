@@ -149,5 +149,25 @@ def test_items_without_a_time_come_when_they_arrived(columns: bool, monkeypatch:
     assert (flow.taken.at_once > 0) == columns
 
 
+@pytest.mark.parametrize("new_epoch", [True, False])
+def test_what_is_late_is_judged_by_all_that_came_before(new_epoch: bool) -> None:
+    """An item far behind the largest value of an earlier batch is late, and meets nothing."""
+    query = 'for $x in stream("a")/r/p|t diff 1| for $y in stream("b")/r/p|t diff 1| return <r>{ $x/t }{ $y/t }</r>'
+    flow = Flow(Question(query, [Stream("a"), Stream("b")]))
+    items = [USUAL.format(t=number, en="1", phc="1", n="a") for number in range(10)]
+    flow.bring("a", *items[:5], arrived=Fraction(1))
+    flow.bring("b", *items[:5], arrived=Fraction(1))
+    flow.branch.passed(Fraction(1))
+    if new_epoch:
+        flow.epoch()
+    flow.bring("a", items[3], items[4], items[9], arrived=Fraction(2))
+    flow.bring("b", items[8], items[9], arrived=Fraction(2))
+    flow.branch.passed(Fraction(2))
+    flow.end()
+    assert [each.offset for each in flow.taken.places] == [3 + sum(map(len, items[:5]))]
+    # b's 4 enters when 8 comes; by then a's 9 has taken a's window behind both 4s
+    assert "".join(flow.taken.pieces) == _pairs((3, 0), (3, 1), (3, 2), (3, 3), (4, 3), (4, 3), (9, 8), (9, 9))
+
+
 def _pairs(*pairs: tuple[int, int]) -> str:
     return "".join(f"<r><t>{x}</t><t>{y}</t></r>" for x, y in pairs)

@@ -34,9 +34,9 @@ from anabranch.columnar.kernels_joins import (
     SLACK,
     SOONEST,
     STEP,
-    STRIDE,
     WAITING,
 )
+from anabranch.columnar.kernels_pairs import STRIDE, lay_out_pairs, measure_pairs
 from anabranch.columnar.pair_condition import PairJudge
 from anabranch.columnar.pairs import CompiledJoin
 from anabranch.columnar.shred import Shredded
@@ -205,14 +205,14 @@ class PairAnswers:
         ready = np.frombuffer(b"".join(piece for _, piece in pieces), np.uint8)
         bounds = np.array([*accumulate((len(piece) for _, piece in pieces), initial=0)], np.int64)
         offsets = np.zeros(len(picks) + 1, np.int64)
-        kernels_joins.measure_pairs(self._runs, self._edges, x, y, picks, bounds, offsets)
+        measure_pairs(self._runs, self._edges, x, y, picks, bounds, offsets)
         start = 0
         while start < len(picks):
             end = max(start + 1, int(np.searchsorted(offsets, offsets[start] + LONGEST, "right")) - 1)
             size = offsets[end] - offsets[start]
             out = np.empty(size + STRIDE, np.uint8)
             some = picks[start:end]
-            kernels_joins.lay_out_pairs(self._runs, self._edges, self._store, x, y, some, ready, bounds, out)
+            lay_out_pairs(self._runs, self._edges, self._store, x, y, some, ready, bounds, out)
             yield Laid(out[:size].tobytes(), end - start, int(offsets[start + 1] - offsets[start]))
             start = end
 

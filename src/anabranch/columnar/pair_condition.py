@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from anabranch.columnar.condition import OPERATORS, UNCLEAR, YES, Condition, Settled, Verdicts, judge
 from anabranch.columnar.kernels import Indices
-from anabranch.columnar.kernels_joins import same_text
+from anabranch.columnar.kernels_pairs import same_text
 from anabranch.columnar.shred import Shredded
 from anabranch.language.ast import ComparisonOperator
 

@@ -170,8 +170,8 @@ class Survey:
                 for first, stop, last in ranges.cut_up(span, files.document, settings.cores, files):
                     cut = (span.number, name, where, first, stop, last, packed)
                     found.append(Range(stream, partition, *cut, len(found), moment))
-        for key in end.keys() - start.keys():
-            if key.startswith(_ENDED):
+        for key in end:
+            if key.startswith(_ENDED) and key not in start:
                 stream, _, partition = key.removeprefix(_ENDED).rpartition("/")
                 found.append(Range.ended(stream, partition, len(found)))
         if clock is not None and clock["file"] and clock != start.get(_CLOCK):
