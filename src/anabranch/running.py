@@ -29,13 +29,14 @@ from anabranch.language import print_query
 from anabranch.site import Site, read_site
 from anabranch.spark.answers import AnswerLog
 from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.epochs import Epoch, Listener, Settings, Trunk, Wanted
+from anabranch.spark.epochs import Trunk
 from anabranch.spark.plan import Subscription
 from anabranch.spark.retention import Keep
 from anabranch.spark.session import local_session
 from anabranch.spark.sinks import Console as ConsoleSink
 from anabranch.spark.sinks import Parquet, Sink
 from anabranch.spark.sinks.tables import check_table
+from anabranch.spark.wanted import Epoch, Listener, Settings, Wanted
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 

@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 from anabranch.errors import StateError
-from anabranch.spark import epochs, intake
+from anabranch.spark import intake, stages
 from anabranch.spark.job import Job
 from anabranch.spark.task import answer_ranges
 from faults.small import Small
@@ -111,7 +111,7 @@ def test_a_task_without_room_ends_the_run(spark: SparkSession, tmp_path: Path, m
             os.fsync = sync
 
     with monkeypatch.context() as patch:
-        patch.setattr(epochs, "answer_ranges", answer_without_room)
+        patch.setattr(stages, "answer_ranges", answer_without_room)
         with pytest.raises(StateError, match=r"the disk is full: cannot write '.*segments/00000000/"):
             small.run()
     assert list((small.checkpoint / "manifest").iterdir()) == []

@@ -18,10 +18,11 @@ from anabranch.reference import evaluate, stream_input
 from anabranch.spark import crash, durable, epochs, retention
 from anabranch.spark.answers import AnswerLog
 from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.epochs import Epoch, Listener, Settings, Trunk, Wanted
+from anabranch.spark.epochs import Trunk
 from anabranch.spark.manifest import Manifests
 from anabranch.spark.retention import Keep
 from anabranch.spark.sinks import Files
+from anabranch.spark.wanted import Epoch, Listener, Settings, Wanted
 from anabranch.stream.limits import Limits
 from anabranch.stream.source import Source, read
 

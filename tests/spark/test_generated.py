@@ -1,9 +1,18 @@
-"""Generated queries on Spark: whatever the epochs and the form of the input, the answers are the law's."""
+"""Generated queries on Spark: whatever the epochs, shards, partitions and forms of input, the answers are the law's.
+
+Many queries share one trunk, so what one of them does to another would show as well.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
 from pathlib import Path
 from random import Random
+from typing import Literal
 
 import pytest
 from pyspark.sql import SparkSession
@@ -11,65 +20,146 @@ from pyspark.sql import SparkSession
 from anabranch.errors import QueryError, Unsupported
 from anabranch.language import check, parse
 from anabranch.reference import evaluate, stream_input
-from anabranch.reference.per_item import per_item
+from anabranch.reference.standing import standing
+from anabranch.spark.answers import AnswerLog
+from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.segments import late_places
 from anabranch.spark.trunk import run_queries
 from anabranch.stream.elements import Item
 from anabranch.stream.limits import Limits
+from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.serialize import serialize
-from anabranch.stream.source import Source, read
-from oracle.generate import case
+from anabranch.stream.source import Source, read, read_partitions
+from oracle.generate import Writer, case
 
-WANTED = 150
 BROKEN = ("<i><a>1</b></i>", "<i><a>&undefined;</a></i>")
+PUNCTUATION = '<s:punctuation xmlns:s="urn:anabranch:stream" {}/>'
 
 
-def _queries() -> dict[str, str]:
-    """Generated queries that answer item by item; all of them read the stream 's'."""
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What is tried together; streams of several partitions have a declared time, and some slack."""
+
+    family: Literal["items", "windows", "joins"]
+    queries: int
+    form: Literal["lines", "document"]
+    partitions: int
+    shards: int
+
+    def __str__(self) -> str:
+        return f"{self.family}-{self.form}-{self.partitions}-{self.shards}"
+
+
+TRIALS = (
+    Trial("items", 150, "lines", 1, 2),
+    Trial("items", 60, "document", 3, 7),
+    Trial("windows", 60, "document", 1, 1),
+    Trial("windows", 60, "lines", 3, 2),
+    Trial("joins", 40, "lines", 1, 7),
+    Trial("joins", 40, "lines", 3, 2),
+)
+
+
+def _queries(trial: Trial, streams: Sequence[str]) -> dict[str, str]:
+    """Generated queries of one family over these streams; `items` are such that need no more than one at a time."""
     found: dict[str, str] = {}
     for number in range(2_000):
-        text = case("items", number).query
+        text = case(trial.family, number).query
         try:
-            per_item(check(parse(text), text, inputs={"s": None}).query)
-        except (Unsupported, QueryError):  # other shapes, and other inputs
+            kind = standing(check(parse(text), text, inputs=dict.fromkeys(streams)).query).kind
+        except (Unsupported, QueryError):  # other inputs, and what is never answered
             continue
-        found[f"q{number}"] = text
-        if len(found) == WANTED:
+        if trial.family != "items" or kind == "items":
+            found[f"q{number}"] = text
+        if len(found) == trial.queries:
             return found
-    raise AssertionError("too few generated queries answer item by item")
+    raise AssertionError("too few generated queries can be answered")
 
 
-def _items(folder: Path) -> list[str]:
-    """The items of many generated streams, with broken ones among them."""
-    items: list[str] = []
-    for number in range(40):
-        file = folder / f"{number}.xml"
-        file.write_text(case("items", number).inputs["s"], encoding="utf-8")
-        items += [serialize(each.tree) for each in read(Source("s", file), Limits()) if isinstance(each, Item)]
-    for place, broken in enumerate(BROKEN):
-        items.insert(7 * (place + 1), broken)
-    return items
+def _contents(trial: Trial, folder: Path) -> dict[str, list[str]]:
+    """The elements of the streams: for windows and joins such that rise, with punctuations among them."""
+    if trial.family == "items":
+        items = [item for number in range(40) for item in _items(case("items", number).inputs["s"], folder)]
+        for place, broken in enumerate(BROKEN):
+            items.insert(7 * (place + 1), broken)
+        return {"s": items}
+    names, count = ("s", 45) if trial.family == "windows" else ("pqr", 15)
+    return {name: list(_punctuated(_items(_long_stream(name, count), folder))) for name in names}
+
+
+def _long_stream(name: str, count: int) -> str:
+    """A generated stream that has so many items, or a few more."""
+    texts = (Writer(Random(f"{name} {number}")).stream(count + 5) for number in range(1_000))
+    return next(text for text in texts if text.count("<i ") >= count)
+
+
+def _items(text: str, folder: Path) -> list[str]:
+    file = folder / "case.xml"
+    file.write_text(text, encoding="utf-8")
+    return [serialize(each.tree) for each in read(Source("s", file), Limits()) if isinstance(each, Item)]
+
+
+def _punctuated(items: Sequence[str]) -> Iterator[str]:
+    """Items, and now and then a word on what no longer follows, which may close windows early or change nothing."""
+    for number, item in enumerate(items):
+        yield item
+        time = re.search("<t>([0-9.]+)</t>", item)
+        if number % 6 == 5 and time:
+            said = (f'where="t &lt; {time[1]}"', f'at="{time[1]}"', f'where="t &lt;= {time[1]} and a = 5"')
+            yield PUNCTUATION.format(said[number // 6 % 3])
+
+
+def _source(trial: Trial, name: str, elements: Sequence[str], folder: Path) -> Source:
+    """A stream on disk, its elements dealt out to its partitions."""
+    random = Random(name)
+    dealt: list[list[str]] = [[] for _ in range(trial.partitions)]
+    for element in elements:
+        random.choice(dealt).append(f"{element}\n")
+    paths = []
+    for number, part in enumerate(dealt):
+        text = "".join(part)
+        paths.append(folder / f"{name}-{number}")
+        paths[-1].write_text(text if trial.form == "lines" else f"<r>\n{text}</r>\n", encoding="utf-8")
+    time, slack = (ItemPath.parse("t"), Decimal(2)) if trial.partitions > 1 else (None, Decimal(0))
+    return Source(name, paths[0], trial.form, root="r", time=time, slack=slack, more=tuple(paths[1:]))
+
+
+def _late(work: Path) -> set[str]:
+    """All places that a run has noted as late."""
+    checkpoint = Checkpoint.open(work)
+    manifests = AnswerLog(checkpoint).manifests.since(0)
+    return {line for manifest in manifests for line in late_places(checkpoint.segments, manifest.chunks)}
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("form", ["lines", "document"])
-def test_generated_queries_on_spark(spark: SparkSession, tmp_path: Path, form: str) -> None:
-    """Answers and dead letters of 150 subscriptions equal the reference's, with epochs of some random size."""
-    (tmp_path / "cases").mkdir()
-    items = "".join(f"{item}\n" for item in _items(tmp_path / "cases"))
-    file = tmp_path / "stream"
-    file.write_text(items if form == "lines" else f"<r>\n{items}</r>\n", encoding="utf-8")
-    source = Source("s", file, "lines" if form == "lines" else "document", root="r")
-    queries = _queries()
-    epoch_bytes = Random(form).randrange(800, 3_000)
+@pytest.mark.parametrize("trial", TRIALS, ids=str)
+def test_generated_queries_on_spark(spark: SparkSession, tmp_path: Path, trial: Trial) -> None:
+    """Answers, dead letters and late items of all subscriptions equal the reference's, with epochs of a random size."""
+    contents = _contents(trial, tmp_path)
+    sources = [_source(trial, name, elements, tmp_path) for name, elements in contents.items()]
+    queries = _queries(trial, list(contents))
+    size = sum(len(element) for elements in contents.values() for element in elements)
+    epoch_bytes = Random(str(trial)).randrange(size // 9, size // 4)
 
-    outcome = run_queries(spark, [source], queries, tmp_path / "work", epoch_bytes=epoch_bytes)
+    outcome = run_queries(spark, sources, queries, tmp_path / "work", epoch_bytes=epoch_bytes, shards=trial.shards)
 
-    contents = read(source, Limits())
-    stream, dead = stream_input(contents.root, [contents])
+    dead, late = set(), set()
+    inputs = {}
+    for source in sources:
+        root, partitions = read_partitions(source, Limits())
+        inputs[source.name], bad = stream_input(root, partitions, time=source.time, slack=source.slack)
+        dead |= set(bad)
     for name, text in queries.items():
-        expected = evaluate(check(parse(text), text, inputs={"s": None}).query, {"s": stream}, name=name)
-        assert outcome.answers[name].text() == expected.text, text
-        dead += expected.dead
+        law = evaluate(check(parse(text), text, inputs=_unknown(inputs)).query, inputs, name=name)
+        assert outcome.answers[name].text() == law.text, text
+        dead |= set(law.dead)
+        late |= {json.dumps(asdict(place), ensure_ascii=False) for place in law.late}
     assert outcome.progress.epochs > 2
-    assert set(outcome.dead_letters()) == set(dead)
-    assert len({letter.place for letter in dead if letter.subscription is None}) == len(BROKEN)
+    assert set(outcome.dead_letters()) == dead
+    assert _late(tmp_path / "work") == late
+    assert bool(late) == (trial.family != "items")
+
+
+def _unknown(inputs: Mapping[str, object]) -> dict[str, None]:
+    """Streams without a schema."""
+    return dict.fromkeys(inputs)

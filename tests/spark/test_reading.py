@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 from anabranch.errors import StateError, StreamError
 from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
 from anabranch.spark.order import Form, OrderLog
 from anabranch.spark.plan import Plan, PlanFile, StreamPlan, Subscription
 from anabranch.spark.ranges import Offset
 from anabranch.spark.reading import RangeReader
 from anabranch.spark.storage import pieces
-from anabranch.spark.survey import IntakeSettings, IntakeStream, Survey
+from anabranch.spark.survey import Survey
 from anabranch.stream.elements import DeadLetter, Item, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import parse_root

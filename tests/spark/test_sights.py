@@ -9,8 +9,9 @@ import pytest
 
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
 from anabranch.spark.ranges import Offset, Range
-from anabranch.spark.survey import IntakeSettings, IntakeStream, Survey
+from anabranch.spark.survey import Survey
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.source import Source
 

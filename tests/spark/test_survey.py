@@ -12,11 +12,12 @@ import pytest
 
 from anabranch.errors import StreamError
 from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
 from anabranch.spark.order import OrderLog
 from anabranch.spark.plan import StreamPlan
 from anabranch.spark.ranges import Offset
 from anabranch.spark.reading import RangeReader
-from anabranch.spark.survey import IntakeSettings, IntakeStream, Survey
+from anabranch.spark.survey import Survey
 from anabranch.stream.elements import DeadLetter, Item
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import parse_root

@@ -32,13 +32,14 @@ from anabranch.language import print_query
 from anabranch.reference.calls import PythonFunction
 from anabranch.spark import durable
 from anabranch.spark.answers import AnswerLog, Frame
-from anabranch.spark.epochs import EPOCH_BYTES, Epoch, Listener, Settings, Trunk, Wanted
+from anabranch.spark.epochs import Trunk
 from anabranch.spark.metrics import Metrics
 from anabranch.spark.plan import Subscription as Registered
 from anabranch.spark.retention import Keep
 from anabranch.spark.session import Session, check_workers, local_session
 from anabranch.spark.sinks import Files, Parquet, Sink
 from anabranch.spark.sinks.tables import check_table
+from anabranch.spark.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Wanted
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.schema import Schema

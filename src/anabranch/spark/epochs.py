@@ -16,15 +16,12 @@ next epoch, and the streaming query never restarts for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from threading import Condition, Lock
 from time import monotonic, sleep
 from types import TracebackType
-from typing import TypeVar
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -37,79 +34,23 @@ from anabranch.spark import durable, intake, states
 from anabranch.spark.checkpoint import Checkpoint, RunLock
 from anabranch.spark.crash import point
 from anabranch.spark.faults import translated
-from anabranch.spark.job import Job, Report
+from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
+from anabranch.spark.job import Job
 from anabranch.spark.manifest import Manifest, Manifests
 from anabranch.spark.metrics import Metrics
 from anabranch.spark.order import OrderLog
 from anabranch.spark.plan import Plan, Plans, StreamPlan, subscriptions_of
 from anabranch.spark.recovery import check_spark, sweep_spark
-from anabranch.spark.retention import Keep, Retention
-from anabranch.spark.roles import roles_of
-from anabranch.spark.rows import REPORTS, ROWS
-from anabranch.spark.segments import late_places
+from anabranch.spark.retention import Retention
 from anabranch.spark.session import jvm_of
-from anabranch.spark.shard import answer_shard
-from anabranch.spark.sinks import Sink
 from anabranch.spark.sinks.delivery import Sinks
-from anabranch.spark.survey import IntakeSettings, IntakeStream
-from anabranch.spark.task import answer_ranges, send_ranges
-from anabranch.stream.limits import Limits
+from anabranch.spark.stages import manifest_of, run_job
+from anabranch.spark.wanted import Epoch, Listener, Settings, Wanted
 from anabranch.stream.source import Source
 
-EPOCH_BYTES = 16 << 20
-"""How much an epoch reads unless told otherwise: a few seconds of work, so that a run shows how it gets on."""
 _PATIENCE = 0.1
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
 _SPARKS = (PySparkException, Py4JError, ConnectionError)
 """What calls of Spark raise; the last of them when its JVM is gone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How a trunk works; none of it shows in an answer."""
-
-    trigger_ms: int = 200
-    keep: Keep = field(default_factory=Keep)
-    limits: Limits = field(default_factory=Limits)
-    finite: bool = False
-    """The inputs are complete, to the last byte; otherwise a last line without a newline waits for it."""
-    shards: int | None = None
-    """How many tasks share the branches; None for as many as there are cores."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a trunk should do from its next epoch on."""
-
-    streams: Mapping[str, Source]
-    subscriptions: Mapping[str, str]
-    """Queries by name, checked and printed."""
-    sinks: Mapping[str, Sink] = field(default_factory=dict)
-    """Where answers go, by subscription."""
-    dead_letters: Path | None = None
-    late_items: Path | None = None
-    epoch_bytes: int = EPOCH_BYTES
-    epoch_files: int | None = None
-    documents: Mapping[str, Path] = field(default_factory=dict)
-    """The files behind `doc()`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """An epoch that was committed."""
-
-    manifest: Manifest
-    plan: Plan
-    metrics: Metrics
-
-
-@dataclass(frozen=True, slots=True)
-class Listener:
-    """Who hears of what happens; called on the trunk's own thread."""
-
-    epoch: Callable[[Epoch], None] = lambda epoch: None
-    warning: Callable[[str], None] = lambda message: None
 
 
 class Trunk:
@@ -287,10 +228,10 @@ class Trunk:
         carries = self._last.carries if self._last else {}
         before = self._last.epoch if self._last else None
         job = Job(file, self.checkpoint, number, carries, tuple(self._functions.items()), before)
-        reports = _reports(batch, job, plan.shards)
+        reports = run_job(batch, job, plan.shards)
         point("job-done", number)
         worked = monotonic()
-        manifest = self._manifest(number, file.digest, reports)
+        manifest = manifest_of(job, self.run, self._last, reports)
         self._settle(manifest)
         self._manifests.publish(manifest)
         self._last = manifest
@@ -313,36 +254,6 @@ class Trunk:
         documents = tuple((name, str(path.absolute())) for name, path in wanted.documents.items())
         settings = self._settings
         return Plan(streams, subscriptions, settings.limits, following, self._shards, documents, settings.finite)
-
-    def _manifest(self, epoch: int, plan: str, reports: Sequence[Report]) -> Manifest:
-        """What the tasks report, taken together; or the first of their errors."""
-        assert self._plan is not None
-        last = self._last
-        offsets, carries = (dict(last.offsets), dict(last.carries)) if last else ({}, {})
-        begun = dict.fromkeys(last.begun if last else ())
-        present = {each.id for each in self._plan.subscriptions}
-        kept = {number: each for number, each in last.states.items() if number in present} if last else {}
-        for report in reports:
-            if report.fault is not None:
-                raise report.fault.error()
-            offsets |= {key: end._asdict() for key, end in report.ends.items()}
-            _update(carries, report.carries)
-            _update(kept, report.states)
-            begun |= dict.fromkeys(stream for stream, items in report.items.items() if items)
-        chunks = tuple(chunk for report in reports for chunk in report.chunks)
-        return Manifest(
-            epoch,
-            self.run,
-            plan,
-            offsets,
-            carries,
-            chunks,
-            sum(items for report in reports for items in report.items.values()),
-            sum(report.bytes_read for report in reports),
-            tuple(begun),
-            kept,
-            len(late_places(self.checkpoint.segments, chunks)),
-        )
 
     def _settle(self, manifest: Manifest) -> None:
         """Make durable what a manifest relies on: its segments' names, and Spark's offsets, which Spark syncs never."""
@@ -391,23 +302,3 @@ class Trunk:
 
 class _Stopped(Exception):
     """Keeps an epoch from beginning when the trunk is to stop."""
-
-
-def _reports(batch: DataFrame, job: Job, shards: int) -> list[Report]:
-    """Run the one job of an epoch; branches need a second stage, in which each shard gets the rows that are its own."""
-    if any(role.is_branch for role in roles_of(job.plan, job.functions)):
-        sent = batch.mapInArrow(partial(send_ranges, job), ROWS).repartition(shards, "shard").groupBy("shard")
-        found = sent.applyInArrow(lambda key, table: answer_shard(job, key, table), REPORTS)
-    else:
-        found = batch.mapInArrow(partial(answer_ranges, job), REPORTS)
-    rows = sorted(found.collect(), key=lambda row: row["sequence"])
-    return [Report.from_json(row["report"]) for row in rows]
-
-
-def _update(held: dict[_Key, _Value], changes: Mapping[_Key, _Value | None]) -> None:
-    """Take changes in, of which None is a removal."""
-    for key, value in changes.items():
-        if value is None:
-            held.pop(key, None)
-        else:
-            held[key] = value

@@ -27,71 +27,15 @@ from anabranch.errors import StateError, StreamError
 from anabranch.spark import durable, folders, ranges, storage
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.folders import Files
+from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
 from anabranch.spark.order import OrderLog, Stretch
 from anabranch.spark.ranges import Offset, Partition, Position, Range, Waiting
-from anabranch.stream.reader import Format
-from anabranch.stream.source import Source
 
 _EVERYTHING = 1 << 60
 _CLOCK = ":clock"
 """Where an offset keeps its sight: `position` is the moment in microseconds, `file` is 1 if it was taken to its end."""
 _ENDED = ":ended/"
 """What stands before the key of a partition that has ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class IntakeStream:
-    """A stream as the survey needs it; its partitions are its paths, by number."""
-
-    name: str
-    paths: tuple[str, ...]
-    format: Format | None
-    """None: to be told from its first bytes."""
-    implied_root: str
-    schema_root: str | None
-    timed: bool = False
-    """Whether its items carry their time; then its partitions are merged later on, and read side by side."""
-
-    @staticmethod
-    def of(source: Source) -> IntakeStream:
-        form = None if source.format == "auto" else source.format
-        schema_root = source.schema.root if source.schema else None
-        paths = tuple(str(path.absolute()) for path in source.partitions)
-        return IntakeStream(source.name, paths, form, source.implied_root, schema_root, source.time is not None)
-
-    @property
-    def keys(self) -> dict[str, str]:
-        """Its paths by the keys of its partitions."""
-        return {f"{self.name}/{number}": path for number, path in enumerate(self.paths)}
-
-
-@dataclass(frozen=True, slots=True)
-class IntakeSettings:
-    """What the driver tells the survey, by way of a file."""
-
-    streams: tuple[IntakeStream, ...]
-    epoch_bytes: int
-    epoch_files: int | None
-    cores: int
-    finite: bool
-    """The files are complete: what is there now is all, to the last byte."""
-    former: tuple[IntakeStream, ...] = ()
-    """Streams that are wanted no more; an epoch that was begun with one of them may still come again."""
-
-    def save(self, checkpoint: Checkpoint) -> None:
-        durable.replace(checkpoint.intake, durable.sealed(asdict(self)))
-
-    @staticmethod
-    def load(checkpoint: Checkpoint) -> IntakeSettings:
-        fields = durable.unsealed(checkpoint.intake)
-        for key in ("streams", "former"):
-            fields[key] = tuple(IntakeStream(**{**each, "paths": tuple(each["paths"])}) for each in fields[key])
-        return IntakeSettings(**fields)
-
-    def followed_by(self, streams: tuple[IntakeStream, ...]) -> tuple[IntakeStream, ...]:
-        """The streams that will be former ones when these are wanted."""
-        wanted = {each.name for each in streams}
-        return tuple(each for each in (*self.former, *self.streams) if each.name not in wanted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ from anabranch.reference.calls import PythonFunction
 from anabranch.reference.standing import standing
 from anabranch.spark.answers import Answer, AnswerLog
 from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.epochs import EPOCH_BYTES, Epoch, Listener, Settings, Trunk, Wanted
+from anabranch.spark.epochs import Trunk
 from anabranch.spark.plan import Subscription
+from anabranch.spark.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Wanted
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.source import Source

@@ -1,0 +1,69 @@
+"""The one job of an epoch, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TypeVar
+
+from pyspark.sql import DataFrame
+
+from anabranch.spark.job import Job, Report
+from anabranch.spark.manifest import Manifest
+from anabranch.spark.roles import roles_of
+from anabranch.spark.rows import REPORTS, ROWS
+from anabranch.spark.segments import late_places
+from anabranch.spark.shard import answer_shard
+from anabranch.spark.task import answer_ranges, send_ranges
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+def run_job(batch: DataFrame, job: Job, shards: int) -> list[Report]:
+    """Run the tasks of an epoch; branches need a second stage, in which each shard gets the rows that are its own."""
+    if any(role.is_branch for role in roles_of(job.plan, job.functions)):
+        sent = batch.mapInArrow(partial(send_ranges, job), ROWS).repartition(shards, "shard").groupBy("shard")
+        found = sent.applyInArrow(lambda key, table: answer_shard(job, key, table), REPORTS)
+    else:
+        found = batch.mapInArrow(partial(answer_ranges, job), REPORTS)
+    rows = sorted(found.collect(), key=lambda row: row["sequence"])
+    return [Report.from_json(row["report"]) for row in rows]
+
+
+def manifest_of(job: Job, run: int, last: Manifest | None, reports: Sequence[Report]) -> Manifest:
+    """What the tasks report, taken together and added to what was before; or the first of their errors."""
+    offsets, carries = (dict(last.offsets), dict(last.carries)) if last else ({}, {})
+    begun = dict.fromkeys(last.begun if last else ())
+    present = {each.id for each in job.plan.load().subscriptions}
+    kept = {number: each for number, each in last.states.items() if number in present} if last else {}
+    for report in reports:
+        if report.fault is not None:
+            raise report.fault.error()
+        offsets |= {key: end._asdict() for key, end in report.ends.items()}
+        _update(carries, report.carries)
+        _update(kept, report.states)
+        begun |= dict.fromkeys(stream for stream, items in report.items.items() if items)
+    chunks = tuple(chunk for report in reports for chunk in report.chunks)
+    return Manifest(
+        job.epoch,
+        run,
+        job.plan.digest,
+        offsets,
+        carries,
+        chunks,
+        sum(items for report in reports for items in report.items.values()),
+        sum(report.bytes_read for report in reports),
+        tuple(begun),
+        kept,
+        len(late_places(job.segments, chunks)),
+    )
+
+
+def _update(held: dict[_Key, _Value], changes: Mapping[_Key, _Value | None]) -> None:
+    """Take changes in, of which None is a removal."""
+    for key, value in changes.items():
+        if value is None:
+            held.pop(key, None)
+        else:
+            held[key] = value
