@@ -76,6 +76,29 @@ def test_pieces_come_while_the_stream_grows(spark: SparkSession, folder: Path) -
         assert first.answer() == "<all><p>1</p><p>2</p></all>"
 
 
+def test_windows_answer_while_the_stream_grows(spark: SparkSession, folder: Path) -> None:
+    """LAWS cases 5 and 6: a subscription that comes later counts from the first item it sees, and has no window that
+    reaches back before it.
+    """
+    twos = '<r>{ for $w in stream("s")/root/p |count 2| return <w>{ $w }</w> }</r>'
+    times = '<r>{ for $w in stream("s")/root/p |self::p diff 20 step 10| return <w>{ count($w) }</w> }</r>'
+    append(folder / "a", 5)
+    with anabranch.Engine(spark, trigger_ms=20) as engine:
+        engine.stream("s", folder, format="lines")
+        first, timed = engine.subscribe(twos), engine.subscribe(times)
+        engine.start()
+        assert engine.trunk.beyond(-1)
+        second, late = engine.subscribe(twos), engine.subscribe(times)
+        append(folder / "a", 12, 18, 25, 45)
+        pieces = iter(timed)
+        assert pieces_until(pieces, "<w>1</w>") == "<r><w>3</w><w>3</w><w>1</w>"
+        assert first.answer() == "<r><w><p>5</p><p>12</p></w><w><p>18</p><p>25</p></w></r>"
+        assert second.answer() == "<r><w><p>12</p><p>18</p></w><w><p>25</p><p>45</p></w></r>"
+        assert late.answer() == "<r><w>1</w></r>"
+        assert engine.metrics is not None
+        assert engine.metrics.held > 0
+
+
 def test_an_engine_goes_on_from_its_checkpoint(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
     """The same subscription has the same answer, continued; a named reader gets what it has not had."""
 
@@ -96,7 +119,7 @@ def test_an_engine_goes_on_from_its_checkpoint(spark: SparkSession, folder: Path
 
 
 def test_mistakes_are_named_where_they_are_made(spark: SparkSession, folder: Path) -> None:
-    """A wrong query, one that needs state, a missing path, a name taken; the engine goes on after each."""
+    """A wrong query, one that waits for an end, a missing path, a name taken; the engine goes on after each."""
     append(folder / "a", 1)
     with anabranch.Engine(spark, once=True) as engine:
         engine.stream("s", folder, format="lines")
@@ -106,8 +129,10 @@ def test_mistakes_are_named_where_they_are_made(spark: SparkSession, folder: Pat
             engine.stream("t", folder / "gone")
         with pytest.raises(QueryError, match="no input is called 't'"):
             engine.subscribe('<all>{ stream("t")/root/p }</all>')
-        with pytest.raises(Unsupported, match="a window cannot run on Spark yet"):
-            engine.subscribe('for $w in stream("s")/root/p|count 2| return <n>{ count($w) }</n>')
+        near = """for $x in stream("s")/root/p for $y in stream("s")/root/p
+            where $x/t >= $y/t - 1 and $x/t <= $y/t + 1 return $x"""
+        with pytest.raises(Unsupported, match="an interval join needs streams whose declared times"):
+            engine.subscribe(near)
         with pytest.raises(Unsupported, match="'order by' over a stream"):
             engine.subscribe('for $p in stream("s")/root/p order by $p return $p')
         taken = engine.subscribe(ALL, "q")

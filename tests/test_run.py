@@ -35,6 +35,8 @@ SUBSCRIPTION = """
 query = "{name}.xq"
 """
 ALL = '<all>{ for $p in stream("s")/root/p return $p }</all>'
+TENS = '<tens>{ for $w in stream("s")/root/p[. < 50] |self::p diff 10| return <w>{ count($w) }</w> }</tens>'
+TWOS = '<twos>{ for $w in stream("s")/root/p |count 2| return <w>{ $w }</w> }</twos>'
 ODD = '<odd>{ for $p in stream("s")/root/p where $p mod 2 = 1 return $p }</odd>'
 PATIENCE = 60.0
 
@@ -191,16 +193,41 @@ def test_an_answer_that_is_no_table_has_no_parquet(folder: Folder, capsys: pytes
     assert not (folder.top / "state").exists()
 
 
-def test_a_query_that_needs_state_is_refused(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
-    """What must be revised as a stream goes on cannot be answered without an end: by name, before anything starts."""
-    for query, construct in (
-        ('for $p in stream("s")/root/p order by $p return $p', "'order by' over a stream"),
-        ('<n>{ count(stream("s")/root/p) }</n>', "'count()' over a whole stream"),
-        ('<r>{ stream("s")/root/p, stream("s")/root/p }</r>', "reading streams in several places of a query"),
-    ):
-        folder.site(all=query)
-        assert main(["run", "site.toml", "--once"]) == 1
-        assert f"{construct} cannot run on Spark yet" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("query", "message", "hint"),
+    [
+        (
+            'for $p in stream("s")/root/p order by $p return $p',
+            "'order by' over a stream has to wait for the end of the input",
+            "'anabranch query' answers it over finite inputs",
+        ),
+        (
+            '<n>{ count(stream("s")/root/p) }</n>',
+            "'count()' over a whole stream has to wait for the end of the input",
+            "'anabranch query' answers it over finite inputs",
+        ),
+        (
+            '<r>{ stream("s")/root/p, stream("s")/root/p }</r>',
+            "reading streams in several places of a query has to wait for the end of the input",
+            "'anabranch query' answers it over finite inputs",
+        ),
+        (
+            'for $x in stream("s")/root/p for $y in stream("s")/root/p where $x/t >= $y/t - 1 and $x/t <= $y/t + 1 '
+            "return <r>{ $x/t, $y/t }</r>",
+            "an interval join needs streams whose declared times are what it compares",
+            'declare them, as in time = "det_time", or use windows',
+        ),
+    ],
+)
+def test_a_query_that_waits_for_the_end_is_refused(
+    folder: Folder, capsys: pytest.CaptureFixture[str], query: str, message: str, hint: str
+) -> None:
+    """A stream that runs has no end: what needs one is refused by name, before anything starts."""
+    folder.site(all=query)
+    assert main(["run", "site.toml", "--once"]) == 1
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert hint in shown
     assert not (folder.top / "state").exists()
 
 
@@ -306,6 +333,63 @@ def test_a_run_follows_its_site(spark: SparkSession, folder: Folder, capsys: pyt
     assert answer("all", capsys) == "<all><p>0</p><p>1</p><p>2</p><p>3</p></all>\n"
     assert [each["event"] for each in folder.events()].count("started") == 1
     assert folder.events()[-1] == {"event": "stopped", "epoch": 2}
+
+
+@pytest.mark.spark
+def test_a_run_answers_windows_as_they_close(
+    spark: SparkSession, folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """LAWS case 13: the window of 1 is answered when 100 arrives; windows come and go with the site, as other queries.
+
+    One that is added later begins with the first item it sees (LAWS 3.6), one that is removed leaves nothing behind.
+    """
+    folder.site(tens=TENS)
+    with folder.running():
+        folder.append(1, 5)
+        folder.await_event("epoch", epoch=0)
+        assert answer("tens", capsys) == "<tens/>\n"
+        folder.site(tens=TENS, twos=TWOS)
+        folder.await_event("subscription added", name="twos")
+        folder.append(100)
+        assert folder.await_event("epoch", epoch=1)["matches"] == {"tens": 1}
+        assert answer("tens", capsys) == "<tens><w>2</w></tens>\n"
+        folder.site(twos=TWOS)
+        folder.await_event("subscription removed", name="tens")
+        folder.append(101, 102)
+        folder.await_event("epoch", epoch=2)
+        assert answer("twos", capsys) == "<twos><w><p>100</p><p>101</p></w></twos>\n"
+    assert answer("tens", capsys) == "<tens><w>2</w></tens>\n"
+    assert main(["state", "site.toml"]) == 0
+    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()[1:2]] == [["twos", "windows"]]
+
+
+@pytest.mark.spark
+def test_late_items_and_what_is_held(spark: SparkSession, folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--late` gets the items that were too late, the log counts them, and `state` shows what waits and is held."""
+    assert main(["state", "site.toml"]) == 1
+    assert "'state' is not a checkpoint" in capsys.readouterr().err
+    timed = '\n[streams.{}]\npath = "{}"\nformat = "lines"\ntime = "t"\n'
+    for name, times in (("b", (3, 4, 5)), ("c", (1,))):
+        (folder.top / name).write_text("".join(f"<p><t>{time}</t></p>\n" for time in times))
+    join = """<r>{ for $x in stream("b")/root/p |t diff 2| for $y in stream("c")/root/p |t diff 2|
+        return <o>{ $x, $y }</o> }</r>"""
+    folder.site(timed.format("b", "b") + timed.format("c", "c"), tens=TENS, join=join)
+    folder.append(1, 20, 5, 22)
+    assert main(["run", "site.toml", "--once", "--late", "late"]) == 0
+    assert answer("tens", capsys) == "<tens><w>1</w></tens>\n"
+    (epoch,) = (each for each in folder.events() if each["event"] == "epoch")
+    assert (epoch["late_items"], epoch["waiting"]) == (1, {"b/0": 3})
+    (line,) = (folder.top / "late").read_text().splitlines()
+    assert json.loads(line) == {"stream": "s", "partition": "a", "offset": len("<p>1</p>\n<p>20</p>\n")}
+    assert main(["state", "site.toml"]) == 0
+    title, *shown = capsys.readouterr().out.splitlines()
+    assert title.split() == ["subscription", "kind", "shard", "held", "bytes", "waiting"]
+    tens, joined = shown[0].split(), shown[1].split()
+    assert (tens[:2], tens[3]) == (["tens", "windows"], "1")
+    assert joined[:3] == ["join", "step", "join"]
+    assert joined[-3:] == ["3", "of", "b/0"]
+    sizes = {int(tens[2]): tens[4], int(joined[3]): joined[5]}
+    assert shown[2:] == [f"shard {shard}: {size} bytes" for shard, size in sorted(sizes.items())]
 
 
 @pytest.mark.spark

@@ -7,8 +7,10 @@ from random import Random
 
 import pytest
 
+from anabranch.branch.entries import Origin, pack
 from anabranch.branch.joining import JoinColumns
 from anabranch.reference.units import Units
+from anabranch.stream.lines import Cut
 from anabranch.stream.photons import photons
 from branch.feeding import Flow, Question, Stream
 from papers import SHARING
@@ -41,6 +43,9 @@ RESULTS = [
 ]  # fmt: skip
 WINDOWS = ["t diff 10", "t diff 3 step 5", "t diff 7.5 step 0.25", "/r/p/t diff 2 step 3", "t diff 20 step 10"]
 PREDICATES = ["", "", "[en > 1]", "[m/n = 'a' or en <= 1.5]"]
+
+JOIN = 'for $x in stream("a")/r/p|t diff 1| for $y in stream("b")/r/p|t diff 1| return <r>{ $x/t }{ $y/t }</r>'
+ITEMS = [USUAL.format(t=number, en="1", phc="1", n="a") for number in range(10)]
 
 
 def stream(random: Random, name: str, *, timed: bool) -> Stream:
@@ -90,7 +95,7 @@ def check_against_law(seed: int) -> int:
     return taken.at_once
 
 
-@pytest.mark.parametrize("first", range(0, 40, 10))
+@pytest.mark.parametrize("first", range(0, 30, 10))
 def test_any_join_gives_the_answer_of_the_law(first: int) -> None:
     """Answers, dead letters and late items, with the inputs cut into feeds and epochs at random."""
     at_once = [check_against_law(seed) for seed in range(first, first + 10)]
@@ -101,7 +106,7 @@ def test_any_join_gives_the_answer_of_the_law(first: int) -> None:
 def test_photons_are_never_looked_at_one_by_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The joins of the sharing paper, over two epochs: no photon is shown to the law, and no pair."""
     streams = [
-        Stream(each, f"<photons>{''.join(photons(80, seed))}</photons>", time="det_time")
+        Stream(each, f"<photons>{''.join(photons(60, seed))}</photons>", time="det_time")
         for seed, each in enumerate(("photon1", "photon2"))
     ]
     asked = Question(SHARING[name], streams)
@@ -110,7 +115,7 @@ def test_photons_are_never_looked_at_one_by_one(name: str, monkeypatch: pytest.M
     monkeypatch.delattr(Units, "tuple")
     taken = asked.run(Random(name), epochs=2)
     assert asked.answer(taken) == law.text
-    assert taken.at_once == law.text.count("<result>") > 100
+    assert taken.at_once == law.text.count("<result>") > 50
 
 
 def test_behind_what_is_not_for_columns_they_go_on() -> None:
@@ -118,8 +123,7 @@ def test_behind_what_is_not_for_columns_they_go_on() -> None:
     usual = [USUAL.format(t=number / 10, en="1.5", phc="1", n="a") for number in range(150)]
     items = [*usual[:50], ODD[12].format(t="5"), *usual[50:100], ODD[3].format(t="10", en="2", phc="1", n="a")]
     text = f"<r>{''.join([*items, *usual[100:]])}</r>"
-    query = 'for $x in stream("a")/r/p|t diff 1| for $y in stream("b")/r/p|t diff 1| return <r>{ $x/t }{ $y/t }</r>'
-    asked = Question(query, [Stream("a", text, time="t"), Stream("b", f"<r>{''.join(usual)}</r>", time="t")])
+    asked = Question(JOIN, [Stream("a", text, time="t"), Stream("b", f"<r>{''.join(usual)}</r>", time="t")])
     taken = asked.run(Random(1), epochs=1)
     law = asked.law()
     assert asked.answer(taken) == law.text
@@ -127,14 +131,36 @@ def test_behind_what_is_not_for_columns_they_go_on() -> None:
     assert taken.at_once > 0.95 * law.text.count("<r>")
 
 
+def test_nothing_overtakes_what_is_left_to_the_operator() -> None:
+    """Though its stream has ended, a punctuation holds the other stream's items back until it was taken."""
+    flow = Flow(Question(JOIN, [Stream("a", time="t"), Stream("b", time="t")]))
+    punctuation = '<s:punctuation xmlns:s="urn:anabranch:stream" where="en &lt; 0" at="1"/>'
+    flow.bring("a", ITEMS[1], punctuation, ITEMS[5])
+    flow.branch.end("a", 0)
+    flow.bring("b", ITEMS[2], ITEMS[3], ITEMS[4], ITEMS[6])
+    # a's 1 enters when 5 comes, and b's window then holds 3
+    assert "".join(flow.taken.pieces) == _pairs((1, 3))
+
+
+def test_what_was_set_aside_stays_aside() -> None:
+    """An entry with a reason is no item, whatever its bytes look like."""
+    flow = Flow(Question(JOIN, [Stream("a", time="t"), Stream("b", time="t")]))
+    raws = [ITEMS[number].encode() for number in (1, 2, 3, 6)]
+    cuts = [Cut(number, number, raw, "no" if number == 1 else None, b"<r>") for number, raw in enumerate(raws)]
+    flow.branch.feed(pack(Origin("a", 0, "file0"), cuts))
+    flow.bring("b", *ITEMS[:7])
+    flow.end()
+    # a's 1 enters when 3 comes and b's window holds 1; had 2 come, it would have entered then, when that held 0
+    assert "".join(flow.taken.pieces) == _pairs((1, 1), (3, 4), (6, 5), (6, 6))
+
+
 @pytest.mark.parametrize("columns", [True, False])
 def test_items_without_a_time_come_when_they_arrived(columns: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is known of an input that is silent lets the other's items go, as far as it reaches and no further."""
     if not columns:
         monkeypatch.setattr(JoinColumns, "_take", lambda _, *, ended: False)
-    query = 'for $x in stream("a")/r/p|t diff 1| for $y in stream("b")/r/p|t diff 1| return <r>{ $x/t }{ $y/t }</r>'
-    flow = Flow(Question(query, [Stream("a"), Stream("b")]))
-    items = [USUAL.format(t=number, en="1", phc="1", n="a") for number in range(6)]
+    flow = Flow(Question(JOIN, [Stream("a"), Stream("b")]))
+    items = ITEMS[:6]
     assert flow.bring("a", *items[:3], arrived=Fraction(1, 3)) == []
     flow.epoch()
     assert flow.bring("b", *items[:2], arrived=Fraction(2, 3)) == []  # a's have gone, and nothing of b's has
@@ -152,9 +178,8 @@ def test_items_without_a_time_come_when_they_arrived(columns: bool, monkeypatch:
 @pytest.mark.parametrize("new_epoch", [True, False])
 def test_what_is_late_is_judged_by_all_that_came_before(new_epoch: bool) -> None:
     """An item far behind the largest value of an earlier batch is late, and meets nothing."""
-    query = 'for $x in stream("a")/r/p|t diff 1| for $y in stream("b")/r/p|t diff 1| return <r>{ $x/t }{ $y/t }</r>'
-    flow = Flow(Question(query, [Stream("a"), Stream("b")]))
-    items = [USUAL.format(t=number, en="1", phc="1", n="a") for number in range(10)]
+    flow = Flow(Question(JOIN, [Stream("a"), Stream("b")]))
+    items = ITEMS
     flow.bring("a", *items[:5], arrived=Fraction(1))
     flow.bring("b", *items[:5], arrived=Fraction(1))
     flow.branch.passed(Fraction(1))

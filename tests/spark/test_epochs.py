@@ -13,95 +13,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from anabranch.errors import AnabranchError, StateError, StreamError, UsageError
-from anabranch.language import check, parse, print_query
-from anabranch.reference import evaluate, stream_input
 from anabranch.spark import crash, durable, epochs, retention
-from anabranch.spark.answers import AnswerLog
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.epochs import Trunk
 from anabranch.spark.manifest import Manifests
 from anabranch.spark.retention import Keep
 from anabranch.spark.sinks import Files
-from anabranch.spark.wanted import Epoch, Listener, Settings, Wanted
-from anabranch.stream.limits import Limits
-from anabranch.stream.source import Source, read
-
-ALL = '<all>{ for $p in stream("s")/root/p return $p }</all>'
-
-
-class Killed(Exception):
-    """Stands for kill -9 in tests that cannot afford a process."""
-
-
-def printed(text: str, *streams: str) -> str:
-    return print_query(check(parse(text), text, inputs=dict.fromkeys(streams or ("s",))).query)
-
-
-class Site:
-    """A checkpoint, its streams and subscriptions; each `run` is a trunk of its own, to the end of what is there."""
-
-    def __init__(self, spark: SparkSession, top: Path) -> None:
-        self.spark, self.top = spark, top
-        self.wanted = Wanted({}, {})
-        self.settings = Settings(trigger_ms=20)
-        self.seen: list[Epoch] = []
-        self.warnings: list[str] = []
-
-    def stream(self, name: str, path: str, form: str = "lines") -> None:
-        (self.top / path).mkdir(exist_ok=True)
-        fresh = Source(name, self.top / path, form)  # type: ignore[arg-type]  # a format
-        self.wanted = replace(self.wanted, streams={**self.wanted.streams, name: fresh})
-
-    def subscribe(self, **queries: str) -> None:
-        texts = {name: printed(text, *self.wanted.streams) for name, text in queries.items()}
-        self.wanted = replace(self.wanted, subscriptions={**self.wanted.subscriptions, **texts})
-
-    def cancel(self, *names: str) -> None:
-        left = {name: text for name, text in self.wanted.subscriptions.items() if name not in names}
-        self.wanted = replace(self.wanted, subscriptions=left)
-
-    def write(self, path: str, text: str | bytes) -> None:
-        (self.top / path).write_bytes(text.encode() if isinstance(text, str) else text)
-
-    def append(self, path: str, text: str) -> None:
-        with (self.top / path).open("a") as file:
-            file.write(text)
-
-    def trunk(self) -> Trunk:
-        listener = Listener(self.seen.append, self.warnings.append)
-        return Trunk(self.spark, self.top / "state", self.settings, listener=listener)
-
-    def run(self, **changes: int) -> None:
-        with self.trunk() as trunk:
-            trunk.want(replace(self.wanted, **changes))  # type: ignore[arg-type]  # sizes of epochs
-            trunk.start(once=True)
-            trunk.wait()
-
-    @property
-    def log(self) -> AnswerLog:
-        return AnswerLog(Checkpoint.open(self.top / "state"))
-
-    def answer(self, name: str) -> str:
-        found = self.log.subscription(name)
-        assert found is not None, f"'{name}' never ran"
-        return self.log.answer(found).text()
-
-    def law(self, name: str) -> str:
-        """What the reference answers to a subscription over all that is there."""
-        query = parse(self.wanted.subscriptions[name])
-        inputs = {}
-        for source in self.wanted.streams.values():
-            contents = read(source, Limits())
-            inputs[source.name], _ = stream_input(contents.root, [contents])
-        return evaluate(query, inputs).text
-
-
-def lines(start: int, end: int) -> str:
-    return "".join(f"<p>{n}</p>\n" for n in range(start, end))
-
-
-def items(start: int, end: int) -> str:
-    return f"<all>{lines(start, end)}</all>".replace("\n", "") if start < end else "<all/>"
+from spark.trunks import ALL, Killed, Site, items, lines
 
 
 @pytest.fixture
@@ -114,8 +30,8 @@ def site(spark: SparkSession, tmp_path: Path) -> Site:
 
 def test_runs_with_other_epochs_give_the_same_answer(site: Site) -> None:
     """Lines, a document that never closes and gzip, grown between runs, in epochs of other sizes: the law's answer."""
-    site.stream("d", "docs", "document")
-    site.stream("j", "json", "json")
+    site.stream("d", "docs", form="document")
+    site.stream("j", "json", form="json")
     site.subscribe(
         every=ALL,
         odd='<o>{ for $p in stream("s")/root/p where $p mod 2 = 1 return <n>{ $p/text() }</n> }</o>',
@@ -355,7 +271,7 @@ def test_what_cannot_go_on_is_named(site: Site, spoil: str, error: type[Anabranc
         case "overwrite":
             site.write("in/a", lines(0, 2))
         case "format":
-            site.stream("s", "in", "json")
+            site.stream("s", "in", form="json")
         case "manifest":
             path = state / "manifest" / "00000000.json"
             path.write_bytes(path.read_bytes()[:50])
@@ -392,10 +308,7 @@ def test_metrics_tell_what_an_epoch_did(site: Site) -> None:
 
 def test_partitions_are_merged_by_their_arrival(site: Site) -> None:
     """Without a time, elements come by epoch, and within it in the order in which the partitions are named."""
-    site.stream("t", "one")
-    (site.top / "two").mkdir()
-    both = replace(site.wanted.streams["t"], more=(site.top / "two",))
-    site.wanted = replace(site.wanted, streams={"t": both})
+    site.stream("t", "one", "two")
     site.subscribe(all='<all>{ stream("t")/root/p }</all>')
     site.write("one/a", lines(0, 2))
     site.write("two/a", lines(10, 12))

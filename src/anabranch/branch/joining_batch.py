@@ -159,7 +159,6 @@ class BatchReader:
         for leaf in numbers:
             unclear |= np.isnan(shredded.values[side.wanted.leaves.index(leaf)])
         status = np.where(verdicts == YES, np.uint8(SELECTED), np.uint8(SHOWN))
-        status[:before] = SELECTED
         timed = np.full(len(status), side.time is not None)
         values = {
             number: held[number].value + self._stream.origin for number in np.flatnonzero(unclear[:before]).tolist()

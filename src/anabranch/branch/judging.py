@@ -14,6 +14,7 @@ from typing import Any
 from anabranch.branch.answers import Answers
 from anabranch.branch.keeping import Held, Kept, Shelf
 from anabranch.branch.merge import Signal
+from anabranch.branch.ports import InputStream
 from anabranch.branch.progress import Progress
 from anabranch.language import ast
 from anabranch.reference.paths import base_of
@@ -21,6 +22,7 @@ from anabranch.reference.slices import path_in_item
 from anabranch.reference.standing import Standing
 from anabranch.reference.windows import Reach, extent_of
 from anabranch.stream.cover import passed
+from anabranch.stream.elements import Punctuation
 
 
 class Judge:
@@ -53,8 +55,7 @@ class Judge:
         for index, each in enumerate(found.nodes):
             if not self.timed:
                 if each.selected:
-                    self._arrived += 1
-                    yield Held(Fraction(self._arrived - 1), kept, self._number, index)
+                    yield Held(self.next_number(), kept, self._number, index)
             elif each.value is None:
                 if each.selected and each.error is not None:
                     self._answers.bury(kept, each.error)
@@ -63,17 +64,22 @@ class Judge:
             else:
                 yield Held(each.value, kept, self._number, index) if each.selected else None
 
+    def next_number(self) -> Fraction:
+        """Where the next selected node stands in count windows; it has then arrived."""
+        self._arrived += 1
+        return Fraction(self._arrived - 1)
+
     def signal(self, signal: Signal) -> None:
         """A punctuation, or a partition's end, shows how far the stream is, and nothing else."""
-        if self.timed and (value := self._passed(signal)) is not None:
-            self.progress.passed(signal.partition, value)
+        if self.timed:
+            value = math.inf if signal.punctuation is None else self.covered(signal.stream, signal.punctuation)
+            if value is not None:
+                self.progress.passed(signal.partition, value)
 
-    def _passed(self, signal: Signal) -> Reach | None:
-        """What a signal covers all values below of."""
-        if signal.punctuation is None:
-            return math.inf
-        value = passed(signal.punctuation, self._path, signal.stream.time)
-        return None if value is None else value - signal.stream.origin
+    def covered(self, stream: InputStream, punctuation: Punctuation) -> Reach | None:
+        """What a punctuation covers all values below of."""
+        value = passed(punctuation, self._path, stream.time)
+        return None if value is None else value - stream.origin
 
     @property
     def reached(self) -> Reach | None:

@@ -62,6 +62,7 @@ class Source:
 
     def __init__(self, stream: InputStream, partition: int, backlog: Backlog) -> None:
         self.stream = stream
+        self.key: Key = (stream.name, partition)
         self.backlog = backlog
         self.now = Fraction(0)
         self.ended = False

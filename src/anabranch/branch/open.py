@@ -22,6 +22,7 @@ from anabranch.branch.passing import Passing
 from anabranch.branch.ports import InputStream, Output, Spill
 from anabranch.branch.state import State
 from anabranch.branch.whole import Whole
+from anabranch.branch.windowing import WindowColumns
 from anabranch.branch.windows import Windows
 from anabranch.errors import StateError
 from anabranch.reference.calls import PythonFunction
@@ -102,6 +103,16 @@ class _Operator(Protocol):
     def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None: ...
 
 
+class _Columns(Protocol):
+    """A faster way for what the operator does, which takes all it can of what may be taken and leaves it the rest."""
+
+    def run(self) -> None: ...
+
+    def try_again(self) -> None: ...
+
+    def finish(self) -> None: ...
+
+
 class _Flowing:
     """A branch that takes its inputs element by element, in the order of LAWS 1.2."""
 
@@ -139,10 +150,14 @@ class _Flowing:
             case _:
                 return Passing(self._shelf, self._answers)
 
-    def _columns_for(self, standing: Standing) -> JoinColumns | None:
-        if isinstance(self._operator, StepJoin):
-            return JoinColumns(standing, self._merge, self._operator, self._shelf, self._answers)
-        return None
+    def _columns_for(self, standing: Standing) -> _Columns | None:
+        match self._operator:
+            case StepJoin() as operator:
+                return JoinColumns(standing, self._merge, operator, self._shelf, self._answers)
+            case Windows() as operator:
+                return WindowColumns(standing, self._merge, operator, self._shelf, self._answers)
+            case _:
+                return None
 
     def feed(self, data: bytes) -> None:
         self._merge.feed(data)

@@ -27,8 +27,8 @@ class Windows:
     """The operator for one windowed `for`."""
 
     def __init__(self, standing: Standing, shelf: Shelf, answers: Answers) -> None:
-        self._judge = Judge(0, standing, shelf, answers)
-        self._extent = self._judge.extent
+        self.judge = Judge(0, standing, shelf, answers)
+        self._extent = self.judge.extent
         self._shelf = shelf
         self._answers = answers
         self._held: list[Held] = []
@@ -37,29 +37,30 @@ class Windows:
 
     def item(self, kept: Kept) -> None:
         """Take the next item."""
-        for held in self._judge.item(kept):
+        for held in self.judge.item(kept):
             if held is not None:
-                self._hold(held)
-            self._close(self._judge.reached)
+                self.hold(held)
+            self.close(self.judge.reached)
 
     def signal(self, signal: Signal) -> None:
         """Take a punctuation or the end of a partition."""
-        self._judge.signal(signal)
-        self._close(self._judge.reached)
+        self.judge.signal(signal)
+        self.close(self.judge.reached)
 
     def finish(self) -> None:
         """The input has ended; a count window that is not full gives nothing."""
-        if self._judge.timed:
-            self._close(math.inf)
+        if self.judge.timed:
+            self.close(math.inf)
 
-    def _hold(self, held: Held) -> None:
-        self._next = max(self._next, self._judge.first_window)
+    def hold(self, held: Held) -> None:
+        """Take a node that is selected into the windows that have it and are still to come."""
+        self._next = max(self._next, self.judge.first_window)
         k = max(self._next, self._extent.first(held.value))
         if self._extent.start(k) <= held.value:
             self._held.append(held)
             self._due = k if self._due is None else min(k, self._due)
 
-    def _close(self, reached: Reach | None) -> None:
+    def close(self, reached: Reach | None) -> None:
         """Answer all windows that end at or before `reached`."""
         while reached is not None and self._due is not None and self._extent.end(self._due) <= reached:
             start, end = self._extent.start(self._due), self._extent.end(self._due)
@@ -84,11 +85,11 @@ class Windows:
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
         """What must be remembered beside that."""
         table = pa.Table.from_pylist([each.row() for each in self._held], schema=HELD)
-        return {"next": self._next, "progress": self._judge.save()}, {"held": table}
+        return {"next": self._next, "progress": self.judge.save()}, {"held": table}
 
     def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None:
         """Take in what `save` gave."""
         self._next = meta["next"]
-        self._judge.restore(meta["progress"])
+        self.judge.restore(meta["progress"])
         self._held = [self._shelf.held(row) for row in tables["held"].to_pylist()]
         self._due = self._first_due()

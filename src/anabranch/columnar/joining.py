@@ -75,7 +75,7 @@ class Lane:
     waiting: int
     values: Indices
     status: Bytes
-    """What each item is to the join: `VOID`, `SHOWN` or `SELECTED`."""
+    """What those that arrive are to the join: `VOID`, `SHOWN` or `SELECTED`."""
 
 
 class StepJoin:

@@ -67,7 +67,6 @@ class Decimals:
             spans = shredded.starts[row, :count], shredded.ends[row, :count]
             kernels_joins.decimals(shredded.data, *spans, digits, places)
             unclear = np.isnan(shredded.values[row, :count])
-            unclear[list(others)] = True
             digits[unclear] = places[unclear] = 0
         return Decimals(digits, places, others)
 
