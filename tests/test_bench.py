@@ -13,7 +13,7 @@ import pytest
 
 import papers
 from anabranch.bench import BENCHES, ingest, joins, memory, queries, windows
-from anabranch.bench.photons import write_files, write_streams
+from anabranch.bench.photons import write_files
 from anabranch.bench.timing import compare
 from anabranch.columnar.shred import Wanted
 from anabranch.site import read_site
@@ -65,12 +65,13 @@ def test_the_queries_are_those_of_the_paper() -> None:
 
 
 def test_files_are_one_observation(tmp_path: Path) -> None:
-    """Cut into files, photons are what they are in one piece, so times go on; each stream has a seed of its own."""
-    write_streams([tmp_path / "one", tmp_path / "two"], 3, 20)
-    for seed, name in enumerate(("one", "two"), 1):
+    """Cut into files, photons are what they are in one piece, so times go on; several streams get them in turn."""
+    write_files([tmp_path / "one", tmp_path / "two"], 3, 20)
+    for number, name in enumerate(("one", "two")):
         files = sorted((tmp_path / name).iterdir())
-        assert len(files) == 3
-        assert [line for file in files for line in file.read_text().splitlines()] == list(photons(60, seed))
+        assert [len(file.read_text().splitlines()) for file in files] == [20, 20, 20]
+        lines = [line for file in files for line in file.read_text().splitlines()]
+        assert lines == list(photons(120, 1))[number::2]
 
 
 def test_levels_of_a_run() -> None:
@@ -120,14 +121,14 @@ def test_every_bench_can_be_run() -> None:
 
 def test_averages_equal_those_of_plain_spark(spark: SparkSession, tmp_path: Path) -> None:
     """Both sides of the bench on windows do the same, and small epochs are timed one by one, without the warm-up."""
-    write_files(tmp_path / "photons", 1, 3, 400)
+    write_files([tmp_path / "photons"], 3, 400)
     assert windows.check_same(spark, tmp_path / "photons", tmp_path / "check") >= 20
     assert len(windows.small_epochs(spark, tmp_path / "small", 4, 50)) == 2
 
 
 def test_pairs_are_about_as_many_as_those_of_plain_spark(spark: SparkSession, tmp_path: Path) -> None:
     """The interval that Spark joins by gives nearly as many pairs as the windows of q5."""
-    write_streams([tmp_path / "photon1", tmp_path / "photon2"], 3, 400)
+    write_files([tmp_path / "photon1", tmp_path / "photon2"], 3, 400)
     ours, theirs = joins.count_pairs(spark, tmp_path, tmp_path / "check")
     assert ours > 10_000
     assert ours == pytest.approx(theirs, rel=0.1)
@@ -137,7 +138,7 @@ def test_pairs_are_about_as_many_as_those_of_plain_spark(spark: SparkSession, tm
 def test_a_run_is_watched_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run in a process of its own reads every photon, and there are figures on all that it holds."""
     monkeypatch.setattr(memory, "_SECONDS", 0.05)
-    write_streams([tmp_path / name for name in ("photons", "photon1", "photon2")], 1, 300)
+    write_files([tmp_path / name for name in ("photons", "photon1", "photon2")], 1, 300)
     found = memory.watched(memory.write_site(tmp_path, epoch_bytes=60_000), 900)
     assert found["items"] == 900
     for name in ("driver_mb", "workers_mb", "jvm_mb", "state_kb", "held"):

@@ -106,7 +106,7 @@ def test_reference_steps_in_with_a_note(files: Files, capsys: pytest.CaptureFixt
     assert main(["query", query, "--stream", "photons=p.xml"]) == 0
     shown = capsys.readouterr()
     assert shown.out == "<n>3</n>\n"
-    note = "'count()' over a whole stream has to wait for the end of the stream: the reference engine answers 'o'"
+    note = "'count()' over a whole stream has to wait for the end of the input: the reference engine answers 'o'"
     assert note in shown.err
 
 

@@ -218,6 +218,7 @@ def test_an_answer_that_is_no_table_has_no_parquet(folder: Folder, capsys: pytes
             'declare them, as in time = "det_time", or use windows',
         ),
     ],
+    ids=["order by", "aggregate", "several loops", "interval join"],
 )
 def test_a_query_that_waits_for_the_end_is_refused(
     folder: Folder, capsys: pytest.CaptureFixture[str], query: str, message: str, hint: str
@@ -367,7 +368,7 @@ def test_a_run_answers_windows_as_they_close(
 def test_late_items_and_what_is_held(spark: SparkSession, folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     """`--late` gets the items that were too late, the log counts them, and `state` shows what waits and is held."""
     assert main(["state", "site.toml"]) == 1
-    assert "'state' is not a checkpoint" in capsys.readouterr().err
+    assert "state' is not a checkpoint" in capsys.readouterr().err
     timed = '\n[streams.{}]\npath = "{}"\nformat = "lines"\ntime = "t"\n'
     for name, times in (("b", (3, 4, 5)), ("c", (1,))):
         (folder.top / name).write_text("".join(f"<p><t>{time}</t></p>\n" for time in times))

@@ -1,4 +1,4 @@
-"""The command line: `anabranch query | run | answer | state | generate | demo | bench`.
+"""The command line: `anabranch query | explain | run | answer | state | generate | demo | bench`.
 
 Answers go to standard output or to files, everything else to standard error.
 The exit status is 0; 1 where a query is refused, aborted or fails; 2 for wrong usage.
@@ -7,8 +7,9 @@ The exit status is 0; 1 where a query is refused, aborted or fails; 2 for wrong 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -18,7 +19,10 @@ from rich.console import Console
 from anabranch.bench import BENCHES
 from anabranch.bench import run as run_bench
 from anabranch.engine import Inputs, Prepared, Run, answering, prepare
-from anabranch.errors import AnabranchError, UsageError
+from anabranch.errors import AnabranchError, Unsupported, UsageError
+from anabranch.language import check, parse
+from anabranch.sharing.derive import derive
+from anabranch.sharing.explain import Explained, explain_json, explain_text
 from anabranch.site import read_text
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
@@ -71,6 +75,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     query.add_argument("--max-depth", type=int, default=Limits().depth, metavar="N", help="deeper items are bad")
     query.set_defaults(run=_query)
+
+    explain = commands.add_parser("explain", help="show what queries have in common")
+    explain.add_argument("queries", nargs="+", type=Path, metavar="Q.xq", help="a file with one query")
+    explain.add_argument("--dtd", action="append", default=[], metavar="NAME=FILE", help="the schema of a stream")
+    explain.add_argument("--json", action="store_true", help="as JSON")
+    explain.set_defaults(run=_explain)
 
     run = commands.add_parser("run", help="keep answering subscriptions over streams that grow")
     run.add_argument("site", type=Path, metavar="SITE.toml", help="the streams and subscriptions")
@@ -234,6 +244,25 @@ def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
             raise UsageError(f"{option} is given twice for '{name}'")
         pairs[name] = value
     return pairs
+
+
+def _explain(options: argparse.Namespace) -> None:
+    schemas = {name: Schema.read_dtd(Path(file)) for name, file in _pairs(options.dtd, "--dtd").items()}
+    queries = [_explained(file, schemas) for file in options.queries]
+    if options.json:
+        _print((json.dumps(explain_json(queries), indent=2, ensure_ascii=False),))
+    else:
+        _print(("\n".join(explain_text(queries)),))
+
+
+def _explained(file: Path, schemas: Mapping[str, Schema]) -> Explained:
+    text = read_text(file)
+    checked = check(parse(text, str(file)), text, name=str(file))
+    schema = schemas.get(checked.streams[0]) if checked.streams else None
+    try:
+        return Explained(file.stem, derive(checked.query, schema, text))
+    except Unsupported as error:
+        return Explained(file.stem, None, error.message)
 
 
 # --- the others -------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -24,6 +25,9 @@ from anabranch.stream.reader import ElementReader
 from anabranch.stream.split import DocumentSplitter
 from anabranch.stream.tree import Element
 
+PUNCTUATION = '<s:punctuation xmlns:s="urn:anabranch:stream" {}/>'
+TIMED = '<i xmlns:s="urn:anabranch:stream" s:at="{}" '
+
 
 @dataclass
 class Taken:
@@ -35,6 +39,8 @@ class Taken:
     at_once: int = 0
     """How many pieces came together with others."""
     spilled: dict[str, bytes] = field(default_factory=dict)
+    states: list[State] = field(default_factory=list)
+    """Those that each epoch left."""
 
     def piece(self, text: str) -> None:
         self.pieces.append(text)
@@ -162,6 +168,7 @@ class Question:
                             branch.end(stream.name, number)
             saved = branch.save()
             state = None if saved is None else State.from_bytes(saved.to_bytes())
+            taken.states += [state] if state else []
         return taken
 
     def answer(self, taken: Taken) -> str:
@@ -224,3 +231,18 @@ def _some(random: Random, feeds: list[list[bytes]], *, everything: bool) -> list
             break
         found.append(random.choice(rest).pop(0))
     return found
+
+
+def spiced(random: Random, text: str) -> str:
+    """A stream with punctuations between its items, and times on some of them."""
+
+    def before(item: re.Match[str]) -> str:
+        value, chance = random.choice(("0", "1", "3", "5", "12.5", "20")), random.random()
+        if chance < 0.15:
+            rare = "true()" if random.random() < 0.1 else f"t &lt; {value} and a = 5"
+            where = random.choice((f"t &lt; {value}", f"t &lt;= {value} or a = 5", rare))
+            said = random.choice((f'at="{value}"', f'where="{where}"', f'where="{where}" at="{value}"'))
+            return PUNCTUATION.format(said) + item[0]
+        return TIMED.format(value) if chance < 0.25 else item[0]
+
+    return re.sub("<i ", before, text) if random.random() < 0.5 else text

@@ -13,26 +13,9 @@ from anabranch.reference.units import Units
 from anabranch.stream.lines import Cut
 from anabranch.stream.photons import photons
 from branch.feeding import Flow, Question, Stream
+from branch.looks import PUNCTUATION, TWO_REFERENCES, USUAL, stream
 from papers import SHARING
 
-USUAL = "<p><t>{t}</t><en>{en}</en><m><phc>{phc}</phc><n>{n}</n></m></p>"
-ODD = [
-    "<p><t>{t}</t><m><phc>{phc}</phc><n>{n}</n></m><en>{en}</en></p>",  # other order
-    "<p><t>{t}</t><en>{en}</en><en>{phc}</en><m><phc>{phc}</phc><n>{n}</n></m></p>",
-    "<p><t>{t}</t><m><phc>{phc}</phc></m></p>",
-    "<p><t>{t}</t><t>{en}</t><en>{en}</en><m><phc>{phc}</phc><n>{n}</n></m></p>",  # two references
-    "<p><en>{en}</en><m><phc>{phc}</phc><n>{n}</n></m></p>",  # no reference, no time
-    "<p><t>{n}</t><en>{en}</en><m><phc>{phc}</phc><n>{n}</n></m></p>",
-    "<p><t>{t}</t><!-- c --><en>{en}</en><m><phc>{phc}</phc><n>{n}</n></m></p>",
-    "<p><t>{t}</t><en>many</en><m><phc>{phc}</phc><n>{n}</n></m></p>",
-    "<p><t>{t}</t><en>{en}0000000000000000001</en><m><phc>1e1</phc><n>{n}</n></m></p>",
-    "<p><t>{t}0000000000000000001</t><en>{en}</en><m><phc>{phc}</phc><n>{n}</n></m></p>",
-    "<q><t>{t}</t><en>{en}</en><m><phc>{phc}</phc><n>{n}</n></m></q>",
-    '<p xmlns:s="urn:anabranch:stream" s:at="{t}"><t>{en}</t><en>{en}</en><m><phc>{phc}</phc><n>{n}</n></m></p>',
-    '<s:punctuation xmlns:s="urn:anabranch:stream" where="t &lt; {t}"/>',
-    '<s:punctuation xmlns:s="urn:anabranch:stream" at="{t}"/>',
-    "<p><t>{t}</t><en>{en}</en><m><phc>{phc}</phc><n>&nope;</n></m></p>",  # bad
-]
 CONDITIONS = [
     "", "where $x/en >= $y/en + 0.5", "where $x/en >= $y/en", "where $x/m/phc > $y/m/phc * 2 - $x/en",
     "where $x/m/n = $y/m/n", "where $x/m/n != $y/m/n", "where $x/en < 2 and ($y/m/n != 'a' or $x/m/phc <= $y/m/phc)",
@@ -46,33 +29,6 @@ PREDICATES = ["", "", "[en > 1]", "[m/n = 'a' or en <= 1.5]"]
 
 JOIN = 'for $x in stream("a")/r/p|t diff 1| for $y in stream("b")/r/p|t diff 1| return <r>{ $x/t }{ $y/t }</r>'
 ITEMS = [USUAL.format(t=number, en="1", phc="1", n="a") for number in range(10)]
-
-
-def stream(random: Random, name: str, *, timed: bool) -> Stream:
-    """Items of the usual look, other ones among them, in about the order of their values."""
-    odd = random.choice((0, 0.02, 0.2, 1)) if random.random() < 0.6 else 0
-    slack, back = random.choice(((0, 0), (0, 1.5), (2, 3)))
-    t = float(random.randrange(10))
-    items: list[str] = []
-    for _ in range(random.randrange(60)):
-        t += random.choice((0, 0.1, 0.3, 1, 2.25, 4)) if random.random() < 0.97 else 10 ** random.randrange(3, 7)
-        shape = random.choice(ODD) if random.random() < odd else USUAL
-        value = t - random.random() * back if random.random() < 0.3 else t
-        texts = {
-            "t": f"{value:.{random.choice((0, 1, 3))}f}",
-            "en": f"{random.randrange(25) / 10}",
-            "phc": random.randrange(20),
-            "n": random.choice(("a", "b", "1.0", "1")),
-        }
-        items.append(shape.format(**texts))
-    return Stream(
-        name,
-        f"<r>{' '.join(items)}</r>",
-        time="t" if timed else None,
-        slack=Fraction(slack),
-        origin=Fraction(random.choice((0, 0, 2)) if random.random() < 0.3 else 0),
-        late=random.random() < 0.1,
-    )
 
 
 def question(random: Random) -> Question:
@@ -121,7 +77,12 @@ def test_photons_are_never_looked_at_one_by_one(name: str, monkeypatch: pytest.M
 def test_behind_what_is_not_for_columns_they_go_on() -> None:
     """A punctuation and an item with two references are left to the operator; what follows is not."""
     usual = [USUAL.format(t=number / 10, en="1.5", phc="1", n="a") for number in range(150)]
-    items = [*usual[:50], ODD[12].format(t="5"), *usual[50:100], ODD[3].format(t="10", en="2", phc="1", n="a")]
+    items = [
+        *usual[:50],
+        PUNCTUATION.format(t="5"),
+        *usual[50:100],
+        TWO_REFERENCES.format(t="10", en="2", phc="1", n="a"),
+    ]
     text = f"<r>{''.join([*items, *usual[100:]])}</r>"
     asked = Question(JOIN, [Stream("a", text, time="t"), Stream("b", f"<r>{''.join(usual)}</r>", time="t")])
     taken = asked.run(Random(1), epochs=1)

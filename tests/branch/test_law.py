@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from random import Random
 
 import pytest
 
-from branch.feeding import Question, Stream
+from branch.feeding import Question, Stream, spiced
 from oracle.generate import case
-
-PUNCTUATION = '<s:punctuation xmlns:s="urn:anabranch:stream" {}/>'
-TIMED = '<i xmlns:s="urn:anabranch:stream" s:at="{}" '
-
-
-def spiced(random: Random, text: str) -> str:
-    """A stream with punctuations between its items, and times on some of them."""
-
-    def before(item: re.Match[str]) -> str:
-        value, chance = random.choice(("0", "1", "3", "5", "12.5", "20")), random.random()
-        if chance < 0.15:
-            rare = "true()" if random.random() < 0.1 else f"t &lt; {value} and a = 5"
-            where = random.choice((f"t &lt; {value}", f"t &lt;= {value} or a = 5", rare))
-            said = random.choice((f'at="{value}"', f'where="{where}"', f'where="{where}" at="{value}"'))
-            return PUNCTUATION.format(said) + item[0]
-        return TIMED.format(value) if chance < 0.25 else item[0]
-
-    return re.sub("<i ", before, text) if random.random() < 0.5 else text
 
 
 def question(family: str, number: int, random: Random) -> Question:

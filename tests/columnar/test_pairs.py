@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from anabranch.algebra.window import Extent
 from anabranch.columnar import joining
-from anabranch.columnar.joining import Lane, PairAnswers, StepJoin, merged
-from anabranch.columnar.joining_entries import Decimals, common_unit, shred_entries
-from anabranch.columnar.kernels_joins import SELECTED, SHOWN, VOID
+from anabranch.columnar.entries import Decimals, common_unit, shred_entries
+from anabranch.columnar.joining import Lane, PairAnswers, StepJoin
+from anabranch.columnar.kernels_entries import SELECTED, SHOWN, VOID
+from anabranch.columnar.merging import merged
 from anabranch.columnar.pairs import CompiledJoin, compile_join
 from anabranch.columnar.template import Template
 from anabranch.errors import BadItem, DynamicError
@@ -77,7 +78,7 @@ def test_movements_are_those_of_the_law(
     times, values, status = (
         [np.array([each[field] for each in lane], np.int64) for lane in kept] for field in range(3)
     )
-    sides = merged(times[0], times[1], (FOREVER, FOREVER))
+    sides = merged([times[0], times[1]], [FOREVER, FOREVER])
     assert len(sides) == len(kept[0]) + len(kept[1])
     found: list[tuple[int, int]] = []
     numbers = [list(range(len(each))) for each in kept]  # by lane: the items of a run, as numbered at the start
@@ -137,7 +138,7 @@ def test_a_long_way_costs_no_more_than_a_short_one() -> None:
     """A jump over a million million positions; pairs on both sides of it."""
     values = np.array([1, 2, 10**15, 10**15 + 1, 10**15 + 50], np.int64)
     lane = Lane(10, 1, 0, 0, 0, 0, values, np.full(5, SELECTED, np.uint8))
-    sides = merged(values, values, (FOREVER, FOREVER))
+    sides = merged([values, values], [FOREVER, FOREVER])
     blocks = StepJoin(lane, lane).pairs(sides, ended=True)
     found = [(int(a), int(b)) for x, y in blocks for a, b in zip(x, y, strict=True)]
     nearer = [int(value) - (10**15 - 1_000 if value > 10 else 0) for value in values]
@@ -148,10 +149,10 @@ def test_a_long_way_costs_no_more_than_a_short_one() -> None:
 def test_an_input_that_may_bring_something_earlier_holds_the_other_back() -> None:
     """Behind its last item a side is known up to its limit, and no further (LAWS 1.2)."""
     first, second = np.array([1, 5, 9]), np.array([2, 5])
-    assert merged(first, second, (-1, -1)).tolist() == [0, 1, 0, 1]
-    assert merged(first, second, (-1, 9)).tolist() == [0, 1, 0, 1, 0]
-    assert merged(first, second[:0], (-1, 4)).tolist() == [0]
-    assert merged(np.array([7, 1]), np.array([3]), (FOREVER, -1)).tolist() == [1]
+    assert merged([first, second], [-1, -1]).tolist() == [0, 1, 0, 1]
+    assert merged([first, second], [-1, 9]).tolist() == [0, 1, 0, 1, 0]
+    assert merged([first, second[:0]], [-1, 4]).tolist() == [0]
+    assert merged([np.array([7, 1]), np.array([3])], [FOREVER, -1]).tolist() == [1]
 
 
 # --- conditions and results -------------------------------------------------------------------------------

@@ -1,22 +1,29 @@
-"""A small engine on the shared Spark: two streams, three subscriptions with sinks, a few epochs."""
+"""A small engine on the shared Spark: two streams, four subscriptions with sinks, one that remembers, a few epochs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from anabranch import Engine
 from anabranch.engine import Inputs, answering, prepare
+from anabranch.spark import epochs
 from anabranch.stream.source import Source
 
 QUERIES = {
     "all": '<all>{ for $p in stream("lines")/root/p return $p }</all>',
     "odd": '<odd>{ for $p in stream("lines")/root/p where $p mod 2 = 1 return <n>{ $p/text() }</n> }</odd>',
+    "threes": '<threes>{ for $w in stream("lines")/root/p |count 3 step 2| return <w>{ $w }</w> }</threes>',
     "doc": '<doc>{ for $p in stream("document")/ps/p where $p > 2 return $p }</doc>',
 }
 EPOCH_BYTES = 120
+
+
+class Killed(Exception):
+    """Stands for kill -9, which ends an epoch just so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,18 @@ class Small:
             found = [engine.subscribe(text, name, sink=self.folder / "out" / name) for name, text in QUERIES.items()]
             engine.wait()
             return {each.name: each.answer() for each in found}
+
+    def run_until(self, point: str, epoch: int) -> None:
+        """Run, and be killed at a point of an epoch."""
+
+        def die(found: str, number: int) -> None:
+            if (found, number) == (point, epoch):
+                raise Killed
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(epochs, "point", die)
+            with pytest.raises(Killed):
+                self.run()
 
     def sinks(self) -> dict[str, str]:
         """What the sinks hold."""

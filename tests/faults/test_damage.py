@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from anabranch.errors import AnabranchError, StateError
-from anabranch.spark import manifest, plan
+from anabranch.spark import durable, plan
 from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.states import Blob
 from faults.small import Small
 
 DAMAGE: Mapping[str, Callable[[bytes], bytes]] = {
@@ -30,6 +32,7 @@ SEALED = (
     "manifest/*",
     "sinks/*",
     "segments/*/*",
+    "state/*/*",
 )
 """Files with a checksum, or whose parts have one."""
 UNSEALED = ("spark/offsets/[0-9]*", "spark/commits/[0-9]*")
@@ -47,8 +50,7 @@ class Half:
     spare: Path
 
     def restore(self) -> None:
-        plan._load.cache_clear()  # another process would not have them
-        manifest._load.cache_clear()
+        plan._load.cache_clear()  # another process would not have it
         for name in ("state", "out"):
             shutil.rmtree(self.small.folder / name)
             shutil.copytree(self.spare / name, self.small.folder / name)
@@ -82,7 +84,9 @@ def test_damage_is_named(half: Half, what: str, how: str) -> None:
         half.small.run()
 
 
-@pytest.mark.parametrize("what", ["format.json", "order/*", "plans/*.plan", "manifest/*", "segments/*/*", "spark"])
+@pytest.mark.parametrize(
+    "what", ["format.json", "order/*", "plans/*.plan", "manifest/*", "segments/*/*", "state/*/*", "spark"]
+)
 def test_a_loss_is_named(half: Half, tmp_path: Path, what: str) -> None:
     """A part of the checkpoint that is gone is missed; put back, it is as if nothing had been."""
     half.restore()
@@ -90,8 +94,44 @@ def test_a_loss_is_named(half: Half, tmp_path: Path, what: str) -> None:
     shutil.move(path, tmp_path)
     with pytest.raises(StateError, match=r"damaged|not a checkpoint|cannot read"):
         half.small.run()
+    path.parent.mkdir(exist_ok=True)  # without files it was swept away
     shutil.move(tmp_path / path.name, path)
     assert half.small.run() == half.small.law()
+
+
+def test_the_state_of_another_release_is_refused(half: Half) -> None:
+    """The state of a branch says its version: another one is refused by name, and nothing is changed."""
+    half.restore()
+    file, manifest = (max(half.small.checkpoint.glob(what)) for what in ("state/*/*", "manifest/*"))
+    data = file.read_bytes()
+    fields = durable.unsealed(manifest)
+    (kept,) = fields["states"].values()
+    at = Blob.parse(kept["state"])
+    state = data[at.offset : at.offset + at.length].replace(b'"version": 1', b'"version": 9', 1)
+    file.write_bytes(data[: at.offset] + state + data[at.offset + at.length :])
+    kept["state"] = str(at._replace(check=zlib.crc32(state)))
+    manifest.write_bytes(durable.sealed(fields))
+    before = contents(half.small.checkpoint / "manifest")
+    with pytest.raises(StateError, match="the state of a branch is of version 9, and this release reads version 1"):
+        half.small.run()
+    assert contents(half.small.checkpoint / "manifest") == before
+
+
+@pytest.mark.parametrize("how", ["lost", "changed"])
+def test_a_sight_that_was_not_read_to_its_end_is_needed(spark: SparkSession, tmp_path: Path, how: str) -> None:
+    """Killed before all was read that it had seen at one moment, a run must know what that was, or says so."""
+    small = Small.make(spark, tmp_path)
+    small.run_until("sinks-moved", 0)
+    sight = small.checkpoint / "sight.json"
+    good = sight.read_bytes()
+    if how == "lost":
+        sight.unlink()
+    else:
+        sight.write_bytes(DAMAGE[how](good))
+    with pytest.raises(StateError, match=r"sight.json'( is damaged|: No such file)"):
+        small.run()
+    sight.write_bytes(good)
+    assert small.run() == small.law()
 
 
 def test_a_refused_checkpoint_stays_as_it_is(half: Half) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import errno
 import io
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSourceStreamReader
@@ -18,8 +17,6 @@ from pyspark.sql.types import StructType
 
 from anabranch.errors import StateError
 from anabranch.spark import intake, stages
-from anabranch.spark.job import Job
-from anabranch.spark.task import answer_ranges
 from faults.small import Small
 
 
@@ -96,23 +93,32 @@ def attempt(small: Small) -> dict[str, str] | StateError:
         return error
 
 
-def test_a_task_without_room_ends_the_run(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No room for a segment, in a worker's process: the error comes back by name and no epoch is committed."""
-    small = Small.make(spark, tmp_path)
+def without_room(work: Callable[..., Any]) -> Callable[..., Any]:
+    """What a task does, when nothing more can be made durable; made here, so that it travels to the worker whole."""
 
-    def answer_without_room(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def attempt(*given: Any) -> Any:
         def full(fd: Any) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
         sync, os.fsync = os.fsync, full
         try:
-            yield from answer_ranges(job, batches)
+            found = work(*given)
+            return iter(list(found)) if isinstance(found, Iterator) else found
         finally:
             os.fsync = sync
 
+    return attempt
+
+
+@pytest.mark.parametrize(("task", "folder"), [("send_ranges", "segments"), ("answer_shard", "state")])
+def test_a_task_without_room_ends_the_run(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, folder: str
+) -> None:
+    """No room for a segment or a state, in a worker's process: the error comes back by name, and no epoch counts."""
+    small = Small.make(spark, tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(stages, "answer_ranges", answer_without_room)
-        with pytest.raises(StateError, match=r"the disk is full: cannot write '.*segments/00000000/"):
+        patch.setattr(stages, task, without_room(getattr(stages, task)))
+        with pytest.raises(StateError, match=rf"the disk is full: cannot write '.*{folder}/00000000/"):
             small.run()
     assert list((small.checkpoint / "manifest").iterdir()) == []
     assert small.run() == small.law()

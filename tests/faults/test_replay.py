@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 
 from anabranch import Engine
-from anabranch.spark import epochs
 from anabranch.spark.answers import AnswerLog
 from anabranch.spark.checkpoint import Checkpoint
 from faults.small import QUERIES, Small
-
-
-class Killed(Exception):
-    """Stands for kill -9, which ends an epoch just so."""
 
 
 def answered(small: Small, name: str, until: int) -> str:
@@ -27,28 +21,20 @@ def answered(small: Small, name: str, until: int) -> str:
     return "".join(log.text(chunk) for manifest in early for chunk in manifest.of(found.id))
 
 
-def test_a_stream_that_has_left_is_still_read_where_the_plan_says_so(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stream_that_has_left_is_still_read_where_the_plan_says_so(spark: SparkSession, tmp_path: Path) -> None:
     """Killed when epoch 1 had its plan; its stream and query are taken out before it comes again: it sees them."""
     for name in ("undisturbed", "killed"):
         (tmp_path / name).mkdir()
     undisturbed = Small.make(spark, tmp_path / "undisturbed")
     undisturbed.run()
 
-    def die(point: str, epoch: int) -> None:
-        if (point, epoch) == ("plan-written", 1):
-            raise Killed
-
     killed = Small.make(spark, tmp_path / "killed")
-    with monkeypatch.context() as patch:
-        patch.setattr(epochs, "point", die)
-        with pytest.raises(Killed):
-            killed.run()
+    killed.run_until("plan-written", 1)
     with Engine(spark, checkpoint=killed.checkpoint, once=True) as engine:
         engine.stream("document", killed.folder / "document")
         document = engine.subscribe(QUERIES["doc"], "doc").answer()
 
     assert document == killed.law()["doc"]
-    assert answered(killed, "all", until=2) == answered(undisturbed, "all", until=2)
-    assert answered(killed, "all", until=2) == answered(killed, "all", until=9)
+    for name in ("all", "threes"):
+        assert answered(killed, name, until=2) == answered(undisturbed, name, until=2)
+        assert answered(killed, name, until=2) == answered(killed, name, until=9)

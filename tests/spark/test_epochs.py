@@ -62,8 +62,8 @@ def test_runs_with_other_epochs_give_the_same_answer(site: Site) -> None:
 
 
 def test_no_moment_is_a_bad_one_to_be_killed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed at every point of an epoch, one after the other, sinks and dead letters too: nothing lost or doubled."""
-    site.subscribe(all=ALL)
+    """Killed at every point of an epoch, one after the other; sinks, dead letters, windows: nothing lost or doubled."""
+    site.subscribe(all=ALL, threes='<r>{ for $w in stream("s")/root/p |count 3 step 2| return <w>{ $w }</w> }</r>')
     site.wanted = replace(site.wanted, sinks={"all": Files(site.top / "out")}, dead_letters=site.top / "dead")
     site.write("in/a", lines(0, 40) + "broken\n" + lines(40, 60))
     for turn, name in enumerate(crash.POINTS):
@@ -78,6 +78,7 @@ def test_no_moment_is_a_bad_one_to_be_killed(site: Site, monkeypatch: pytest.Mon
     monkeypatch.undo()
     site.run(epoch_bytes=500)
     assert site.answer("all") == items(0, 60)
+    assert site.answer("threes") == site.law("threes")
     assert (site.top / "out").read_text() == items(0, 60).removesuffix("</all>")
     (line,) = (site.top / "dead").read_text().splitlines()
     assert json.loads(line)["raw"] == "broken"

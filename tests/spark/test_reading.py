@@ -11,18 +11,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anabranch.columnar.answering import StreamAnswers
 from anabranch.errors import StateError, StreamError
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
 from anabranch.spark.order import Form, OrderLog
 from anabranch.spark.plan import Plan, PlanFile, StreamPlan, Subscription
-from anabranch.spark.ranges import Offset
-from anabranch.spark.reading import RangeReader
+from anabranch.spark.ranges import Offset, Range
+from anabranch.spark.reading import RangeReader, show
+from anabranch.spark.segments import SegmentWriter
 from anabranch.spark.storage import pieces
 from anabranch.spark.survey import Survey
 from anabranch.stream.elements import DeadLetter, Item, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import parse_root
+from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.schema import Schema
 from anabranch.stream.serialize import serialize
 from anabranch.stream.source import Source, read
@@ -146,6 +149,27 @@ def test_a_strict_stream_sets_undeclared_paths_aside(tmp_path: Path) -> None:
     found = by_ranges(source, [100])
     assert found == whole(source)
     assert found[1][1] == "the path 'phc' is not declared"
+
+
+def test_an_item_with_its_own_time_needs_partitions_that_are_merged(tmp_path: Path) -> None:
+    """Partitions without a time are read one after the other; an item that says `s:at` there is refused by name."""
+    path = tmp_path / "in"
+    path.write_text('<p xmlns:s="urn:anabranch:stream" s:at="5"/>\n<p/>\n')
+    (tmp_path / "more").write_text("<p/>\n")
+    reach = Range("s", "0", 0, "in", str(path), 0, path.stat().st_size, last=True, packed=False, sequence=0)
+
+    def shown(source: Source) -> int | None:
+        stream = StreamPlan.of(source, Form("lines", "<root/>"))
+        root = parse_root(b"<root/>")
+        reader = RangeReader(stream, root, LIMITS, reach)
+        with SegmentWriter(tmp_path, 0, 0) as segment:
+            return show(reader, StreamAnswers((), root, LIMITS), segment, ())
+
+    assert shown(Source("s", path)) == 2
+    more = (tmp_path / "more",)
+    assert shown(Source("s", path, more=more, time=ItemPath.parse("t"))) == 2
+    with pytest.raises(StreamError, match=r"several partitions and no time.*s/in at byte 0"):
+        shown(Source("s", path, more=more))
 
 
 def test_a_plan_survives_its_file(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ class _Bench:
 
     def leaves(self, name: str, start_tag: str, warm_up: int, pairs: int) -> Compared:
         """Seven leaves to nowhere, by us and by Spark."""
-        write_files(self.folder / name, 1, 1, self.items, start_tag)
+        write_files([self.folder / name], 1, self.items, start_tag)
         (path,) = source("photons", self.folder / name).files
         ours, theirs = self._shredded(path), self._from_xml(path)
         assert _sums(ours) == _sums(theirs), "both must read the same"
@@ -88,7 +88,7 @@ class _Bench:
 
     def q3(self, warm_up: int, pairs: int) -> Compared:
         """One subscription with its answers on the disk, by us and by Spark: an epoch that is not the first."""
-        write_files(self.folder / "epochs", 1, _EPOCHS, self.items)
+        write_files([self.folder / "epochs"], _EPOCHS, self.items)
         query = files("anabranch").joinpath("examples", "rxj.xq").read_text("utf-8")
         fresh = (self.folder / f"run-{number}" for number in count())
 

@@ -5,14 +5,13 @@ condition, its rows appended to Parquet; the time is that of a whole trigger, wi
 
 How near the two are: q5 is a step join, whose pairs depend on how windows of 10 seconds every 5 and of 20 seconds
 every 10 move past each other; Spark can only say how far apart two times may be.
-`y` from 20 seconds before `x` to 10 seconds after it is the interval that comes nearest: of the pairs of q5 and those
-in the interval nine in ten are the same, and their numbers differ by less than one in a hundred.
+`y` from 20 seconds before `x` to 10 seconds after it comes nearest: seven in eight of the pairs are the same, and their
+numbers, which are given as `pairs` and `pairs_other`, differ by less than one in a hundred.
 Spark joins streams on an equation only, so the time is cut into buckets of the interval's length and each `x` is
 looked for in the buckets it reaches: without that, each photon would meet all others of its epoch.
 
 What is compared: the same photons, so `q5_vs_spark` is a ratio of seconds for an item.
-`q5_vs_spark_per_pair` is the same for a pair that is given, which is fairer where their numbers differ; both numbers
-stand beside it.
+`q5_vs_spark_per_pair` is a ratio of seconds for a pair that is given, which is fairer where their numbers differ.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from statistics import mean
 from tempfile import TemporaryDirectory
 
 from anabranch.bench import epochs
-from anabranch.bench.photons import Rows, Spark, photons_streamed, source, write_streams
+from anabranch.bench.photons import Rows, Spark, photons_streamed, source, write_files
 from anabranch.bench.queries import Q5
 from anabranch.bench.timing import Compared, Figures, compare
 from anabranch.spark.session import local_session
@@ -58,7 +57,7 @@ def measure(quick: bool) -> Figures:
 def _measure(spark: Spark, folder: Path, quick: bool) -> Figures:
     items = _QUICK_ITEMS if quick else _ITEMS
     warm_up, pairs = (_QUICK_WARM_UP, _QUICK_PAIRS) if quick else (_WARM_UP, _PAIRS)
-    write_streams([folder / name for name in _BUCKETS], _FILES, items)
+    write_files([folder / name for name in _BUCKETS], _FILES, items)
     ours, theirs = count_pairs(spark, folder, folder / "check")
     found = compare_q5(spark, folder, folder / "runs", warm_up, pairs)
     return {

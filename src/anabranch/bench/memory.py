@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any
 
-from anabranch.bench.photons import write_streams
+from anabranch.bench.photons import write_files
 from anabranch.bench.queries import Q1, Q2, Q5
 from anabranch.bench.timing import Figures
 from anabranch.errors import AnabranchError, UsageError
@@ -42,6 +42,8 @@ _EPOCH_BYTES = 4 << 20
 _BYTES_PER_ITEM = 500
 """On disk, a photon with the answers that are kept."""
 _SECONDS = 1.0
+_TOLD = 10
+"""Of so many samples one is shown."""
 _PROC = Path("/proc")
 
 
@@ -53,7 +55,8 @@ def measure(quick: bool) -> Figures:
         items = len(_STREAMS) * files * _FILE_ITEMS
         _check_machine(folder, items)
         print(f"memory: writing {items:,} photons", file=sys.stderr)
-        write_streams([folder / stream for stream in _STREAMS], files, _FILE_ITEMS)
+        write_files([folder / "photons"], files, _FILE_ITEMS)
+        write_files([folder / "photon1", folder / "photon2"], files, _FILE_ITEMS, seed=2)
         return watched(write_site(folder), items)
 
 
@@ -83,10 +86,12 @@ def watched(site: Path, items: int) -> Figures:
             if log.epochs:
                 state = _state(checkpoint, log.epochs[-1]["epoch"])
                 samples.append(Sample(*resident(process.pid), *state))
-                print(f"memory: {log.items:,} of {items:,} photons, {samples[-1]}", file=sys.stderr)
+                if len(samples) % _TOLD == 1:
+                    print(f"memory: {log.items:,} of {items:,} photons, {samples[-1]}", file=sys.stderr)
         seconds = monotonic() - begun
     log.read()
     assert log.items == items, f"{log.items:,} of {items:,} photons were read"
+    assert not any(each["dead_letters"] or each["late_items"] for each in log.epochs), "photons are good, and in order"
     return {
         "items": items,
         "items_per_second": items / seconds,
@@ -106,6 +111,9 @@ class Sample:
     state_kb: float
     held: float
     """Items and panes."""
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {getattr(self, name):,.0f}" for name in self.__slots__)
 
 
 def levels(values: Sequence[float]) -> Figures:

@@ -5,9 +5,8 @@ Times go on from file to file as in one long observation, so that a file is an e
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor
-from itertools import islice
-from multiprocessing import get_context
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,22 +24,21 @@ _SCHEMA = """coord struct<cel: struct<ra: double, dec: double>, det: struct<dx: 
     phc double, en double, det_time double"""
 
 
-def write_files(folder: Path, seed: int, files: int, items: int, start_tag: str = "<photon>") -> None:
-    """Write the photons of a seed, so many to a file."""
-    folder.mkdir(parents=True)
-    stream = photons(files * items, seed)
+def write_files(folders: Sequence[Path], files: int, items: int, start_tag: str = "<photon>", seed: int = 1) -> None:
+    """Write so many files of so many photons of a seed into each folder.
+
+    Several folders get photons in turn, as instruments that look at the same sky: all different, and none ahead of the
+    others, which would have to wait in a join.
+    """
+    stream = (photon.replace("<photon>", start_tag) + "\n" for photon in photons(len(folders) * files * items, seed))
+    for folder in folders:
+        folder.mkdir(parents=True)
     for number in range(files):
-        with (folder / f"photons-{number:05}").open("w") as file:
-            file.writelines(photon.replace("<photon>", start_tag) + "\n" for photon in islice(stream, items))
-
-
-def write_streams(folders: list[Path], files: int, items: int) -> None:
-    """Write several streams, each of a seed and in a process of its own: photons are made, not read."""
-    # Forked processes would share the threads of a JVM that may run.
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        works = [pool.submit(write_files, folder, seed, files, items) for seed, folder in enumerate(folders, 1)]
-        for work in works:
-            work.result()
+        with ExitStack() as held:
+            opened = [held.enter_context((folder / f"photons-{number:05}").open("w")) for folder in folders]
+            for _ in range(items):
+                for file in opened:
+                    file.write(next(stream))
 
 
 def source(name: str, folder: Path) -> Source:

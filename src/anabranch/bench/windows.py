@@ -54,7 +54,7 @@ def measure(quick: bool) -> Figures:
 def _measure(spark: Spark, folder: Path, quick: bool) -> Figures:
     items = _QUICK_ITEMS if quick else _ITEMS
     warm_up, pairs = (_QUICK_WARM_UP, _QUICK_PAIRS) if quick else (_WARM_UP, _PAIRS)
-    write_files(folder / "photons", 1, _FILES, items)
+    write_files([folder / "photons"], _FILES, items)
     windows = check_same(spark, folder / "photons", folder / "check")
     q2 = compare_q2(spark, folder / "photons", folder / "runs", warm_up, pairs)
     small = small_epochs(spark, folder / "small", _QUICK_SMALL_FILES if quick else _SMALL_FILES, _SMALL_ITEMS)
@@ -103,7 +103,7 @@ def check_same(spark: Spark, photons: Path, work: Path) -> int:
 
 def small_epochs(spark: Spark, work: Path, epoch_count: int, items: int) -> list[float]:
     """Milliseconds of triggers that bring a few photons each, when the query is warm."""
-    write_files(work / "photons", 2, epoch_count, items)
+    write_files([work / "photons"], epoch_count, items)
     seconds, _ = epochs.of_trunk(spark, [source("photons", work / "photons")], {"q2": Q2}, work / "run")
     return [1_000 * each for each in seconds[epoch_count // 4 :]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, product
 
 import numpy as np
@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 
 from anabranch.branch.backlog import Backlog
 from anabranch.branch.entries import Entry, Origin, cuts
-from anabranch.branch.ports import InputStream
+from anabranch.branch.reading import is_plain
 from anabranch.columnar.kernels import Flags, Indices
-from anabranch.columnar.template import Template
-from anabranch.stream.elements import DeadLetter, Item, StreamElement
 
-AHEAD, LEAST = 4 << 20, 64 << 10
-"""How many bytes are looked at at a time: so many, and fewer where much of it must be looked at again."""
+AHEAD, LEAST, TOGETHER = 4 << 20, 64 << 10, 32 << 20
+"""How many bytes of an input are looked at at a time: at most, at least, and at most of all inputs together."""
 SAMPLE = 5
 """How many entries a template is learned from."""
 _SOME = 256
@@ -96,26 +94,19 @@ class Entries:
         return parts, lengths
 
 
-def is_plain(root: bytes | None, encoding: str) -> bool:
-    """Whether items below this root mean what their bytes say."""
-    return encoding == "utf-8" and b"xmlns" not in (root or b"")
+class Sight:
+    """How many bytes of one input to look at: fewer where much of it could not be taken, and is looked at again."""
 
+    def __init__(self, inputs: int = 1) -> None:
+        self._farthest = max(LEAST, min(AHEAD, TOGETHER // inputs))
+        self.most = max(LEAST, AHEAD // inputs)
 
-class EntryReader:
-    """Reads single entries of a stream, and learns from them how they look."""
-
-    def __init__(self, stream: InputStream) -> None:
-        self._reader = stream.reader()
-
-    def read(self, entry: Entry) -> StreamElement | DeadLetter:
-        """The element in an entry."""
-        (element,) = self._reader.elements([entry.cut], entry.origin.file)
-        return element
-
-    def learn(self, entries: Iterable[Entry]) -> Template | None:
-        """The template that most of some entries fit."""
-        read = ((entry.cut.raw, self.read(entry)) for entry in entries)
-        return Template.learn((raw, element.tree) for raw, element in read if isinstance(element, Item))
+    def after(self, taken: int, seen: int) -> None:
+        """Of so many entries that were seen, so many were taken."""
+        if taken == seen:
+            self.most = min(self._farthest, 2 * self.most)
+        elif 2 * taken < seen:
+            self.most = max(LEAST, self.most // 4)
 
 
 class Pause:

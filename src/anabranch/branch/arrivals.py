@@ -13,10 +13,20 @@ import numpy as np
 
 from anabranch.branch.ahead import Entries
 from anabranch.branch.merge import Merge, Source
-from anabranch.columnar.joining_entries import Decimals, common_unit, in_unit
+from anabranch.columnar.entries import Decimals, common_unit, in_unit
 from anabranch.columnar.kernels import Flags, Indices
+from anabranch.reference.inputs import element_time
+from anabranch.stream.elements import Item, Punctuation
+from anabranch.stream.path import Path
 
 NOWHERE, FOREVER = -(1 << 62), 1 << 62
+_NO_TIME = Fraction(-1)  # known by identity
+
+
+def own_time(element: Item | Punctuation, path: Path | None) -> Fraction | None:
+    """The time that an element has itself, where `path` is the declared one."""
+    time = element_time(element, path, _NO_TIME)
+    return None if time is _NO_TIME else time
 
 
 def unit_of_times(times: Sequence[Decimals], entries: Sequence[Entries], sources: Sequence[Source]) -> int:

@@ -47,6 +47,7 @@ class Backlog:
         self._done = 0  # how many entries of the first chunk, or else of the first feed, were taken
         self._ahead: Iterator[Entry] | None = None
         self._head: Entry | None = None
+        self._read: tuple[str, list[bytes]] | None = None  # the chunk that was read last, for who looks twice
 
     def append(self, feed: bytes) -> None:
         """Take a feed in behind the others."""
@@ -98,7 +99,9 @@ class Backlog:
     def _stored(self) -> Iterator[bytes]:
         """All feeds that wait, the first with what was taken of it; a chunk is read when its turn comes."""
         for ref, _ in tuple(self._chunks):
-            yield from read_table(self._spill.read(ref)).column("feed").to_pylist()
+            if self._read is None or self._read[0] != ref:
+                self._read = ref, read_table(self._spill.read(ref)).column("feed").to_pylist()
+            yield from self._read[1]
         yield from (feed for feed, _ in tuple(self._feeds))
 
     def __len__(self) -> int:

@@ -12,25 +12,26 @@ from fractions import Fraction
 
 import numpy as np
 
-from anabranch.branch.ahead import Entries, EntryReader, is_plain
+from anabranch.branch.ahead import Entries
+from anabranch.branch.arrivals import own_time
 from anabranch.branch.entries import Entry
 from anabranch.branch.keeping import Held
 from anabranch.branch.ports import InputStream
+from anabranch.branch.reading import EntryReader, is_plain
 from anabranch.columnar.condition import UNCLEAR, YES, judge
-from anabranch.columnar.joining_entries import Decimals, shred_entries
+from anabranch.columnar.entries import Decimals, shred_entries
 from anabranch.columnar.kernels import Bytes, Flags
-from anabranch.columnar.kernels_joins import SELECTED, SHOWN, VOID
+from anabranch.columnar.kernels_entries import SELECTED, SHOWN, VOID
 from anabranch.columnar.selecting import CompiledFor
 from anabranch.columnar.shred import Shredded
 from anabranch.errors import DynamicError, StreamError
-from anabranch.reference.inputs import element_time, refuse_regions
+from anabranch.reference.inputs import refuse_regions
 from anabranch.reference.units import Units
 from anabranch.stream.elements import DeadLetter, Item, Punctuation
 from anabranch.stream.limits import Limits
 
 LIMITS = Limits()
 """Of a template's items all are within their limits, or none is; and what is too long has a reason."""
-_NO_TIME = Fraction(-1)  # known by identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,6 @@ class BatchReader(EntryReader):
     def __init__(self, stream: InputStream, clause: int, units: Units, *, signals: bool = False) -> None:
         """Without `signals` a punctuation is a barrier."""
         super().__init__(stream)
-        self._stream = stream
         self._clause = clause
         self._units = units
         self._signals = signals
@@ -85,7 +85,6 @@ class BatchReader(EntryReader):
         for leaf in numbers:
             unclear |= np.isnan(shredded.values[compiled.wanted.leaves.index(leaf)])
         status = np.where(verdicts == YES, np.uint8(SELECTED), np.uint8(SHOWN if compiled.is_reached else VOID))
-        status[:before] = SELECTED
         timed = np.full(len(status), compiled.time is not None)
         values = {
             number: held[number].value + self._stream.origin for number in np.flatnonzero(unclear[:before]).tolist()
@@ -132,10 +131,9 @@ class BatchReader(EntryReader):
         if isinstance(element, DeadLetter):  # set aside by whoever cut it out
             return _Look(VOID, is_bad=True)
         if isinstance(element, Punctuation) and self._signals:
-            return _Look(VOID, time=None if element.at is None else Fraction(element.at), signal=element)
+            return _Look(VOID, time=own_time(element, None), signal=element)
         if not isinstance(element, Item):
             return None
-        element.tree.parent = self._stream.root
         try:
             refuse_regions(element.tree, element.place)
             found = self._units.candidates(self._clause, self._stream.root, element, self._stream.origin)
@@ -143,8 +141,7 @@ class BatchReader(EntryReader):
             return None
         if len(found.nodes) > 1:
             return None
-        time = element_time(element, self._stream.time, _NO_TIME)
-        own = None if time is _NO_TIME else time
+        own = own_time(element, self._stream.time)
         for node in found.nodes:
             if node.error is None:
                 value = None if node.value is None else node.value + self._stream.origin

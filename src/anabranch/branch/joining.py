@@ -15,9 +15,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from anabranch.branch.ahead import SAMPLE, Entries, Pause, Sight
 from anabranch.branch.answers import Answers
-from anabranch.branch.joining_batch import Batch, BatchReader, Entries
-from anabranch.branch.joining_units import NOWHERE, JoinSide, Order, Shown, limit, order_of, shown, unit_of
+from anabranch.branch.arrivals import NOWHERE, limit
+from anabranch.branch.batches import Batch, BatchReader
+from anabranch.branch.joining_units import JoinSide, Order, Shown, order_of, shown, unit_of
 from anabranch.branch.joins import StepJoin
 from anabranch.branch.keeping import Held, Kept, Shelf
 from anabranch.branch.merge import Merge
@@ -29,11 +31,6 @@ from anabranch.columnar.template import Template
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.reference.standing import Standing
-
-AHEAD = 4 << 20
-"""How many bytes of each input are looked at at a time."""
-_SAMPLE = 5
-_WORTH_IT, _LONGEST_PAUSE = 64, 1_023
 
 
 class JoinColumns:
@@ -57,7 +54,8 @@ class JoinColumns:
         )
         self._templates: list[Template | None] = [None, None]
         self._join: CompiledJoin | None = None
-        self._pause = self._rest = 0
+        self._sights = [Sight() for _ in self._sides]
+        self._pause = Pause()
 
     def run(self) -> None:
         """Take what may be taken."""
@@ -66,13 +64,10 @@ class JoinColumns:
 
     def try_again(self) -> None:
         """The operator has taken an element: go on behind it, unless that has hardly been worth it of late."""
-        if self._rest:
-            self._rest -= 1
-            return
-        before = self._shelf.taken
-        self.run()
-        self._pause = 0 if self._shelf.taken - before >= _WORTH_IT else min(2 * self._pause + 1, _LONGEST_PAUSE)
-        self._rest = self._pause
+        if self._pause.is_over():
+            before = self._shelf.taken
+            self.run()
+            self._pause.after(self._shelf.taken - before)
 
     def finish(self) -> None:
         """All inputs have ended, and what they brought was taken: close the windows with items that still wait."""
@@ -81,7 +76,8 @@ class JoinColumns:
 
     def _take(self, *, ended: bool) -> bool:
         """Take some of it; False where there is nothing, or nothing for columns."""
-        entries = [Entries.ahead(side.source.backlog, AHEAD) for side in self._sides]
+        seen = zip(self._sides, self._sights, strict=True)
+        entries = [Entries.ahead(side.source.backlog, sight.most) for side, sight in seen]
         if not (ended or self._may_go_on(entries)) or not all(each.plain for each in entries):
             return False
         held = [side.window.all() for side in self._sides]
@@ -100,13 +96,15 @@ class JoinColumns:
             found = [shown(*each, unit) for each in zip(self._sides, batches, order.taken, strict=True)]
         except OverflowError:
             return False
+        for sight, taken, given in zip(self._sights, order.taken, entries, strict=True):
+            sight.after(taken, len(given))
         if not (ended or len(order.arrivals)):
             return False
         items = [
-            _Items(self._shelf, number, unit, mine, given, each.values, self._shelf.taken, order)
+            _Items(self._shelf, number, unit, mine, given, each.values, self._shelf.taken + order.numbers[number])
             for number, (mine, given, each) in enumerate(zip(held, entries, found, strict=True))
         ]
-        self._shelf.taken += len(order.arrivals)
+        self._shelf.taken += order.items
         lanes = [self._arrive(*each) for each in zip(self._sides, batches, found, items, strict=True)]
         self._pair(join, batches, lanes, items, order, ended=ended)
         for side, taken, now in zip(self._sides, order.taken, order.now, strict=True):
@@ -126,8 +124,8 @@ class JoinColumns:
             return self._join
         for number, (given, mine) in enumerate(zip(entries, held, strict=True)):
             if self._templates[number] is None:
-                sample = given.first(_SAMPLE) or [each.kept.entry for each in mine[:_SAMPLE]]
-                self._templates[number] = self._sides[number].reader.learn(sample)
+                sample = given.first(SAMPLE) or [each.kept.entry for each in mine[:SAMPLE]]
+                self._templates[number] = self._sides[number].reader.template(sample)
         first, second = self._templates
         if first is None or second is None:
             return None
@@ -142,7 +140,7 @@ class JoinColumns:
         """Whether most entries of a side no longer fit; then another look is learned, if there is one."""
         for number, (batch, given) in enumerate(zip(batches, entries, strict=True)):
             if 2 * np.count_nonzero(batch.shredded.fits[batch.before :]) < len(given):
-                template = self._sides[number].reader.learn(given.first(_SAMPLE))
+                template = self._sides[number].reader.template(given.first(SAMPLE))
                 self._able = template is not None and template != self._templates[number]
                 self._templates[number], self._join = template, None
                 return True
@@ -155,8 +153,8 @@ class JoinColumns:
         for number, error in batch.errors.items():
             if number < len(found.values):
                 self._answers.bury(items.held(number).kept, error)
-        for number in map(int, found.late):
-            self._answers.late(items.held(number).kept)
+        for each in items.all(found.late.tolist()):
+            self._answers.late(each.kept)
         for value in (found.first, found.largest):  # what all of them show is what these two do
             if value is not None:
                 side.judge.progress.is_late(0, value)
@@ -191,10 +189,10 @@ class JoinColumns:
                 self._answers.extend(laid.data, laid.entries, laid.first)
         for number, (side, mine) in enumerate(zip(self._sides, items, strict=True)):
             side.window.next = moving.next(number)
-            side.window.held = [mine.held(int(each)) for each in moving.held(number)]
+            side.window.held = mine.all(moving.held(number).tolist())
             side.window.waiting = {}
-            for each in moving.waiting(number):
-                side.window.wait(mine.held(int(each)))
+            for each in mine.all(moving.waiting(number).tolist()):
+                side.window.wait(each)
 
 
 class _Items:
@@ -208,8 +206,7 @@ class _Items:
         held: Sequence[Held],
         entries: Entries,
         values: Indices,
-        taken: int,
-        order: Order,
+        numbers: Indices,
     ) -> None:
         self._shelf = shelf
         self._clause = clause
@@ -218,12 +215,17 @@ class _Items:
         self._before = len(held)
         self._entries = entries
         self._values = values
-        self._numbers = taken + np.flatnonzero(order.arrivals == clause)
+        self._numbers = numbers
 
     def held(self, number: int) -> Held:
         """The only node of an item."""
-        if number not in self._held:
-            arrival = number - self._before
-            kept = Kept(self._shelf, int(self._numbers[arrival]), self._entries.entry(arrival))
+        return self.all([number])[0]
+
+    def all(self, numbers: Sequence[int]) -> list[Held]:
+        """The same for some items."""
+        new = sorted(number for number in numbers if number not in self._held)
+        arrivals = [number - self._before for number in new]
+        for number, arrival, entry in zip(new, arrivals, self._entries.some(arrivals), strict=True):
+            kept = Kept(self._shelf, int(self._numbers[arrival]), entry)
             self._held[number] = Held(Fraction(int(self._values[number]), self._unit), kept, self._clause, 0)
-        return self._held[number]
+        return [self._held[number] for number in numbers]

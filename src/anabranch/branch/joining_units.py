@@ -6,23 +6,22 @@ What is too large for that raises OverflowError, and the join is left to the ope
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from anabranch.branch.joining_batch import Batch, BatchReader, Entries
+from anabranch.branch.ahead import Entries
+from anabranch.branch.arrivals import NOWHERE, limit, times_of, unit_of_times
+from anabranch.branch.batches import Batch, BatchReader
 from anabranch.branch.joins import Side
 from anabranch.branch.judging import Judge
 from anabranch.branch.merge import Merge, Source
-from anabranch.columnar.joining import merged
-from anabranch.columnar.joining_entries import common_unit, in_unit
+from anabranch.columnar.entries import common_unit, in_unit
 from anabranch.columnar.kernels import Bytes, Indices
-from anabranch.columnar.kernels_joins import VOID
-
-NOWHERE, FOREVER = -(1 << 62), 1 << 62
+from anabranch.columnar.kernels_entries import VOID
+from anabranch.columnar.merging import merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,51 +41,41 @@ class JoinSide:
 class Order:
     """The side of each arrival, how many there are of each side, and the time of its last."""
 
-    arrivals: Bytes
+    arrivals: Indices
     taken: list[int]
     now: list[Fraction]
+    numbers: list[Indices]
+    """By side, for each arrival how many items arrived before it."""
+    items: int
 
 
 def order_of(sides: Sequence[JoinSide], batches: Sequence[Batch], entries: Sequence[Entries], merge: Merge) -> Order:
     """The order in which entries arrive, as far as it is known (LAWS 1.2)."""
     sources = [side.source for side in sides]
-    moments = [origin.arrived for each in entries for origin, _ in each.origins if origin.arrived is not None]
-    unit = common_unit([each.times for each in batches], [*moments, *(source.now for source in sources)])
-    times = [_times(*each, unit) for each in zip(sources, batches, entries, strict=True)]
-    first, second = (
+    unit = unit_of_times([each.times for each in batches], entries, sources)
+    times: list[Indices] = []
+    heads: list[Indices] = []
+    for source, batch, given in zip(sources, batches, entries, strict=True):
+        own = batch.times.in_units(unit)[batch.before :]
+        times.append(times_of(own, batch.timed[batch.before :], given, source, unit))
+        heads.append(times[-1].copy())
+        heads[-1][np.array(batch.bad, np.int64) - batch.before] = NOWHERE  # what is no element holds nothing back
+    limits = [
         limit(merge, source, unit) if batch.complete else NOWHERE
         for source, batch in zip(sources, batches, strict=True)
-    )
-    arrivals = merged(times[0], times[1], (first, second))
-    taken = [int(np.count_nonzero(arrivals == side)) for side in range(2)]
+    ]
+    arrivals = merged(heads, limits)
+    places = [np.flatnonzero(arrivals == side) for side in range(2)]
+    taken = [len(each) for each in places]
     now = [
         Fraction(int(mine[count - 1]), unit) if count else source.now
         for source, mine, count in zip(sources, times, taken, strict=True)
     ]
-    return Order(arrivals, taken, now)
-
-
-def limit(merge: Merge, source: Source, unit: int) -> int:
-    """Up to which time an input brings nothing behind what is there."""
-    known = merge.known_until((source.stream.name, 0))
-    if known is None:
-        return NOWHERE
-    return FOREVER if known == math.inf else in_unit(Fraction(known), unit)
-
-
-def _times(source: Source, batch: Batch, entries: Entries, unit: int) -> Indices:
-    """The times of entries: their own, else that of their arrival, else that of the element before (LAWS 1.3)."""
-    times = batch.times.in_units(unit)[batch.before :]
-    known = batch.timed[batch.before :].copy()
-    first = 0
-    for origin, rows in entries.origins:
-        span = slice(first, first + rows)
-        if origin.arrived is not None:
-            times[span][~known[span]] = in_unit(origin.arrived, unit)
-            known[span] = True
-        first += rows
-    last = np.maximum.accumulate(np.where(known, np.arange(len(times)), -1))
-    return np.where(last >= 0, times[last], in_unit(source.now, unit))
+    are_items = np.ones(len(arrivals), np.bool_)
+    for batch, mine in zip(batches, places, strict=True):
+        are_items[mine[[number - batch.before for number in batch.bad if number - batch.before < len(mine)]]] = False
+    before: Indices = np.cumsum(are_items) - are_items
+    return Order(arrivals, taken, now, [before[mine] for mine in places], int(are_items.sum()))
 
 
 # --- values -----------------------------------------------------------------------------------------------

@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from anabranch.branch.entries import Entry, Origin
 from anabranch.branch.ports import InputStream
+from anabranch.branch.reading import EntryReader
 from anabranch.errors import StateError
 from anabranch.reference.sequences import Value
 from anabranch.reference.units import Candidates, Units
 from anabranch.stream.elements import Item, Place
 from anabranch.stream.lines import Cut
-from anabranch.stream.reader import ElementReader
 from anabranch.stream.tree import Element, renumber
 
 _SCHEMA = pa.schema(
@@ -80,7 +80,7 @@ class Kept:
     def node(self, clause: int, index: int) -> Value:
         """One of the nodes that the `for` of this number sees."""
         if clause not in self._nodes:
-            self.candidates(clause)
+            self._nodes[clause] = self._shelf.units.nodes(clause, self.stream.root, self.item)
         return self._nodes[clause][index]
 
 
@@ -115,7 +115,7 @@ class Shelf:
         self.units = units
         self.taken = 0
         """How many items the branch took."""
-        self._readers: dict[str, ElementReader] = {}
+        self._readers: dict[str, EntryReader] = {}
         self._restored: dict[int, Kept] = {}
 
     def put(self, entry: Entry, item: Item) -> Kept:
@@ -129,14 +129,13 @@ class Shelf:
         """Read an item again."""
         stream = kept.stream
         if stream.name not in self._readers:
-            self._readers[stream.name] = stream.reader()
-        (item,) = self._readers[stream.name].elements([kept.entry.cut], kept.entry.origin.file)
+            self._readers[stream.name] = EntryReader(stream)
+        item = self._readers[stream.name].read(kept.entry)
         if not isinstance(item, Item):
             raise StateError(
                 f"the item {kept.place}, which a window or join holds, can no longer be read",
                 hint="limits or schema of the stream are narrower than they were",
             )
-        item.tree.parent = stream.root
         self._number_nodes(kept, item.tree)
         return item
 

@@ -22,6 +22,7 @@ import pyarrow as pa
 from anabranch.branch.backlog import Backlog, Key, backlog_table, restore_backlogs
 from anabranch.branch.entries import Entry, unpack
 from anabranch.branch.ports import InputStream, Spill
+from anabranch.branch.reading import EntryReader
 from anabranch.branch.state import fraction, written
 from anabranch.reference.inputs import element_time, refuse_control, refuse_regions
 from anabranch.reference.windows import Reach
@@ -67,21 +68,20 @@ class Source:
         self.now = Fraction(0)
         self.ended = False
         self._partition = partition
-        self._reader = stream.reader()
+        self._reader = EntryReader(stream)
         self._head: _Head | None = None
 
     @property
     def head(self) -> _Head | None:
         """The next element, None if it is not known yet."""
         while self._head is None and (entry := self.backlog.head) is not None:
-            (element,) = self._reader.elements([entry.cut], entry.origin.file)
+            element = self._reader.read(entry)
             match element:
                 case DeadLetter():  # set aside by whoever cut it out
                     self.backlog.take()
                     continue
                 case Item(tree, place):
                     refuse_regions(tree, place)
-                    tree.parent = self.stream.root
                 case Punctuation():
                     pass
                 case _:

@@ -19,6 +19,7 @@ from anabranch.branch.joins import StepJoin
 from anabranch.branch.keeping import Held, Kept, Shelf, kept_table
 from anabranch.branch.merge import Merge, Signal
 from anabranch.branch.passing import Passing
+from anabranch.branch.passing_columns import PassingColumns
 from anabranch.branch.ports import InputStream, Output, Spill
 from anabranch.branch.state import State
 from anabranch.branch.whole import Whole
@@ -156,6 +157,8 @@ class _Flowing:
                 return JoinColumns(standing, self._merge, operator, self._shelf, self._answers)
             case Windows() as operator:
                 return WindowColumns(standing, self._merge, operator, self._shelf, self._answers)
+            case Passing() as operator:
+                return PassingColumns(standing, self._merge, operator, self._shelf, self._answers)
             case _:
                 return None
 

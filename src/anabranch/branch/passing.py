@@ -12,6 +12,7 @@ import pyarrow as pa
 from anabranch.branch.answers import Answers
 from anabranch.branch.keeping import Held, Kept, Shelf
 from anabranch.branch.merge import Signal
+from anabranch.reference.units import Piece
 
 
 class Passing:
@@ -23,7 +24,11 @@ class Passing:
 
     def item(self, kept: Kept) -> None:
         """Take the next item."""
-        self._answers.give(kept, lambda: self._shelf.units.item(kept.stream.root, kept.item.tree))
+        self._answers.give(kept, lambda: self.piece(kept))
+
+    def piece(self, kept: Kept) -> Piece:
+        """What an item adds to the answer."""
+        return self._shelf.units.item(kept.stream.root, kept.item.tree)
 
     def signal(self, signal: Signal) -> None:
         """A query without state ignores punctuations."""

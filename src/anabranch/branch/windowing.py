@@ -11,21 +11,22 @@ Made for it are windows over a stream of one partition that `columnar.selecting`
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from anabranch.branch.ahead import AHEAD, LEAST, SAMPLE, Entries, Pause
+from anabranch.branch.ahead import SAMPLE, Entries, Pause, Sight
 from anabranch.branch.answers import Answers
 from anabranch.branch.arrivals import NOWHERE, times_of, unit_of_times
 from anabranch.branch.batches import Batch, BatchReader
 from anabranch.branch.keeping import Held, Kept, Shelf
 from anabranch.branch.merge import Merge
 from anabranch.branch.windows import Windows
-from anabranch.columnar.joining_entries import common_unit, in_unit
+from anabranch.columnar.entries import common_unit, in_unit
 from anabranch.columnar.kernels import Flags, Indices
-from anabranch.columnar.kernels_joins import SELECTED, VOID
+from anabranch.columnar.kernels_entries import SELECTED, VOID
 from anabranch.columnar.selecting import CompiledFor, compile_for
 from anabranch.columnar.template import Template
 from anabranch.reference.standing import Standing
@@ -43,12 +44,10 @@ class WindowColumns:
         self._shelf = shelf
         self._answers = answers
         self._reader = BatchReader(self._stream, 0, shelf.units, signals=True)
-        self._able = (
-            len(merge.sources) == 1 and not self._stream.root.namespaces and standing.plain_hole is not None
-        )
+        self._able = len(merge.sources) == 1 and not self._stream.root.namespaces and standing.plain_hole is not None
         self._template: Template | None = None
         self._compiled: CompiledFor | None = None
-        self._most = AHEAD
+        self._sight = Sight()
         self._pause = Pause()
 
     def run(self) -> None:
@@ -68,7 +67,7 @@ class WindowColumns:
 
     def _take(self) -> bool:
         """Take some of what there is; False where there is nothing, or nothing for columns."""
-        entries = Entries.ahead(self._source.backlog, self._most)
+        entries = Entries.ahead(self._source.backlog, self._sight.most)
         if not entries or not entries.plain or not (self._compiled or self._learn(entries)):
             return False
         assert self._compiled is not None
@@ -81,7 +80,7 @@ class WindowColumns:
             shown = self._shown(batch) if self._judge.timed else None
         except OverflowError:
             return False
-        self._most = min(AHEAD, 2 * self._most) if len(batch) == len(entries) else max(LEAST, self._most // 4)
+        self._sight.after(len(batch), len(entries))
         if not len(batch):
             return False
         if shown is None:
@@ -93,14 +92,15 @@ class WindowColumns:
         return True
 
     def _learn(self, entries: Entries) -> bool:
-        """Learn how items look; False where nothing new came of it, or nothing that is made for columns."""
-        template = self._reader.learn(entries.first(SAMPLE))
+        """Learn how items look; False where nothing came of it that is new and made for columns."""
+        template = self._reader.template(entries.first(SAMPLE))
         if template is None or template == self._template:
             return False
-        self._template = template
-        self._compiled = compile_for(self._clause, self._stream.root.name.local, template, self._stream.time)
+        compiled = compile_for(self._clause, self._stream.root.name.local, template, self._stream.time)
+        if compiled is not None:
+            self._template, self._compiled = template, compiled
         self._able = self._compiled is not None
-        return self._able
+        return compiled is not None
 
     # --- time windows -------------------------------------------------------------------------------------
 
@@ -162,12 +162,12 @@ class WindowColumns:
                 self._operator.hold(Held(self._judge.next_number(), kept, 0, 0))
                 self._operator.close(self._judge.reached)
 
-    def _kept(self, batch: Batch, entries: Entries, seen: Flags) -> list[tuple[int, Kept]]:
+    def _kept(self, batch: Batch, entries: Entries, seen: Flags) -> Iterator[tuple[int, Kept]]:
         """The entries that are seen, each with its number as an item."""
         chosen = np.flatnonzero(seen)
         numbers = self._shelf.taken + np.cumsum(_items(batch))[chosen] - 1
         found = zip(chosen.tolist(), numbers.tolist(), entries.some(chosen), strict=True)
-        return [(entry, Kept(self._shelf, number, each)) for entry, number, each in found]
+        return ((entry, Kept(self._shelf, number, each)) for entry, number, each in found)
 
 
 def _items(batch: Batch) -> Flags:

@@ -14,16 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from anabranch.columnar import guided, kernels
+from anabranch.columnar import guided
 from anabranch.columnar.condition import NO, UNCLEAR, YES, Verdicts, judge
 from anabranch.columnar.kernels import Flags
-from anabranch.columnar.query import CompiledQuery, Fragment, compile_query
+from anabranch.columnar.laying import Laid, laid_out
+from anabranch.columnar.query import CompiledQuery, compile_query
 from anabranch.columnar.shred import Shredded, Shredder, Wanted
 from anabranch.columnar.template import Template
 from anabranch.errors import BadItem, DynamicError
@@ -100,18 +99,9 @@ class _Program:
     """All subscriptions for one template: None for those that are not made for columns."""
 
     wanted: Wanted
-    queries: tuple[_Laid | None, ...]
+    queries: tuple[Laid | None, ...]
     taken: tuple[Compiled | None, ...]
     """What takers take, in the order of `compiles`."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Laid:
-    """A compiled query with its fragments in the form the kernels take."""
-
-    query: CompiledQuery
-    fragments: NDArray[np.int64]
-    fixed: NDArray[np.uint8]
 
 
 class StreamAnswers:
@@ -167,7 +157,7 @@ class StreamAnswers:
         leaves = tuple(sorted(set().union(*(each.leaves for each in everything))))
         numbers = set().union(*(each.numbers for each in everything))
         wanted = Wanted(template, leaves, tuple(leaf in numbers for leaf in leaves))
-        laid = tuple(None if each is None else _laid(each, wanted) for each in queries)
+        laid = tuple(None if each is None else Laid.of(each, wanted) for each in queries)
         self._program = _Program(wanted, laid, taken) if compiled or taken else None
 
     def _compiled(self, subscription: Subscription, template: Template) -> CompiledQuery | None:
@@ -237,7 +227,10 @@ class StreamAnswers:
                 taken = entries.start + np.flatnonzero(verdicts[number][entries.start : entries.stop] == YES)
             pieces = slow[number]
             if laid is not None and len(taken):
-                answers, offsets = _laid_out(shredded, laid, taken, pieces)
+                picks = np.concatenate([taken, ~np.arange(len(pieces))])
+                if pieces:
+                    picks = picks[np.argsort([*taken, *(entry for entry, _ in pieces)])]
+                answers, offsets = laid_out(shredded, laid, picks, [piece for _, piece in pieces])
                 out.extend(subscription.number, answers, len(offsets) - 1, int(offsets[1]))
             elif pieces:
                 out.extend(subscription.number, b"".join(piece for _, piece in pieces), len(pieces), len(pieces[0][1]))
@@ -283,37 +276,3 @@ class _Slow:
         """What is held, which is then no longer held."""
         pieces, self._pieces, self.held = self._pieces, [[] for _ in self._subscriptions], 0
         return pieces
-
-
-def _laid(query: CompiledQuery, wanted: Wanted) -> _Laid:
-    return _Laid(query, *fragment_arrays(query.fragments, wanted))
-
-
-def fragment_arrays(fragments: Sequence[Fragment], wanted: Wanted) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Fragments as the kernels take them (`kernels.measure`), and the fixed bytes among them."""
-    fixed = bytearray()
-    found = np.empty((len(fragments), 4), np.int64)
-    for number, each in enumerate(fragments):
-        if isinstance(each, bytes):
-            found[number] = -1, 0, len(fixed), len(fixed) + len(each)
-            fixed += each
-        else:
-            found[number] = wanted.leaves.index(each.first), wanted.leaves.index(each.last), each.back, each.ahead
-    return found, np.frombuffer(bytes(fixed), np.uint8)
-
-
-def _laid_out(
-    shredded: Shredded, laid: _Laid, taken: NDArray[np.int64], pieces: Sequence[tuple[int, bytes]]
-) -> tuple[bytes, NDArray[np.int64]]:
-    """The answers to the items that were taken, with the pieces that are ready among them, and where each ends."""
-    picks = np.concatenate([taken, ~np.arange(len(pieces))])
-    if pieces:
-        picks = picks[np.argsort([*taken, *(entry for entry, _ in pieces)])]
-    ready = np.frombuffer(b"".join(piece for _, piece in pieces), np.uint8)
-    bounds = np.array([*accumulate((len(piece) for _, piece in pieces), initial=0)], np.int64)
-    offsets = np.zeros(len(picks) + 1, np.int64)
-    spans = shredded.starts, shredded.ends
-    kernels.measure(laid.fragments, *spans, picks, bounds, offsets)
-    answers = np.empty(offsets[-1], np.uint8)
-    kernels.lay_out(shredded.data, laid.fragments, laid.fixed, *spans, picks, ready, bounds, answers)
-    return answers.tobytes(), offsets

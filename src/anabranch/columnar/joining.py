@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar import kernels, kernels_joins
-from anabranch.columnar.answering import fragment_arrays
 from anabranch.columnar.condition import UNCLEAR, YES, Verdicts
 from anabranch.columnar.kernels import Bytes, Indices
 from anabranch.columnar.kernels_joins import (
@@ -37,6 +36,7 @@ from anabranch.columnar.kernels_joins import (
     WAITING,
 )
 from anabranch.columnar.kernels_pairs import STRIDE, lay_out_pairs, measure_pairs
+from anabranch.columnar.laying import fragment_arrays
 from anabranch.columnar.pair_condition import PairJudge
 from anabranch.columnar.pairs import CompiledJoin
 from anabranch.columnar.shred import Shredded
@@ -48,15 +48,6 @@ LONGEST = 16 << 20
 """How many bytes of answers are laid out at a time, unless one alone is longer."""
 SLOW = 64
 """How many pairs are asked for one by one before their answers are laid out with the others."""
-
-
-def merged(first: Indices, second: Indices, limits: tuple[int, int]) -> Bytes:
-    """The sides of the arrivals with these times, as far as their order is known (LAWS 1.2).
-
-    Behind its last item here, each side will bring nothing at or before the limit that it has.
-    """
-    sides = np.empty(len(first) + len(second), np.uint8)
-    return sides[: kernels_joins.merge(first, second, np.array(limits), sides)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +91,7 @@ class StepJoin:
             for item in range(base + lane.held, base + lane.held + lane.waiting):
                 kernels_joins.wait(window, item, self._values[item], self._positions, self._waiting[side])
 
-    def pairs(self, arrivals: Bytes, *, ended: bool) -> Iterator[tuple[Indices, Indices]]:
+    def pairs(self, arrivals: Indices, *, ended: bool) -> Iterator[tuple[Indices, Indices]]:
         """Let items arrive, each from the side that is given; the pairs that come of it, by number, in order.
 
         What is given is overwritten when the next is asked for.

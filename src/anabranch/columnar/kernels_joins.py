@@ -1,4 +1,4 @@
-"""The compiled loops of the step join: taking raw items apart, merging, moving windows, pairing.
+"""The compiled loops of the step join: moving windows, pairing.
 
 The two sides are numbered 0 and 1, and their items one behind the other: first all of side 0, then all of side 1.
 Values, sizes and steps are integers of one unit.
@@ -11,18 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.kernels import (
-    Bytes,
-    Flags,
-    Indices,
-    Numbers,
-    Places,
-    compiled,
-    shred,
-)
+from anabranch.columnar.kernels import Bytes, Indices, compiled
+from anabranch.columnar.kernels_entries import SELECTED, VOID
 
-VOID, SHOWN, SELECTED = 0, 1, 2
-"""An item without a place in time windows; one that only shows how far its stream is; one that is joined."""
 NEVER = np.iinfo(np.int64).max
 """No position: that of a side on which nothing waits."""
 SIZE, STEP, SLACK, NEXT, SOONEST, WAITING, LOW, HIGH, ARRIVING, FIELDS = range(10)
@@ -31,84 +22,10 @@ many wait; its span of the log; the number of the next item to arrive."""
 MOVED, ENTER, ENTERED, HELD, HOLDS, MEETING = range(6)
 """The fields of a meeting: which side moved, the span of its log that entered, and the span that the other held."""
 
-_ZERO, _NINE, _POINT, _MINUS = b"09.-"
-
-
-@compiled
-def shred_entries(
-    data: Bytes,
-    ends: Indices,
-    pieces: Bytes,
-    bounds: Indices,
-    slots: Indices,
-    numeric: Flags,
-    plain: Bytes,
-    longest: int,
-    starts: Places,
-    finishes: Places,
-    values: Numbers,
-    fits: Flags,
-) -> None:
-    """Like `kernels.shred`, for entries that stand one behind the other and end at `ends`: each fits, or does not."""
-    begins, behind = np.empty(len(fits) + 1, np.int32), np.empty(len(fits) + 1, np.int32)
-    begin = 0
-    for entry in range(len(fits)):
-        end = ends[entry]
-        count, _ = shred(
-            data, begin, end, False, pieces, bounds, slots, numeric, plain, longest,
-            starts, finishes, values, begins, behind, fits[: entry + 1], entry,
-        )  # fmt: skip
-        fits[entry] = count == entry + 1 and begins[entry] == begin and behind[entry] == end
-        begin = end
-
-
-@compiled
-def decimals(data: Bytes, starts: Places, ends: Places, mantissas: Indices, places: Indices) -> None:
-    """The digits of numbers that were read as simple ones, and how many of them stand behind the point."""
-    for item in range(len(starts)):
-        mantissa, point = np.int64(0), -1
-        for place in range(starts[item], ends[item]):
-            byte = data[place]
-            if _ZERO <= byte <= _NINE:
-                mantissa = mantissa * 10 + (byte - _ZERO)
-            elif byte == _POINT:
-                point = place
-        negative = ends[item] > starts[item] and data[starts[item]] == _MINUS
-        mantissas[item] = -mantissa if negative else mantissa
-        places[item] = ends[item] - 1 - point if point >= 0 else 0
-
-
-@compiled
-def merge(first: Indices, second: Indices, limits: Indices, sides: Bytes) -> int:
-    """Merge two sequences of times by their heads, ties to the first; the side of each arrival, and how many there are.
-
-    Where a sequence has no head, the other goes on up to the time that the first's limit says.
-    """
-    i = j = count = 0
-    while i < len(first) or j < len(second):
-        if j == len(second):
-            from_first = True
-            known = first[i] <= limits[1]
-        elif i == len(first):
-            from_first = False
-            known = second[j] <= limits[0]
-        else:
-            from_first = first[i] <= second[j]
-            known = True
-        if not known:
-            break
-        sides[count] = 0 if from_first else 1
-        count += 1
-        if from_first:
-            i += 1
-        else:
-            j += 1
-    return count
-
 
 @compiled
 def move(
-    arrivals: Bytes,
+    arrivals: Indices,
     at: int,
     ended: bool,
     values: Indices,

@@ -46,7 +46,7 @@ from anabranch.columnar.query import (
     simple_number,
     source_spots,
 )
-from anabranch.columnar.shred import Wanted
+from anabranch.columnar.selecting import CompiledFor, only, reference_leaf, time_leaf, wanted_leaves
 from anabranch.columnar.template import Template
 from anabranch.language import ast
 from anabranch.stream.path import Path
@@ -61,22 +61,10 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledSide:
-    """What a side takes: its preselection, and the leaves that are read of its items."""
-
-    condition: Condition
-    reference: int
-    """The leaf of the window's reference."""
-    time: int | None
-    """That of an item's time, where it is declared."""
-    wanted: Wanted
-
-
-@dataclass(frozen=True, slots=True)
 class CompiledJoin:
     """What a join takes and gives, for items that fit the templates it was compiled for."""
 
-    sides: tuple[CompiledSide, CompiledSide]
+    sides: tuple[CompiledFor, CompiledFor]
     condition: PairCondition
     runs: tuple[Run, ...]
 
@@ -117,43 +105,9 @@ def _side(clause: ast.For, side: int, root: str, template: Template, time: Path 
     conditions, found = source_spots(clause.source, root, template, side)
     if not isinstance(clause.window, ast.TimeWindow):
         raise Other
-    spot = _only(found)
-    reference = _only(_reference_spots(clause.window.reference, root, spot)).leaf
-    return _Side(
-        clause.variable,
-        spot,
-        one_after_the_other(conditions),
-        reference,
-        None if time is None else _time(time, template),
-    )
-
-
-def _time(path: Path, template: Template) -> int:
-    spots = [Spot(template, each) for each in template.children(-1)]
-    for name in path.steps:
-        spots = [each for spot in spots for each in spot.children(ast.Step("child", ast.NameTest(name)))]
-    return _only(spots).leaf
-
-
-def _reference_spots(reference: ast.Path, root: str, spot: Spot) -> list[Spot]:
-    """What a window's reference leads to; one from the root begins with the steps that lead to the item."""
-    if not isinstance(reference.start, ast.Root):
-        return Scope({None: spot}).spots(reference)
-    names: list[str] = []
-    number = spot.number
-    while number >= 0:
-        names.append(spot.template.parts[number].name)
-        number = spot.template.parts[number].parent
-    above = [ast.NameTest(name) for name in (root, *reversed(names))]
-    if [step.test for step in reference.steps[: len(above)]] != above:
-        raise Other
-    return Scope({None: spot}).spots(ast.Path(None, reference.steps[len(above) :]))
-
-
-def _only(spots: list[Spot]) -> Spot:
-    if len(spots) != 1:
-        raise Other
-    return spots[0]
+    spot = only(found)
+    reference = reference_leaf(clause.window, root, spot)
+    return _Side(clause.variable, spot, one_after_the_other(conditions), reference, time_leaf(time, template))
 
 
 class _Compiler:
@@ -179,13 +133,11 @@ class _Compiler:
         first, second = (self._compiled(number, copied | read, read) for number in range(2))
         return CompiledJoin((first, second), condition, runs)
 
-    def _compiled(self, number: int, leaves: set[Leaf], read: set[Leaf]) -> CompiledSide:
+    def _compiled(self, number: int, leaves: set[Leaf], read: set[Leaf]) -> CompiledFor:
         side = self._sides[number]
-        wanted = sorted(each.leaf for each in leaves if each.side == number)
-        numeric = tuple(Leaf(number, leaf) in read for leaf in wanted)
-        return CompiledSide(
-            side.condition, side.reference, side.time, Wanted(side.spot.template, tuple(wanted), numeric)
-        )
+        wanted, numbers = ({each.leaf for each in some if each.side == number} for some in (leaves, read))
+        found = wanted_leaves(side.spot.template, wanted, numbers)
+        return CompiledFor(True, side.condition, side.reference, side.time, found)
 
     # --- conditions ---------------------------------------------------------------------------------------
 
@@ -226,8 +178,8 @@ class _Compiler:
     def _amount(self, expression: ast.Expression) -> Amount:
         match expression:
             case ast.Path() | ast.Variable():
-                only = _only(self._scope.spots(expression))
-                return Leaf(only.side, only.leaf)
+                spot = only(self._scope.spots(expression))
+                return Leaf(spot.side, spot.leaf)
             case ast.Number() | ast.Negation(ast.Number()):
                 return Constant(simple_number(expression))
             case ast.Negation(operand):

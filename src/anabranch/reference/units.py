@@ -88,6 +88,8 @@ class Units:
         self._evaluator = _UnitEvaluator(standing.query, self._documents, functions or {}, text=standing.text)
         if standing.kind != "items":
             self._fors = standing.fors
+            self._bare = [without_predicates(each.source) for each in self._fors]
+            self._is_bare = [each.source == bare for each, bare in zip(self._fors, self._bare, strict=True)]
             self._others = standing.others
             # with the variables bound that stand in front of the streams
             self._outer = self._evaluator.bound(standing.before, standing.env)
@@ -104,19 +106,13 @@ class Units:
     def candidates(self, clause: int, root: Element, item: Item, origin: Fraction) -> Candidates:
         """What one `for` looks at in an item; `clause` is its index among those over streams."""
         source, window = self._fors[clause].source, self._fors[clause].window
-        _below(root, item.tree)
-        part = slice_of(root, item.tree)
         failure: DynamicError | None = None
         chosen: Values = []
         try:
-            try:
-                chosen = self._evaluator.within(part, source, self._outer)
-            except DynamicError as error:
-                failure = error
-            bare = without_predicates(source)
-            reached = chosen if bare == source else self._evaluator.within(part, bare, self._outer)
-        except WholeNeeded:
-            raise _looks_outside() from None
+            chosen = self._within(root, item, source)
+        except DynamicError as error:
+            failure = error
+        reached = chosen if self._is_bare[clause] else self.nodes(clause, root, item)
         selected = {id(node) for node in chosen}
         nodes: list[Candidate] = []
         for node in reached:
@@ -129,6 +125,17 @@ class Units:
                     reason = error
             nodes.append(Candidate(node, id(node) in selected, value, reason))
         return Candidates(tuple(nodes), failure)
+
+    def nodes(self, clause: int, root: Element, item: Item) -> Values:
+        """The nodes that one `for` looks at in an item, and nothing more about them."""
+        return self._within(root, item, self._bare[clause])
+
+    def _within(self, root: Element, item: Item, path: ast.Expression) -> Values:
+        _below(root, item.tree)
+        try:
+            return self._evaluator.within(slice_of(root, item.tree), path, self._outer)
+        except WholeNeeded:
+            raise _looks_outside() from None
 
     def window(self, nodes: Sequence[Value], known: Known | None = None) -> Piece:
         """What a window with this content adds."""

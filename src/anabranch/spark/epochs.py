@@ -286,6 +286,13 @@ class Trunk:
                 f"the stream '{source.name}' was read as '{log.form.format}' until now, not as '{source.format}'",
                 hint="give the stream another name",
             )
+        known = self._plan.streams if self._plan else ()
+        before = max((each.partitions for each in known if each.stream == source.name), default=0)
+        if len(source.partitions) < before:  # their numbers are those of the list, and branches wait for them
+            raise UsageError(
+                f"the stream '{source.name}' had {before} partitions until now, and has {len(source.partitions)}",
+                hint="new ones may be added behind the others; for fewer, give the stream another name",
+            )
 
     def _warn(self) -> None:
         """Say which files came out of order since the last epoch."""

@@ -52,7 +52,7 @@ class Report:
     """What a task tells the driver: one that reads ranges, or one that has a shard's branches."""
 
     items: Mapping[str, int] = field(default_factory=dict)
-    """By stream."""
+    """By stream, for those of which an element was read; punctuations are elements and no items."""
     bytes_read: int = 0
     chunks: tuple[Chunk, ...] = ()
     ends: Mapping[str, Position] = field(default_factory=dict)

@@ -87,7 +87,8 @@ class Manifests:
         return self._path(epoch).exists()
 
     def load(self, epoch: int) -> Manifest:
-        return _load(self._path(epoch))
+        path = self._path(epoch)
+        return _load(path, _version(path))
 
     def epochs(self) -> range:
         """The epochs that are kept."""
@@ -112,8 +113,17 @@ class Manifests:
 
 
 @lru_cache(maxsize=4)
-def _load(path: Path) -> Manifest:
+def _load(path: Path, version: tuple[int, ...]) -> Manifest:
     return _from_json(durable.unsealed(path))
+
+
+def _version(path: Path) -> tuple[int, ...]:
+    """Tells a file from another that was there before: a checkpoint may be put back from a copy, and workers go on."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return (found.st_ino, found.st_ctime_ns, found.st_size)
 
 
 def _to_json(manifest: Manifest) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from anabranch.columnar.answering import Answers, StreamAnswers, Taker
 from anabranch.columnar.shred import Shredder
+from anabranch.errors import StreamError
 from anabranch.reference.inputs import refuse_control, refuse_regions
 from anabranch.spark.plan import StreamPlan
 from anabranch.spark.ranges import Range
@@ -35,6 +36,7 @@ class RangeReader:
         self._split = DocumentSplitter if stream.format == "document" else LineSplitter
         self._limits = limits
         self._range = reach
+        self._untimed = stream.partitions > 1 and stream.time is None
         begin = self._begin(carry)
         self.shredder = Shredder(self._split(limits, begin), limits)
         """Takes the range's parts, once each and in order."""
@@ -78,6 +80,14 @@ class RangeReader:
         """What is in some cuts of the range."""
         return self._reader.elements(cuts, self._range.file)
 
+    def refuse_own_time(self, place: Place) -> None:
+        """Refuse an item with a time of its own where partitions are read one after the other (LAWS 1.2)."""
+        if self._untimed:
+            raise StreamError(
+                f"stream '{place.stream}' has several partitions and no time, and an item has one of its own ({place})",
+                hint="declare a time path for the stream; then its partitions are merged by time",
+            )
+
     def _begin(self, carry: str | None) -> Carry:
         if carry is not None:
             return Carry.from_json(json.loads(carry))
@@ -106,16 +116,21 @@ class RangeReader:
                 skip -= len(piece)
 
 
-def show(reader: RangeReader, answers: StreamAnswers, out: Answers, takers: Sequence[Taker]) -> int:
-    """Show every item of a range to whoever wants it; how many there were."""
+def show(reader: RangeReader, answers: StreamAnswers, out: Answers, takers: Sequence[Taker]) -> int | None:
+    """Show every item of a range to whoever wants it; how many there were, None if there was no element at all."""
+    punctuated = False
 
     def read(cut: Cut) -> Item | Punctuation | None:
         (element,) = reader.elements([cut])
         match element:
-            case Item(tree, place):
+            case Item(tree, place, at):
                 refuse_regions(tree, place)
+                if at is not None:
+                    reader.refuse_own_time(place)
                 return element
             case Punctuation():
+                nonlocal punctuated
+                punctuated = True
                 return element
             case DeadLetter():
                 out.bury(element)
@@ -129,4 +144,4 @@ def show(reader: RangeReader, answers: StreamAnswers, out: Answers, takers: Sequ
             out.bury(part)
         else:
             items += answers.answer(reader.shredder, part, read, out, takers)
-    return items
+    return items if items or punctuated else None

@@ -43,7 +43,7 @@ def manifest_of(job: Job, run: int, last: Manifest | None, reports: Sequence[Rep
         offsets |= {key: end._asdict() for key, end in report.ends.items()}
         _update(carries, report.carries)
         _update(kept, report.states)
-        begun |= dict.fromkeys(stream for stream, items in report.items.items() if items)
+        begun |= dict.fromkeys(report.items)
     chunks = tuple(chunk for report in reports for chunk in report.chunks)
     return Manifest(
         job.epoch,

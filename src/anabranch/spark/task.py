@@ -93,7 +93,8 @@ class _Reading:
         feed = RawFeed(each) if programme.fed[each.stream] else None
         takers: list[Taker] = [*counts.values(), *((feed,) if feed else ())]
         count = show(reader, programme.answers[each.stream], segment, takers)
-        self.items[each.stream] = self.items.get(each.stream, 0) + count
+        if count is not None:
+            self.items[each.stream] = self.items.get(each.stream, 0) + count
         after = reader.carry()
         self.carries[each.key] = None if after is None else Carried(each.number, after)
         rows = self.outbox.rows

@@ -1,9 +1,9 @@
-"""Raw items into columns for a join, and their values as exact integers.
+"""Raw items into columns for branches, and their values as exact integers.
 
-A join takes items whose bytes have been cut out already and may have been held for long, so here each entry is an
+A branch takes items whose bytes have been cut out already and may have been held for long, so here each entry is an
 item's bytes, and fits a template or does not.
-Window bounds are fractions (LAWS 3.1), so values are not compared as doubles: all values, sizes and steps of a join
-are brought to one unit in which they are integers.
+Window bounds are fractions (LAWS 3.1), so values are not compared as doubles: all values, sizes and steps are brought
+to one unit in which they are integers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from anabranch.columnar import kernels_joins
+from anabranch.columnar import kernels_entries
 from anabranch.columnar.kernels import Indices
 from anabranch.columnar.shred import PLAIN_BYTES, Shredded, Wanted
 from anabranch.stream.limits import Limits
@@ -35,7 +35,7 @@ def shred_entries(data: bytes, ends: Indices, wanted: Wanted, limits: Limits) ->
     fits = np.zeros(count, np.bool_)
     starts, finishes = np.zeros((rows, count), np.int32), np.zeros((rows, count), np.int32)
     values = np.full((rows, count), np.nan)
-    kernels_joins.shred_entries(
+    kernels_entries.shred_entries(
         places, ends, *wanted.arrays, PLAIN_BYTES, limits.item_bytes, starts, finishes, values, fits
     )
     values[:, ~fits] = np.nan
@@ -65,7 +65,7 @@ class Decimals:
             assert shredded.wanted is not None
             row = shredded.wanted.leaves.index(leaf)
             spans = shredded.starts[row, :count], shredded.ends[row, :count]
-            kernels_joins.decimals(shredded.data, *spans, digits, places)
+            kernels_entries.decimals(shredded.data, *spans, digits, places)
             unclear = np.isnan(shredded.values[row, :count])
             digits[unclear] = places[unclear] = 0
         return Decimals(digits, places, others)

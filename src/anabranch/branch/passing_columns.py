@@ -1,0 +1,294 @@
+"""Items that answer one by one, in columns: what `passing.py` does behind the merge, a few thousand items at a time.
+
+The times of all entries are found in columns, the inputs merged, and the answers laid out in the order of the merge.
+An entry that does not fit the template, or is unclear, is answered by the law, in its place.
+What columns cannot show at all, and everything where the query or its stream is not made for it, is left to the merge
+and its operator.
+So which way an item takes never shows in an answer.
+
+Made for it are queries that `columnar.query` compiles, whose pieces may stand side by side as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from anabranch.branch.ahead import SAMPLE, Entries, Pause, Sight
+from anabranch.branch.answers import Answers
+from anabranch.branch.arrivals import NOWHERE, limit, own_time, times_of, unit_of_times
+from anabranch.branch.batches import LIMITS
+from anabranch.branch.entries import Entry
+from anabranch.branch.keeping import Kept, Shelf
+from anabranch.branch.merge import Merge
+from anabranch.branch.passing import Passing
+from anabranch.branch.reading import EntryReader
+from anabranch.columnar.condition import NO, UNCLEAR, YES, Verdicts, judge
+from anabranch.columnar.entries import Decimals, shred_entries
+from anabranch.columnar.kernels import Flags, Indices
+from anabranch.columnar.laying import Laid, laid_out
+from anabranch.columnar.merging import merged
+from anabranch.columnar.query import Other, compile_query
+from anabranch.columnar.selecting import time_leaf, wanted_leaves
+from anabranch.columnar.shred import Shredded, Wanted
+from anabranch.columnar.template import Template
+from anabranch.errors import DynamicError, StreamError
+from anabranch.reference.inputs import refuse_regions
+from anabranch.reference.standing import Standing
+from anabranch.stream.elements import DeadLetter, Item, Punctuation
+
+_SLOW = 64
+"""How many items are answered one by one before their answers are laid out with the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """The query for items of one look."""
+
+    laid: Laid
+    time: int | None
+    wanted: Wanted
+
+
+class PassingColumns:
+    """The fast way of one query; changes the merge and the shelf as they themselves would."""
+
+    def __init__(self, standing: Standing, merge: Merge, operator: Passing, shelf: Shelf, answers: Answers) -> None:
+        self._merge = merge
+        self._sources = list(merge.sources.values())
+        self._stream = self._sources[0].stream
+        self._operator = operator
+        self._shelf = shelf
+        self._answers = answers
+        self._hole = standing.plain_hole if standing.separate else None
+        self._able = (
+            self._hole is not None
+            and not self._stream.root.namespaces
+            and all(source.stream is self._stream for source in self._sources)
+        )
+        self._reader = EntryReader(self._stream)
+        self._template: Template | None = None
+        self._program: _Program | None = None
+        self._sights = [Sight(len(self._sources)) for _ in self._sources]
+        self._pause = Pause()
+
+    def run(self) -> None:
+        """Take what may be taken."""
+        while self._able and self._take():
+            pass
+
+    def try_again(self) -> None:
+        """The operator has taken an element: go on behind it, unless that has hardly been worth it of late."""
+        if self._pause.is_over():
+            before = self._shelf.taken
+            self.run()
+            self._pause.after(self._shelf.taken - before)
+
+    def finish(self) -> None:
+        """The inputs have ended, which changes nothing."""
+
+    def _take(self) -> bool:
+        """Take some of what there is; False where there is nothing, or nothing for columns."""
+        if not self._may_go_on():
+            return False
+        seen = zip(self._sources, self._sights, strict=True)
+        entries = [Entries.ahead(source.backlog, sight.most) for source, sight in seen]
+        if not all(each.plain for each in entries):
+            return False
+        if self._program is None and not self._learn(entries):
+            return False
+        assert self._program is not None
+        batch = self._batch(self._program, entries)
+        if 2 * np.count_nonzero(batch.shredded.fits) < len(batch.shredded.fits) and self._learn(entries):
+            return True
+        try:
+            order = self._order(batch, entries)
+        except OverflowError:
+            return False
+        for sight, taken, given in zip(self._sights, order.taken, entries, strict=True):
+            sight.after(taken, len(given))
+        if not len(order.arrivals):
+            return False
+        self._answer(self._program.laid, batch, order.arrivals, entries)
+        for source, taken, now in zip(self._sources, order.taken, order.now, strict=True):
+            source.skip(taken, now)
+        return True
+
+    def _may_go_on(self) -> bool:
+        """Whether there is something, and no input that has nothing holds it back."""
+        silent = [source for source in self._sources if not source.backlog]
+        return len(silent) < len(self._sources) and all(limit(self._merge, each, 1) != NOWHERE for each in silent)
+
+    def _learn(self, entries: Sequence[Entries]) -> bool:
+        """Learn how items look; False where nothing came of it that is new and made for columns."""
+        sample = SAMPLE if len(entries) < SAMPLE else 1
+        template = self._reader.template(entry for each in entries for entry in each.first(sample))
+        if template is None or template == self._template:
+            return False
+        program = self._compiled(template)
+        if program is not None:
+            self._template, self._program = template, program
+        self._able = self._program is not None
+        return program is not None
+
+    def _compiled(self, template: Template) -> _Program | None:
+        assert self._hole is not None
+        query = compile_query(self._hole, self._stream.root.name.local, template)
+        try:
+            time = time_leaf(self._stream.time, template)
+        except Other:
+            return None
+        if query is None:
+            return None
+        read = {time} if time is not None else set()
+        wanted = wanted_leaves(template, query.leaves | read, query.numbers | read)
+        return _Program(Laid.of(query, wanted), time, wanted)
+
+    # --- the next entries ---------------------------------------------------------------------------------
+
+    def _batch(self, program: _Program, entries: Sequence[Entries]) -> _Batch:
+        """Take the next entries of all inputs apart."""
+        raw = [each.raw() for each in entries]
+        ends = np.cumsum(np.concatenate([lengths for _, found in raw for lengths in found]))
+        data = b"".join(part for parts, _ in raw for part in parts)
+        shredded = shred_entries(data, ends, program.wanted, LIMITS)
+        shredded.fits[:] &= np.concatenate([each.good for each in entries])
+        verdicts = judge(program.laid.query.condition, shredded)
+        unclear = ~shredded.fits | (verdicts == UNCLEAR)
+        if program.time is not None:
+            unclear |= np.isnan(shredded.values[program.wanted.leaves.index(program.time)])
+        verdicts[unclear] = UNCLEAR
+        timed = np.full(len(verdicts), program.time is not None)
+        items = np.ones(len(verdicts), np.bool_)
+        times: dict[int, Fraction] = {}
+        bad: list[int] = []
+        spans: list[tuple[int, int]] = []
+        first = 0
+        for given in entries:
+            others = np.flatnonzero(unclear[first : first + len(given)])
+            end = first + len(given)
+            for number, entry in zip((first + others).tolist(), given.some(others), strict=True):
+                look = self._look(entry)
+                if look is None:
+                    end = number
+                    break
+                own = None if isinstance(look, DeadLetter) else own_time(look, self._stream.time)
+                timed[number] = own is not None
+                if own is not None:
+                    times[number] = own
+                if not isinstance(look, Item):
+                    verdicts[number], items[number] = NO, False
+                if isinstance(look, DeadLetter):
+                    bad.append(number)
+            spans.append((first, end))
+            first += len(given)
+        decimals = Decimals.read(shredded, program.time, times, len(verdicts))
+        return _Batch(shredded, verdicts, items, decimals, timed, bad, spans)
+
+    def _look(self, entry: Entry) -> Item | Punctuation | DeadLetter | None:
+        """One entry that is unclear; None where that is not for columns."""
+        match self._reader.read(entry):
+            case Item(tree, place) as element:
+                try:
+                    refuse_regions(tree, place)
+                except StreamError:  # the merge raises it when the entry's turn has come
+                    return None
+                return element
+            case Punctuation() | DeadLetter() as element:
+                return element
+            case _:
+                return None
+
+    def _order(self, batch: _Batch, entries: Sequence[Entries]) -> _Order:
+        """The order in which entries arrive, as far as it is known (LAWS 1.2)."""
+        unit = unit_of_times([batch.times], entries, self._sources)
+        own = batch.times.in_units(unit)
+        moments: list[Indices] = []
+        limits: list[int] = []
+        for source, (start, end), given in zip(self._sources, batch.spans, entries, strict=True):
+            moments.append(times_of(own[start:end], batch.timed[start:end], given, source, unit))
+            complete = given.complete and end - start == len(given)
+            limits.append(limit(self._merge, source, unit) if complete else NOWHERE)
+        heads = np.concatenate(moments)
+        kept = np.concatenate([np.arange(start, end) for start, end in batch.spans])
+        heads[np.isin(kept, batch.bad)] = NOWHERE  # what is no element holds nothing back
+        lengths = np.cumsum([0, *map(len, moments)])
+        inputs = merged([heads[a:b] for a, b in pairwise(lengths)], limits)
+        arrivals = np.empty(len(inputs), np.int64)
+        taken: list[int] = []
+        now: list[Fraction] = []
+        for number, (source, (start, _), mine) in enumerate(zip(self._sources, batch.spans, moments, strict=True)):
+            places = np.flatnonzero(inputs == number)
+            arrivals[places] = np.arange(start, start + len(places))
+            taken.append(len(places))
+            now.append(Fraction(int(mine[len(places) - 1]), unit) if len(places) else source.now)
+        return _Order(arrivals, taken, now)
+
+    # --- answers ------------------------------------------------------------------------------------------
+
+    def _answer(self, laid: Laid, batch: _Batch, arrivals: Indices, entries: Sequence[Entries]) -> None:
+        """Answer entries, in this order."""
+        verdicts = batch.verdicts[arrivals]
+        numbers = self._shelf.taken + np.cumsum(batch.items[arrivals]) - 1
+        unclear = np.flatnonzero(verdicts == UNCLEAR)
+        asked = self._kept(batch, entries, arrivals[unclear], numbers[unclear])
+        for start, end in pairwise([0, *unclear[_SLOW::_SLOW], len(arrivals)]):
+            chosen = verdicts[start:end] == YES if len(laid.fragments) else np.zeros(end - start, np.bool_)
+            picks = np.where(chosen, arrivals[start:end], 0)
+            pieces: list[bytes] = []
+            for place in np.flatnonzero(verdicts[start:end] == UNCLEAR).tolist():
+                if piece := self._slow(asked[int(arrivals[start + place])]):
+                    chosen[place], picks[place] = True, ~len(pieces)
+                    pieces.append(piece)
+            if chosen.any():
+                data, offsets = laid_out(batch.shredded, laid, picks[chosen], pieces)
+                self._answers.extend(data, len(offsets) - 1, int(offsets[1]))
+        self._shelf.taken += int(np.count_nonzero(batch.items[arrivals]))
+
+    def _kept(self, batch: _Batch, entries: Sequence[Entries], asked: Indices, numbers: Indices) -> dict[int, Kept]:
+        """Some entries as items, with their numbers."""
+        by_entry = dict(zip(asked.tolist(), numbers.tolist(), strict=True))
+        found: dict[int, Kept] = {}
+        for (start, end), given in zip(batch.spans, entries, strict=True):
+            mine = np.sort(asked[(asked >= start) & (asked < end)])
+            for number, entry in zip(mine.tolist(), given.some(mine - start), strict=True):
+                found[number] = Kept(self._shelf, by_entry[number], entry)
+        return found
+
+    def _slow(self, kept: Kept) -> bytes:
+        """The law: the piece of one item, empty where it gives none."""
+        try:
+            return self._operator.piece(kept).text.encode()
+        except DynamicError as error:
+            self._answers.bury(kept, error)
+            return b""
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """The next entries of all inputs, one input behind the other."""
+
+    shredded: Shredded
+    verdicts: Verdicts
+    """Whether each is answered; unclear for those that the law answers."""
+    items: Flags
+    times: Decimals
+    timed: Flags
+    """Which have a time of their own."""
+    bad: Sequence[int]
+    """Those that are no elements at all."""
+    spans: Sequence[tuple[int, int]]
+    """Those of each input, up to what columns cannot show."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """The entries in the order of their arrival, how many of each input, and the time of its last."""
+
+    arrivals: Indices
+    taken: Sequence[int]
+    now: Sequence[Fraction]

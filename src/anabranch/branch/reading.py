@@ -1,0 +1,45 @@
+"""Reading single entries; the one place where a branch makes elements of raw bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from anabranch.branch.entries import Entry
+from anabranch.branch.ports import InputStream
+from anabranch.columnar.template import Template
+from anabranch.columnar.trees import UsualTrees
+from anabranch.stream.elements import DeadLetter, Item, Place, StreamElement
+
+
+class EntryReader:
+    """Reads the entries of one stream: by the stream's own reader, but for items that look like others before them."""
+
+    def __init__(self, stream: InputStream) -> None:
+        self._stream = stream
+        self._reader = stream.reader()
+        self._usual = UsualTrees()
+
+    def read(self, entry: Entry) -> StreamElement | DeadLetter:
+        """The element in an entry; an item stands below the stream's root."""
+        cut, origin = entry.cut, entry.origin
+        plain = cut.reason is None and is_plain(cut.root, cut.encoding)
+        tree = self._usual.tree(cut.raw) if plain else None
+        if tree is not None:
+            tree.parent = self._stream.root
+            return Item(tree, Place(origin.stream, origin.file, cut.start))
+        (element,) = self._reader.elements([cut], origin.file)
+        if isinstance(element, Item):
+            if plain:
+                self._usual.learn(cut.raw, element.tree)
+            element.tree.parent = self._stream.root
+        return element
+
+    def template(self, entries: Iterable[Entry]) -> Template | None:
+        """The template that most of some entries fit."""
+        read = ((entry.cut.raw, self.read(entry)) for entry in entries)
+        return Template.learn((raw, element.tree) for raw, element in read if isinstance(element, Item))
+
+
+def is_plain(root: bytes | None, encoding: str) -> bool:
+    """Whether items below this root mean what their bytes say."""
+    return encoding == "utf-8" and b"xmlns" not in (root or b"")

@@ -1,0 +1,88 @@
+"""Sets of items, exact: the predicates that selections, windows, joins, subscriptions and accents share.
+
+A predicate compares terms with constants and with each other (`formula.py`) and says of every item that it holds, that
+it does not, or that it raises an error (LAWS 2.4): `no < error < yes`, where `and` takes the least, `or` the greatest,
+and `not` turns the order round.
+`implies(p, q)` means that for no item p stands higher than q, so that a stream selected by q has every item on which p
+would answer, and every one on which it would raise; `equivalent` means the same verdict everywhere.
+
+What a term may hold (`terms.py`: how often it occurs, from which domain) decides what follows from what: where an
+element may repeat, `en >= 4 and en <= 2` is no contradiction, and `not(en < 5)` never means `en >= 5` where `en` may be
+missing, NaN or no number.
+
+Everything is sound: a yes of `implies`, `equivalent`, `disjoint` and `covers` is always right; they answer no where
+they do not know, which happens for predicates of very many parts and between texts that are no numbers.
+
+    >>> en = Term("$p", Path.parse("en"), "one")
+    >>> implies(compare(en, ">=", 5), compare(en, ">", 3)), implies(compare(en, ">", 3), compare(en, ">=", 5))
+    (True, False)
+    >>> to_text(relax(compare(en, ">=", 5), and_(compare(en, ">", 3), compare(en, "<=", Decimal("4.5")))))
+    '$p/en >= 5 or $p/en > 3 and $p/en <= 4.5'
+"""
+
+from anabranch.predicate.formula import (
+    EVERYTHING,
+    NOTHING,
+    And,
+    Arithmetic,
+    Compare,
+    Difference,
+    Not,
+    Operator,
+    Or,
+    Predicate,
+    and_,
+    compare,
+    difference,
+    not_,
+    or_,
+    terms,
+)
+from anabranch.predicate.image import image
+from anabranch.predicate.normal import disjuncts, minus, simplify
+from anabranch.predicate.relaxing import MOST_DISJUNCTS, hull, relax
+from anabranch.predicate.sets import covers, disjoint, equivalent, implies, satisfiable
+from anabranch.predicate.terms import TEXT, Domain, Finite, Integers, Occurs, Reals, Term, Text
+from anabranch.predicate.writing import to_text
+from anabranch.stream.path import Path
+
+__all__ = [
+    "EVERYTHING",
+    "MOST_DISJUNCTS",
+    "NOTHING",
+    "TEXT",
+    "And",
+    "Arithmetic",
+    "Compare",
+    "Difference",
+    "Domain",
+    "Finite",
+    "Integers",
+    "Not",
+    "Occurs",
+    "Operator",
+    "Or",
+    "Path",
+    "Predicate",
+    "Reals",
+    "Term",
+    "Text",
+    "and_",
+    "compare",
+    "covers",
+    "difference",
+    "disjoint",
+    "disjuncts",
+    "equivalent",
+    "hull",
+    "image",
+    "implies",
+    "minus",
+    "not_",
+    "or_",
+    "relax",
+    "satisfiable",
+    "simplify",
+    "terms",
+    "to_text",
+]

@@ -1,0 +1,118 @@
+"""Claims: what it takes for a verdict on an item, as a formula of two values.
+
+A predicate has one of three verdicts, `no < error < yes`; each claim is about one threshold, and is claimed or denied:
+that the verdict is yes, or, *loosely*, that it is yes or an error.
+Negation turns the order of verdicts round, so `not p` is yes where the loose claim of p is denied; claims go down
+through `and`, `or` and `not` to literals, and what is left is a formula of literals joined by all and any.
+
+Literals are about the values of terms: `Compare` and `Difference` claim that some value, some pair of values fulfils
+them, loosely that some fulfils or raises; two more say what raises in arithmetic: that a term has several values, or
+a word among them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TypeAlias
+
+from anabranch.predicate.formula import And, Compare, Difference, Not, Or, Predicate
+from anabranch.predicate.terms import Integers, Reals, Term, hashed_once
+
+MOST_REMEMBERED = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """The term has more than one value."""
+
+    term: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Some value of the term is no number."""
+
+    term: Term
+
+
+@hashed_once
+@dataclass(frozen=True)
+class Literal:
+    """`about` holds for some value or pair, loosely: or raises for it; claimed (`holds`) or denied."""
+
+    about: Compare | Difference | Several | Word
+    loose: bool
+    holds: bool
+
+
+@hashed_once
+@dataclass(frozen=True)
+class All:
+    """Every one of these."""
+
+    claims: tuple[Claim, ...]
+
+
+@hashed_once
+@dataclass(frozen=True)
+class Any:
+    """At least one of these."""
+
+    claims: tuple[Claim, ...]
+
+
+Claim: TypeAlias = Literal | All | Any
+
+
+@lru_cache(maxsize=MOST_REMEMBERED)
+def claim(predicate: Predicate, loose: bool, holds: bool = True) -> Claim:
+    """The claim that a predicate's verdict is yes, loosely: yes or an error; or the denial of that."""
+    match predicate:
+        case And(parts):
+            return _joined(tuple(claim(part, loose, holds) for part in parts), All if holds else Any)
+        case Or(parts):
+            return _joined(tuple(claim(part, loose, holds) for part in parts), Any if holds else All)
+        case Not(part):
+            return claim(part, not loose, not holds)
+        case Compare(term, _, constant):
+            return Literal(predicate, loose and isinstance(constant, Fraction) and _may_be_word(term), holds)
+        case Difference():
+            return _difference(predicate, loose, holds)
+
+
+@lru_cache(maxsize=MOST_REMEMBERED)
+def denied(given: Claim) -> Claim:
+    """The opposite claim."""
+    match given:
+        case Literal(about, loose, holds):
+            return Literal(about, loose, not holds)
+        case All(claims):
+            return Any(tuple(map(denied, claims)))
+        case Any(claims):
+            return All(tuple(map(denied, claims)))
+
+
+def _difference(predicate: Difference, loose: bool, holds: bool) -> Claim:
+    """Arithmetic raises for several values, and a sum for a word in it, whatever there is on the left."""
+    if predicate.offset is None:
+        return Literal(predicate, False, holds)
+    left, right = predicate.left, predicate.right
+    operands = (left, right) if predicate.arithmetic == "distance" else (right,)
+    several = [Literal(Several(term), False, True) for term in dict.fromkeys(operands) if term.occurs == "many"]
+    if loose:
+        words = [Literal(Word(right), False, True)] if len(operands) == 1 and _may_be_word(right) else []
+        pair = Literal(predicate, _may_be_word(left) or (len(operands) == 2 and _may_be_word(right)), True)
+        claimed = _joined((*several, *words, pair), Any)
+    else:
+        claimed = _joined((*map(denied, several), Literal(predicate, False, True)), All)
+    return claimed if holds else denied(claimed)
+
+
+def _joined(claims: tuple[Claim, ...], kind: type[All] | type[Any]) -> Claim:
+    return claims[0] if len(claims) == 1 else kind(claims)
+
+
+def _may_be_word(term: Term) -> bool:
+    return not isinstance(term.domain, Reals | Integers)

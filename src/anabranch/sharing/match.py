@@ -1,0 +1,178 @@
+"""Matching and merging property trees (sharing paper, section 4): may a query use a stream, and how must it widen?
+
+`differences(stream, query)` compares the tree of a stream that is already there with that of a new query; where it
+finds none the query *matches*: all it needs is in the stream.
+`merge(stream, query)` is the tree of the stream widened so that the query matches, and whoever used it before still
+does.
+
+Windows can be put together from others (4.2, 4.3) if these tile them.
+The printed conditions leave two things out, and here they are asked for:
+
+* parts of a larger window must all be there, so wherever sizes differ the stream may neither drop windows by a
+  postselection nor values by a selection: a window of 20 may have the average that neither of its halves has (LAWS,
+  case 7);
+* a window serves its equal, also where its step does not divide its size.
+
+An average is put together from sums and counts, never from averages (LAWS, case 8); which of them travel is the
+business of whoever carries the stream.
+Count windows number the items from a subscription's start (LAWS 3.3), so those of two subscriptions are alike only if
+they start together or, by a multiple of the step, apart; the trees say nothing of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+from anabranch.algebra.window import Extent
+from anabranch.predicate import EVERYTHING, NOTHING, Predicate, equivalent, implies
+from anabranch.sharing.relax import relax
+from anabranch.sharing.settle import tree_of, unwindowed
+from anabranch.sharing.tree import (
+    Aggregate,
+    Output,
+    PropertyTree,
+    Steps,
+    Window,
+    union,
+)
+
+Change: TypeAlias = Literal["path", "selection", "window", "postselection", "aggregate", "no window"]
+Difference: TypeAlias = tuple[Change, str]
+"""What a stream lacks for a query: the kind of annotation, and the path or aggregate that it is about."""
+
+
+def matches(stream: PropertyTree, query: PropertyTree) -> bool:
+    """Whether all that the query needs is in the stream."""
+    return next(differences(stream, query), None) is None
+
+
+def same(first: PropertyTree, second: PropertyTree) -> bool:
+    """Whether two trees stand for the same stream, however their conditions are written."""
+    return matches(first, second) and matches(second, first)
+
+
+def differences(stream: PropertyTree, query: PropertyTree) -> Iterator[Difference]:
+    """What the stream lacks for the query, in the order in which a reader would look for it."""
+    if stream.stream != query.stream:
+        raise ValueError(f"trees of different streams: '{stream.stream}' and '{query.stream}'")
+    if _is_plain(stream):
+        yield from _outputs(stream, unwindowed(query))
+    elif not _combine(stream, query):
+        yield "no window", _label(stream)
+    else:
+        yield from _windows(stream, query)
+
+
+def merge(stream: PropertyTree, query: PropertyTree) -> PropertyTree:
+    """The stream's tree widened for the query."""
+    if matches(stream, query):
+        return stream
+    if matches(query, stream):
+        return replace(query, schema=stream.schema or query.schema)
+    schema = stream.schema or query.schema
+    if not _is_plain(stream) and _combine(stream, query):
+        return _merged_windows(stream, query)
+    outputs = (*unwindowed(stream).outputs, *unwindowed(query).outputs)
+    return tree_of(stream.stream, outputs, None, (), schema)
+
+
+# --- structures and selections (4.1, 4.2) -----------------------------------------------------------------
+
+
+def _outputs(stream: PropertyTree, query: PropertyTree) -> Iterator[Difference]:
+    """Outputs of the query that are missing, or there under a narrower condition."""
+    for needed in query.outputs:
+        given = _given(stream, needed)
+        if given == NOTHING:
+            yield "path", "/".join(needed.path)
+        elif not implies(needed.condition, given):
+            yield "selection", "/".join(needed.path)
+
+
+def _given(stream: PropertyTree, needed: Output) -> Predicate:
+    """When an element is there: by itself, or implicit in one around it (the special case of 4.1)."""
+    given: Predicate = NOTHING
+    for each in stream.outputs:
+        around = each.whole and needed.path[: len(each.path)] == each.path
+        brings = not needed.whole and each.path[: len(needed.path)] == needed.path
+        if around or brings:
+            given = union(given, each.condition)
+    if not needed.whole and stream.window and needed.path == stream.window.path:
+        for value in stream.aggregates:
+            given = union(given, value.selection)
+    return given
+
+
+# --- windows and aggregates (4.2, 4.3) --------------------------------------------------------------------
+
+
+def _is_plain(tree: PropertyTree) -> bool:
+    return tree.window is None and not tree.aggregates
+
+
+def _combine(stream: PropertyTree, query: PropertyTree) -> bool:
+    """Whether both are of the same items in the same kind of window, so that sizes are all that may differ."""
+    match stream.window, query.window:
+        case None, None:
+            return bool(query.aggregates)
+        case Window() as first, Window() as second:
+            alike = first.path == second.path and first.reference == second.reference
+            return alike and equivalent(first.pre, second.pre)
+        case _:
+            return False
+
+
+def tiles(part: Extent, whole: Extent) -> bool:
+    """Whether windows of one extent can be put together from those of another (the three conditions of 4.2)."""
+    divides = whole.size % part.size == 0 and part.size % part.step == 0 and whole.step % part.step == 0
+    return part == whole or divides
+
+
+def _windows(stream: PropertyTree, query: PropertyTree) -> Iterator[Difference]:
+    unequal = False
+    if stream.window and query.window:
+        unequal = stream.window.extent != query.window.extent
+        if not tiles(stream.window.extent, query.window.extent):
+            yield "window", "/".join(stream.window.path)
+        post = EVERYTHING if unequal else query.window.post
+        if not implies(post, stream.window.post):
+            yield "postselection", "/".join(stream.window.path)
+    for needed in query.aggregates:
+        given = _same_aggregate(stream, needed)
+        if given is None:
+            yield "aggregate", needed.term.input
+        elif not implies(EVERYTHING if unequal else needed.selection, given.selection):
+            yield "selection", needed.term.input
+    outputs = [replace(each, condition=EVERYTHING) if unequal else each for each in query.outputs]
+    yield from _outputs(stream, replace(query, outputs=tuple(outputs)))
+
+
+def _same_aggregate(tree: PropertyTree, wanted: Aggregate) -> Aggregate | None:
+    return next((each for each in tree.aggregates if each.term == wanted.term), None)
+
+
+def _merged_windows(stream: PropertyTree, query: PropertyTree) -> PropertyTree:
+    """Windows that serve both, with the aggregates and the elements of both."""
+    window = stream.window
+    unequal = False
+    if window and query.window:
+        unequal = window.extent != query.window.extent
+        if unequal:
+            window = replace(window, extent=relax(window.extent, query.window.extent), post=EVERYTHING)
+        else:
+            window = replace(window, post=union(window.post, query.window.post))
+    aggregates = {each.term: each for each in stream.aggregates}
+    for each in query.aggregates:
+        known = aggregates.get(each.term, replace(each, selection=NOTHING))
+        aggregates[each.term] = replace(known, selection=union(known.selection, each.selection))
+    values = [replace(each, selection=EVERYTHING) if unequal else each for each in aggregates.values()]
+    outputs = [replace(each, condition=EVERYTHING) if unequal else each for each in (*stream.outputs, *query.outputs)]
+    schema = stream.schema or query.schema
+    return tree_of(stream.stream, outputs, window, values, schema)
+
+
+def _label(tree: PropertyTree) -> str:
+    path: Steps = tree.window.path if tree.window else tree.aggregates[0].path
+    return "/".join(path)

@@ -1,0 +1,88 @@
+"""What a walk over a query gathers for its tree, and the way of all constructs that have no rule.
+
+`touch` asks for everything that an expression may look at, without looking into it for conditions: paths whole, as far
+as they lead by plain steps, those inside predicates too, and aggregates of the window as such.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from anabranch.language import ast
+from anabranch.language.rewrite import rebuild
+from anabranch.predicate import EVERYTHING, Predicate
+from anabranch.sharing.conditions import CONTEXT, Names, Nodes, Something, locate
+from anabranch.sharing.tree import Aggregate, Output, Steps, union
+
+
+class Touching:
+    """Gathers outputs and aggregates; whoever knows the rules says what an aggregate is."""
+
+    def __init__(self) -> None:
+        self.outputs: list[Output] = []
+        self.aggregates: dict[tuple[Any, ...], Aggregate] = {}
+
+    def aggregate(self, expression: ast.Expression, names: Names) -> Aggregate | None:
+        """The aggregate that an expression is, if any."""
+        raise NotImplementedError
+
+    @property
+    def found(self) -> tuple[Aggregate, ...]:
+        """The aggregates, in the order of first mention."""
+        return tuple(self.aggregates.values())
+
+    def add(self, path: Steps, condition: Predicate, *, whole: bool = True) -> None:
+        self.outputs.append(Output(path, condition, whole))
+
+    def select(self, aggregate: Aggregate, when: Predicate) -> None:
+        """An aggregate is returned under a condition."""
+        key = (aggregate.function, aggregate.path, aggregate.pre)
+        known = self.aggregates[key]
+        self.aggregates[key] = replace(known, selection=union(known.selection, when))
+
+    def touch(self, node: Any, names: Names, when: Predicate) -> None:
+        """Ask for everything that an expression may look at."""
+        match node:
+            case ast.Call() if aggregate := self.aggregate(node, names):
+                self.select(aggregate, when)
+            case ast.Path() | ast.Variable() | ast.Filter() | ast.ContextItem() | ast.Source():
+                self.touch_path(node, names, when)
+            case ast.Flwor(clauses, where, order, result):
+                for clause in clauses:
+                    names = self.touch_clause(clause, names, when)
+                self.touch((where, order, result), names, when)
+            case ast.Quantified(_, bindings, condition):
+                for name, source in bindings:
+                    names = self.touch_clause(ast.For(name, source), names, when)
+                self.touch(condition, names, when)
+            case _:
+                self.touch_parts(node, names, when)
+
+    def touch_parts(self, node: Any, names: Names, when: Predicate) -> None:
+        def visit(part: Any) -> Any:
+            self.touch(part, names, when)
+            return part
+
+        rebuild(node, visit)
+
+    def touch_clause(self, clause: ast.For | ast.Let, names: Names, when: Predicate) -> Names:
+        source = clause.source if isinstance(clause, ast.For) else clause.value
+        self.touch(source, names, when)
+        return {**names, clause.variable: Something()}
+
+    def touch_path(self, path: Any, names: Names, when: Predicate) -> None:
+        found = locate(path, names)
+        if found is None:
+            if isinstance(path, ast.Path | ast.Filter):
+                self.touch_parts(path, {**names, CONTEXT: Something()}, when)
+            elif isinstance(path, ast.Variable) and isinstance(meaning := names.get(path.name), Aggregate):
+                self.select(meaning, when)
+            return
+        if not found.base.path:
+            when = EVERYTHING  # a look at the stream, whatever item it is taken for
+        self.add(found.path, when)
+        for depth, conditions in found.tails:
+            self.touch(conditions, {**names, CONTEXT: Nodes(found.path[:depth], usable=False)}, when)
+        if not found.complete and isinstance(path, ast.Path):
+            self.touch(tuple(step.tail for step in path.steps), {**names, CONTEXT: Something()}, when)

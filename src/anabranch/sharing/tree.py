@@ -1,0 +1,199 @@
+"""Property trees: what sharing knows of a query over one stream (sharing paper, definition 3.2).
+
+A tree has the paths that a query refers to, in the order of the schema (by name where there is none), and annotations:
+
+* an *output* says that an element must be there, and under which condition; `whole` with all it holds (a bullet), else
+  the element itself, as a query needs it that returns `<hit/>` for each;
+* a *window* with its preselection (which items enter) and postselection (which windows count);
+* *aggregates*, over the window, or over the whole stream where there is none, each with its own preselection and with
+  the condition under which its value is returned.
+
+Conditions speak of one item and name absolute paths, existentially; in a tree with a window they speak of the window's
+items together, and may name its aggregates.
+Trees are in the paper's *plain* form: whatever a query looks at is an output, because the subscriber runs the query
+itself over what it is sent.
+
+Pulling conditions up to a common ancestor (3.2.2) is not a part of the form but of the picture: `guards` gives for each
+element the condition under which any part of it is needed, and whoever prints it names it where it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from anabranch.algebra.window import Extent
+from anabranch.language.library import Aggregate as Function
+from anabranch.predicate import EVERYTHING, NOTHING, And, Difference, Not, Or, Predicate, Term, and_, implies, relax
+from anabranch.predicate import terms as terms_of
+from anabranch.sharing.writing import condition_text
+from anabranch.stream.path import Path
+from anabranch.stream.schema import Schema
+
+Steps: TypeAlias = tuple[str, ...]
+"""The names from the stream's root element down; none at all means the stream as a whole."""
+
+ITEM = 2
+"""How many steps lead to an item."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An element that must be there where the condition holds."""
+
+    path: Steps
+    condition: Predicate = EVERYTHING
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window over the items at `path`; without a reference it counts them."""
+
+    path: Steps
+    extent: Extent
+    reference: Steps | None = None
+    pre: Predicate = EVERYTHING
+    post: Predicate = EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """An aggregate of the elements at `path` that pass `pre`: conditions with the number of steps they stand behind."""
+
+    function: Function
+    path: Steps
+    pre: tuple[tuple[int, Predicate], ...] = ()
+    selection: Predicate = NOTHING
+    """When the value is needed."""
+
+    @property
+    def term(self) -> Term:
+        """What conditions call its value."""
+        return Term(aggregate_label(self), Path(()), "one" if self.function in ("count", "sum") else "optional")
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyTree:
+    """The tree of a query, or of several that share a stream."""
+
+    stream: str
+    outputs: tuple[Output, ...] = ()
+    window: Window | None = None
+    aggregates: tuple[Aggregate, ...] = ()
+    schema: Schema | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def paths(self) -> tuple[Steps, ...]:
+        """All paths that the query refers to, with those on the way to them, in the order of the schema."""
+        named = {each.path for each in self.outputs} | {each.path for each in self.aggregates}
+        conditions = [each.condition for each in self.outputs]
+        for aggregate in self.aggregates:
+            conditions += [aggregate.selection, *(each for _, each in aggregate.pre)]
+        if self.window:
+            named |= {self.window.path, self.window.reference or self.window.path}
+            conditions += [self.window.pre, self.window.post]
+        named |= {steps for each in conditions for steps in paths_of(each)}
+        found = {steps[:length] for steps in named for length in range(1, len(steps) + 1)}
+        return tuple(sorted(found, key=lambda steps: place(steps, self.schema)))
+
+    @property
+    def guards(self) -> Mapping[Steps, Predicate]:
+        """For each path, when any part of an output at or below it is needed."""
+        found: dict[Steps, Predicate] = {}
+        for output in self.outputs:
+            for length in range(len(output.path) + 1):
+                steps = output.path[:length]
+                found[steps] = union(found.get(steps, NOTHING), output.condition)
+        return found
+
+
+def place(steps: Steps, schema: Schema | None) -> tuple[tuple[int, str], ...]:
+    """Sorts paths: what stands above first, then as the schema declares, what it does not know last and by name."""
+    found = []
+    for depth, name in enumerate(steps):
+        rank = 0
+        if schema is not None and depth:
+            children: Iterable[str] = ()
+            if depth == 1:
+                children = schema.items
+            elif (part := schema.child(*steps[1:depth])) is not None:
+                children = schema.declaration(part).children
+            names = list(children)
+            rank = names.index(name) if name in names else len(names)
+        found.append((rank, name))
+    return tuple(found)
+
+
+# --- conditions -------------------------------------------------------------------------------------------
+
+
+def item_term(steps: Steps) -> Term:
+    """What a condition calls a path of the stream; nothing is promised of it, for no one checks items by a DTD."""
+    return Term("", Path(steps))
+
+
+def paths_of(condition: Predicate) -> frozenset[Steps]:
+    """The paths that a condition names; aggregates are none."""
+    return frozenset(term.path.steps for term in terms_of(condition) if not term.input)
+
+
+def both(first: Predicate, second: Predicate) -> Predicate:
+    """What both say, in few words."""
+    if implies(second, first):
+        return second
+    return first if implies(first, second) else and_(first, second)
+
+
+def union(first: Predicate, second: Predicate) -> Predicate:
+    """A condition that holds wherever one of them does."""
+    if implies(second, first):
+        return first
+    return second if implies(first, second) else relax(first, second)
+
+
+def is_positive(condition: Predicate) -> bool:
+    """Whether an item from which elements are taken away never fulfils more than before."""
+    match condition:
+        case Not():
+            return False
+        case And(parts) | Or(parts):
+            return all(map(is_positive, parts))
+        case Difference(offset=offset):
+            return offset is None  # with one, a second value on the right is an error that would go
+        case _:
+            return True
+
+
+def looked_at(condition: Predicate) -> Iterable[tuple[Term, Predicate]]:
+    """Each term of a condition, and when it must be there for whoever evaluates the condition again.
+
+    Where a positive part does not hold it does not hold for less of the item either, so what is needed for it need not
+    be there; a part with `not` must see its terms wherever the positive ones hold.
+    """
+    for each in conjuncts(condition):
+        for term in sorted(terms_of(each), key=str):
+            yield term, condition if is_positive(each) else positive_part(condition)
+
+
+def positive_part(condition: Predicate) -> Predicate:
+    """Those conjuncts that are positive."""
+    return and_(*filter(is_positive, conjuncts(condition)))
+
+
+def conjuncts(condition: Predicate) -> tuple[Predicate, ...]:
+    """What a condition says together."""
+    return condition.parts if isinstance(condition, And) else (condition,)
+
+
+def aggregate_label(aggregate: Aggregate) -> str:
+    """`avg(en)`: function and path from the item down, with the conditions on the way in their places."""
+    text = ""
+    conditions = dict(aggregate.pre)
+    for depth in range(min(ITEM, len(aggregate.path)), len(aggregate.path) + 1):
+        if depth > ITEM:
+            text += f"{'/' if text else ''}{aggregate.path[depth - 1]}"
+        if depth in conditions:
+            text += f"{'' if text else '.'}[{condition_text(conditions[depth], aggregate.path[:depth])}]"
+    return f"{aggregate.function}({text or '.'})"

@@ -1,0 +1,115 @@
+"""A trunk without Spark: the same survey, tasks, shards and manifests, one after the other in this process.
+
+What Spark adds is who does what at which moment, and no answer may depend on that; so it is left to chance here.
+Tests over thousands of queries can afford it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+
+from anabranch.language import check, parse, print_query
+from anabranch.spark import shard, states, task
+from anabranch.spark.answers import AnswerLog
+from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
+from anabranch.spark.job import Job, Report
+from anabranch.spark.manifest import Manifest, Manifests
+from anabranch.spark.order import OrderLog
+from anabranch.spark.plan import Plan, Plans, StreamPlan, subscriptions_of
+from anabranch.spark.ranges import Offset, Range
+from anabranch.spark.rows import Outbox, Row, sorted_rows
+from anabranch.spark.segments import late_places
+from anabranch.spark.stages import manifest_of
+from anabranch.spark.survey import Survey
+from anabranch.stream.limits import Limits
+from anabranch.stream.source import Source
+
+
+class BareTrunk:
+    """A checkpoint with its streams; each epoch has another size, another number of shards, and may be run twice."""
+
+    def __init__(self, folder: Path, sources: Sequence[Source], random: Random, *, finite: bool) -> None:
+        self._checkpoint = Checkpoint.make(folder)
+        self._sources = sources
+        self._random = random
+        self._finite = finite
+        self._at: Offset = {}
+        self._last: Manifest | None = None
+        self._plan: Plan | None = None
+        self.epochs = 0
+
+    def run(self, queries: Mapping[str, str], epoch_bytes: Sequence[int], shards: Sequence[int]) -> None:
+        """Answer what is there, to its end."""
+        known = {source.name: source.schema for source in self._sources}
+        texts = {name: print_query(check(parse(text), text, inputs=known).query) for name, text in queries.items()}
+        while self._epoch(texts, self._random.choice(epoch_bytes), self._random.choice(shards)):
+            self.epochs += 1
+
+    def _epoch(self, texts: Mapping[str, str], epoch_bytes: int, shards: int) -> bool:
+        streams = tuple(map(IntakeStream.of, self._sources))
+        IntakeSettings(streams, epoch_bytes, None, 2, self._finite).save(self._checkpoint)
+        survey = Survey(self._checkpoint)
+        end = survey.latest(self._at)
+        if end == self._at:
+            return False
+        ranges = survey.ranges(self._at, end)
+        plan = self._plan = self._planned(texts, shards)
+        file = Plans(self._checkpoint.plans).begin(self.epochs, plan)
+        carries = self._last.carries if self._last else {}
+        job = Job(file, self._checkpoint, self.epochs, carries, (), self._last.epoch if self._last else None)
+        if self._random.random() < 0.2:
+            self._reports(job, ranges, shards)  # killed before it was told
+        self._last = manifest_of(job, 1, self._last, self._reports(job, ranges, shards))
+        Manifests(self._checkpoint.manifests).publish(self._last)
+        states.sweep(self._checkpoint.states, self._last.states.values())
+        self._at = end
+        return True
+
+    def _planned(self, texts: Mapping[str, str], shards: int) -> Plan:
+        begun = self._last.begun if self._last else ()
+        found: list[StreamPlan] = []
+        for source in self._sources:
+            log = OrderLog(self._checkpoint.order(source.name))
+            log.refresh()
+            found.append(StreamPlan.of(source, log.form))
+        subscriptions, following = subscriptions_of(self._plan, texts, self.epochs, begun)
+        return Plan(tuple(found), subscriptions, Limits(), following, shards, (), self._finite)
+
+    def _reports(self, job: Job, ranges: Sequence[Range], shards: int) -> list[Report]:
+        """What Spark's two stages do."""
+        rows: list[Row] = []
+        reports: list[Report] = []
+        for group in self._groups(ranges):
+            outbox = Outbox()
+            reports.append(task.work(job, group, outbox))
+            rows += (row for batch in outbox.drain() for row in sorted_rows(pa.Table.from_batches([batch])))
+        for number in range(shards):
+            mine = sorted((row for row in rows if row.shard == number), key=lambda row: row.sequence)
+            if mine:
+                reports.append(shard.work(job, number, mine))
+        return reports
+
+    def _groups(self, ranges: Sequence[Range]) -> list[Sequence[Range]]:
+        """The ranges as some tasks get them, each some that follow one another."""
+        borders = sorted({0, len(ranges), *(self._random.randint(0, len(ranges)) for _ in range(2))})
+        return [ranges[first:last] for first, last in pairwise(borders)]
+
+    @property
+    def log(self) -> AnswerLog:
+        return AnswerLog(self._checkpoint)
+
+    def answer(self, name: str) -> str:
+        found = self.log.subscription(name)
+        assert found is not None, f"'{name}' never ran"
+        return self.log.answer(found).text()
+
+    def late(self) -> set[str]:
+        """All places that were noted as late."""
+        manifests = self.log.manifests.since(0)
+        return {line for each in manifests for line in late_places(self._checkpoint.segments, each.chunks)}

@@ -1,0 +1,196 @@
+"""A trunk over generated queries, without Spark: whatever the epochs, shards and tasks, nothing of it shows (LAWS 1.2).
+
+Each query has a trunk of its own, so its streams are as odd as they come: partitions, times, punctuations, late items.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from anabranch.engine import Inputs, prepare, refuse_endless
+from anabranch.errors import QueryError, Unsupported
+from anabranch.language import ast, check, parse
+from anabranch.reference import Input, evaluate, stream_input
+from anabranch.reference.standing import standing
+from anabranch.stream.elements import DeadLetter, Place
+from anabranch.stream.limits import Limits
+from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.source import Source, read_partitions
+from anabranch.stream.split import DocumentSplitter
+from branch.feeding import spiced
+from oracle.generate import case
+from spark.bare import BareTrunk
+
+SHARDS = (1, 2, 7)
+HAS_TIME = re.compile(rb"<t>[0-9.-]+</t>|^<s:punctuation[^>]* at=")
+HAS_NONE = re.compile(rb"^<(?![^>]*[ :]at=)")
+SAYS_TIME = re.compile(rb"^<[^>]*[ :]at=")
+CLOSING = b"".join(
+    b'<s:punctuation xmlns:s="urn:anabranch:stream" where="true()" at="%d"/>\n' % time for time in (10**6, 10**6 + 1)
+)
+"""Closes all windows; the second lets the merge take the first of the other inputs (LAWS 1.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """What is due."""
+
+    text: str
+    dead: set[DeadLetter]
+    late: set[str]
+
+
+def elements_of(text: str) -> list[bytes]:
+    """The items and punctuations of a document, each as it is written there."""
+    splitter = DocumentSplitter(Limits())
+    return [cut.raw for cut in (*splitter.feed(text.encode()), *splitter.finish())]
+
+
+def lay(
+    folder: Path, name: str, elements: Sequence[bytes], random: Random, *, timed: bool, form: str | None = None
+) -> Source:
+    """A stream on disk, in some form, with some partitions; without a time it must have no elements that have one."""
+    slack, origin = Decimal(random.choice((0, 0, 3))), Decimal(random.choice((0, 0, 2)))
+    partitions = random.choice((1, 2, 3)) if timed or not any(map(SAYS_TIME.search, elements)) else 1
+    form = form or random.choice(("lines", "document"))
+    dealt: list[list[bytes]] = [[] for _ in range(partitions)]
+    for element in elements:
+        random.choice(dealt).append(element + b"\n")
+    paths = []
+    for number, part in enumerate(dealt):
+        paths.append(folder / f"{name}-{number}")
+        paths[-1].write_bytes(b"".join(part) if form == "lines" else b"<r>" + b"".join(part) + b"</r>")
+    return Source(
+        name,
+        paths[0],
+        form,  # type: ignore[arg-type]  # one of two
+        root="r",
+        time=ItemPath.parse("t") if timed else None,
+        slack=slack,
+        origin=origin,
+        more=tuple(paths[1:]),
+    )
+
+
+def law_of(query: ast.Query, sources: Sequence[Source], *, endless: bool, late: Collection[str] = ()) -> Law:
+    """What the reference answers; `late` are the streams that had begun before the subscription."""
+    inputs: dict[str, Input] = {}
+    dead: set[DeadLetter] = set()
+    for source in sources:
+        root, partitions = read_partitions(source, Limits())
+        inputs[source.name], bad = stream_input(
+            root,
+            partitions,
+            time=source.time,
+            slack=source.slack,
+            origin=source.origin,
+            late=source.name in late,
+            endless=endless,
+        )
+        dead |= set(bad)
+    answer = evaluate(query, inputs, name="q")
+    return Law(answer.text, dead | set(answer.dead), set(map(as_line, answer.late)))
+
+
+def as_line(place: Place) -> str:
+    return json.dumps(asdict(place), ensure_ascii=False)
+
+
+@pytest.mark.parametrize(("family", "count"), [("items", 40), ("windows", 60), ("joins", 60)])
+def test_nothing_shows_in_an_answer(tmp_path: Path, family: str, count: int) -> None:
+    """Answers, dead letters and late items equal the reference's, for streams that have an end."""
+    kinds: set[str] = set()
+    for number in range(count):
+        kinds.add(check_case(tmp_path / str(number), family, number))
+    assert kinds >= {"items": {"items"}, "windows": {"windows"}, "joins": {"step join", "interval join"}}[family]
+
+
+def check_case(folder: Path, family: str, number: int) -> str:
+    """Try one case; gives the kind of its query."""
+    folder.mkdir()
+    random = Random(f"{family} {number}")
+    generated = case(family, number)
+    timed = random.random() < 0.6
+    streams = {name: spiced(random, text) for name, text in generated.inputs.items() if name != "d"}
+    try:
+        query = check(parse(generated.query), generated.query, inputs=dict.fromkeys(streams)).query
+        kind = standing(query).kind
+    except (Unsupported, QueryError):  # it reads a document, or is never answered
+        return "none"
+    sources = [lay(folder, name, elements_of(text), random, timed=timed) for name, text in streams.items()]
+    size = sum(path.stat().st_size for source in sources for path in source.partitions)
+
+    trunk = BareTrunk(folder / "state", sources, random, finite=True)
+    trunk.run({"q": generated.query}, (size // 9 + 1, size // 3 + 1, size + 1), SHARDS)
+
+    law = law_of(query, sources, endless=False)
+    label = f"{family} {number}: {generated.query}"
+    if trunk.epochs:
+        assert trunk.answer("q") == law.text, label
+    assert set(trunk.log.dead_letters()) == law.dead, label
+    assert trunk.late() == law.late, label
+    return kind
+
+
+@pytest.mark.parametrize(("family", "count"), [("windows", 60), ("joins", 60)])
+def test_a_late_subscription_answers_from_what_it_sees(tmp_path: Path, family: str, count: int) -> None:
+    """LAWS 3.6: behind some epochs of streams without an end, the same query once more: as if they began there."""
+    tried = sum(check_late_case(tmp_path / str(number), family, number) for number in range(count))
+    assert tried > count // 3
+
+
+def check_late_case(folder: Path, family: str, number: int) -> bool:
+    """Try one case; whether its query can be answered without an end."""
+    for name in ("in", "law"):
+        (folder / name).mkdir(parents=True)
+    random = Random(f"{family} {number}")
+    generated = case(family, number)
+    timed = random.random() < 0.6
+    early, grown, rest = [], [], []
+    late = set()
+    for name, text in generated.inputs.items():
+        # what has no time of its own has that of its arrival here, which the reference knows nothing of
+        known = [each for each in elements_of(spiced(random, text)) if (HAS_TIME if timed else HAS_NONE).search(each)]
+        border = random.randint(0, len(known))
+        if border:
+            late.add(name)
+        state = random.getstate()
+        early.append(lay(folder / "in", name, known[:border], random, timed=timed, form="lines"))
+        random.setstate(state)
+        rest.append(lay(folder / "law", name, known[border:], random, timed=timed, form="lines"))
+        for first, then in zip(early[-1].partitions, rest[-1].partitions, strict=True):
+            before, after = first.read_bytes(), then.read_bytes() + CLOSING
+            grown.append((first, after))
+            then.write_bytes(b"\n" * len(before) + after)
+    inputs = Inputs(early)
+    try:
+        prepared = prepare("q", generated.query, inputs, "spark")
+        refuse_endless(prepared, inputs)
+    except (Unsupported, QueryError):
+        return False
+    query = prepared.checked.query
+    size = sum(len(after) for _, after in grown)
+    sizes = (size // 9 + 1, size // 3 + 1, size + 1)
+
+    trunk = BareTrunk(folder / "state", early, random, finite=False)
+    trunk.run({"first": generated.query}, sizes, SHARDS)
+    for path, after in grown:
+        path.write_bytes(path.read_bytes() + after)
+    trunk.run({"first": generated.query, "q": generated.query}, sizes, SHARDS)
+
+    whole, law = law_of(query, early, endless=True), law_of(query, rest, endless=True, late=late)
+    label = f"{family} {number}: {generated.query}"
+    assert trunk.answer("q") == law.text, label
+    assert {each for each in trunk.log.dead_letters() if each.subscription == "q"} == law.dead, label
+    if timed or not late or len(grown) == 1:  # else what came at two moments is not in the order of the whole
+        assert trunk.answer("first") == whole.text, label
+        assert trunk.late() == whole.late | law.late, label
+    return True
