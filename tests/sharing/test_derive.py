@@ -8,7 +8,7 @@ from anabranch.errors import Unsupported
 from anabranch.predicate import EVERYTHING
 from anabranch.sharing.derive import derive
 from anabranch.sharing.explain import tree_lines
-from anabranch.sharing.match import matches, merge, same
+from anabranch.sharing.match import matches, merge, merge_all, same
 from anabranch.sharing.render import generic_names, render
 from anabranch.stream.schema import Schema
 from reference.asking import stream
@@ -144,6 +144,17 @@ WITHOUT = (
     ("an order", f"{LOOP} order by $p/b return $p/a", ["r", "  i", "    a •", "    b •"]),
     ("a step upwards", f"{LOOP} return $p/a/..", ["everything •"]),
     ("a stream's descendants", "stream('s')//a", ["everything •"]),
+    ("the root itself", "stream('s')/r", ["r •"]),
+    ("roots of two names", "(stream('s')/r, stream('s')/q/i/a)", ["q", "  i", "    a •", "r •"]),
+    ("items of two names", "(stream('s')/r/i/a, stream('s')/r/j/a)", ["r", "  i", "    a •", "  j", "    a •"]),
+    ("a namespace around", f"<o xmlns='u'>{{ {LOOP} return $p/a }}</o>", ["everything •"]),
+    ("a version of the past", f"{LOOP} where $p/b > 1 return $p/a#1", ["everything •"]),
+    (
+        "a window beside a look at the stream",
+        "(for $w in stream('s')/r/i[b > 1]|count 2| return sum($w/a), stream('s')/r/i/a)",
+        ["r", "  i", "    a •", f"    b •  {S} b > 1"],
+    ),
+    ("values that are filtered come by themselves", f"{LOOP} return (1, 2)[. > 1]", ["r", "  i ◦"]),
     ("names in a namespace", f"declare default element namespace 'u'; {LOOP} return $p/a", ["everything •"]),
     (
         "a second window",
@@ -165,8 +176,10 @@ WITHOUT = (
 
 @pytest.mark.parametrize(("text", "expected"), [row[1:] for row in WITHOUT], ids=[row[0] for row in WITHOUT])
 def test_constructs_without_a_rule(text: str, expected: list[str]) -> None:
-    """They add every path they may touch, and no condition."""
-    assert tree_lines(tree(text)) == expected
+    """They add every path they may touch, and no condition; these trees come back too."""
+    found = tree(text)
+    assert tree_lines(found) == expected
+    assert same(tree(render(found)), found)
 
 
 @pytest.mark.parametrize(
@@ -181,6 +194,13 @@ def test_queries_without_a_tree(text: str, message: str) -> None:
     """Joins need forests, and say so."""
     with pytest.raises(Unsupported, match=message):
         tree(text)
+
+
+def test_a_query_that_needs_nothing() -> None:
+    """A loop that returns nothing asks for nothing."""
+    found = tree(f"{LOOP} return ()")
+    assert tree_lines(found) == ["nothing"]
+    assert answer(render(found), stream("<a>1</a>")) == ""
 
 
 def test_order_of_the_schema() -> None:
@@ -220,9 +240,7 @@ CASES = (
 def test_cases_of_the_laws(given: str, text: str, expected: str) -> None:
     """By itself, and shared with others, a query answers as the laws say."""
     others = (f"{LOOP} where $p/c/ra > 3 return $p/c/ra", f"{LOOP} where $p/en > 100 return $p/phc")
-    merged = tree(text)
-    for other in others:
-        merged = merge(merged, tree(other))
+    merged = merge_all([tree(each) for each in (text, *others)])
     assert answer(text, given) == expected
     assert answer(text, sent(tree(text), given)) == expected
     assert answer(text, sent(merged, given)) == expected
@@ -263,6 +281,16 @@ def test_case_10_generic_names_do_not_collide() -> None:
     assert generic_names(merged.aggregates) == ["avg_en", "avg_en_2"]
     given = stream("<en>1</en>", "<en>3</en>")
     assert answer(render(merged), given) == "<r><i><avg_en>2</avg_en><avg_en_2>3</avg_en_2></i></r>"
+
+
+def test_values_of_different_items_are_different() -> None:
+    """Two averages over all of a stream, of elements of one name in items of two, keep their conditions apart."""
+    text = "let $a := avg(stream('s')/r/i/x) let $b := avg(stream('s')/r/j/x) where $a > 2 return <o>{ $b }</o>"
+    found = tree(text)
+    assert len(found.aggregates) == 2
+    assert same(tree(render(found)), found)
+    given = "<r><i><x>3</x></i><j><x>1</x></j></r>"
+    assert answer(render(found), given) == "<r><i><avg_x>3</avg_x><avg_x_2>1</avg_x_2></i></r>"
 
 
 def test_equal_preselections_however_written() -> None:

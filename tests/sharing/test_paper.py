@@ -11,10 +11,9 @@ import papers
 from anabranch.algebra.window import Extent
 from anabranch.language import check, parse
 from anabranch.predicate import EVERYTHING, to_text
-from anabranch.sharing import match
 from anabranch.sharing.derive import derive
 from anabranch.sharing.explain import tree_lines
-from anabranch.sharing.match import differences, matches, merge, same, tiles
+from anabranch.sharing.match import differences, matches, merge, merge_all, same, tiles
 from anabranch.sharing.relax import relax
 from anabranch.sharing.render import render
 from anabranch.sharing.settle import unwindowed
@@ -129,7 +128,7 @@ def test_example_3_4_the_annotations_of_q1() -> None:
     assert found.window.post == EVERYTHING
     [aggregate] = found.aggregates
     assert (aggregate.function, aggregate.path) == ("avg", (*PHOTON, "en"))
-    assert to_text(aggregate.selection) == "avg(en) >= 1.3"
+    assert condition_text(aggregate.selection, (), names={aggregate.term.input: "avg(en)"}) == "avg(en) >= 1.3"
 
 
 # --- section 3: back to queries -----------------------------------------------------------------------------
@@ -233,6 +232,12 @@ def test_4_4_q1_and_q3_share_items(stream: str, query: str) -> None:
     assert same(merged, unwindowed(tree("q1")))
 
 
+def test_4_narrowing() -> None:
+    """When q4 ends, the stream of q3 and q4 is narrowed to what q3 needs."""
+    assert same(merge_all([tree("q3"), tree("q4")]), tree("q4"))
+    assert merge_all([tree("q3")]) == tree("q3")
+
+
 def test_4_1_special_case() -> None:
     """An element inside one that is sent whole is not added."""
     whole = tree("for $p in stream('photons')/photons/photon where $p/en > 1 return $p/coord")
@@ -257,7 +262,7 @@ def test_what_tiles_can_be_put_together(size: int) -> None:
     """Each window is the disjoint union of windows of one that tiles it."""
     for step in range(1, 13):
         whole, part = Extent(Fraction(12), Fraction(step)), Extent(Fraction(size), Fraction(min(step, size)))
-        if part == whole or not match.tiles(part, whole):
+        if part == whole or not tiles(part, whole):
             continue
         starts = {part.start(k) for k in range(200)}
         for k in range(5):

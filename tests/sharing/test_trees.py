@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from anabranch.sharing.match import matches, merge, same
+from anabranch.sharing.match import matches, merge, merge_all, same
 from anabranch.sharing.render import render
 from anabranch.sharing.settle import unwindowed
 from sharing.making import answer, items, query, selection, sent, tree, windowed
@@ -27,9 +27,7 @@ def test_merged_trees_come_back_too(seed: int) -> None:
     """Also the tree of several queries is that of its own abstract query, and every one of them matches it."""
     random = Random(seed)
     texts = [query(random) for _ in range(3)]
-    merged = tree(texts[0])
-    for text in texts[1:]:
-        merged = merge(merged, tree(text))
+    merged = merge_all([tree(text) for text in texts])
     assert all(matches(merged, tree(text)) for text in texts)
     assert same(tree(render(merged)), merged), f"{texts}\n{render(merged)}"
 
@@ -50,9 +48,7 @@ def test_shared_selections_lose_nothing(seed: int) -> None:
     """Each of several queries answers over the widened stream as over the stream itself."""
     random = Random(seed)
     texts = [selection(random) for _ in range(3)]
-    merged = tree(texts[0])
-    for text in texts[1:]:
-        merged = merge(merged, tree(text))
+    merged = merge_all([tree(text) for text in texts])
     given = items(random)
     carried = sent(merged, given)
     for text in texts:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -81,6 +83,14 @@ class Site:
             trunk.want(replace(self.wanted, **changes))  # type: ignore[arg-type]  # sizes of epochs
             trunk.start(once=True)
             trunk.wait()
+
+    @contextmanager
+    def at_work(self) -> Iterator[Trunk]:
+        """A trunk that follows its streams."""
+        with self.trunk() as trunk:
+            trunk.want(self.wanted)
+            trunk.start(once=False)
+            yield trunk
 
     @property
     def log(self) -> AnswerLog:

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from anabranch.branch.ahead import Entries
-from anabranch.branch.arrivals import own_time
+from anabranch.branch.arrivals import Moments, own_time
 from anabranch.branch.entries import Entry
 from anabranch.branch.keeping import Held
 from anabranch.branch.ports import InputStream
@@ -57,6 +57,19 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.status)
+
+    def moments(self, entries: Entries) -> Moments:
+        """When the entries arrive."""
+        times = self.times.part(self.before, len(self))
+        bad = [number - self.before for number in self.bad]
+        return Moments(entries, times, self.timed[self.before :], bad, self.complete)
+
+    @property
+    def items(self) -> Flags:
+        """Which entries are items."""
+        found = np.ones(len(self), np.bool_)
+        found[[*self.signals, *self.bad]] = False
+        return found[self.before :]
 
 
 class BatchReader(EntryReader):

@@ -17,9 +17,9 @@ import numpy as np
 
 from anabranch.branch.ahead import SAMPLE, Entries, Pause, Sight
 from anabranch.branch.answers import Answers
-from anabranch.branch.arrivals import NOWHERE, limit
+from anabranch.branch.arrivals import NOWHERE, Order, limit, order_of
 from anabranch.branch.batches import Batch, BatchReader
-from anabranch.branch.joining_units import JoinSide, Order, Shown, order_of, shown, unit_of
+from anabranch.branch.joining_units import JoinSide, Shown, shown, unit_of
 from anabranch.branch.joins import StepJoin
 from anabranch.branch.keeping import Held, Kept, Shelf
 from anabranch.branch.merge import Merge
@@ -91,25 +91,32 @@ class JoinColumns:
         if self._are_stale(batches, entries):
             return self._able
         try:
-            order = order_of(self._sides, batches, entries, self._merge)
+            order = self._order(batches, entries)
             unit = unit_of(self._sides, batches)
-            found = [shown(*each, unit) for each in zip(self._sides, batches, order.taken, strict=True)]
+            taken = [len(each) for each in order.places]
+            found = [shown(*each, unit) for each in zip(self._sides, batches, taken, strict=True)]
         except OverflowError:
             return False
-        for sight, taken, given in zip(self._sights, order.taken, entries, strict=True):
-            sight.after(taken, len(given))
-        if not (ended or len(order.arrivals)):
+        for sight, count, given in zip(self._sights, taken, entries, strict=True):
+            sight.after(count, len(given))
+        if not (ended or len(order.inputs)):
             return False
+        arriving = order.spread([each.items for each in batches])
+        numbers: Indices = self._shelf.taken + np.cumsum(arriving) - 1
         items = [
-            _Items(self._shelf, number, unit, mine, given, each.values, self._shelf.taken + order.numbers[number])
+            _Items(self._shelf, number, unit, mine, given, each.values, numbers[order.places[number]])
             for number, (mine, given, each) in enumerate(zip(held, entries, found, strict=True))
         ]
-        self._shelf.taken += order.items
+        self._shelf.taken += int(np.count_nonzero(arriving))
         lanes = [self._arrive(*each) for each in zip(self._sides, batches, found, items, strict=True)]
         self._pair(join, batches, lanes, items, order, ended=ended)
-        for side, taken, now in zip(self._sides, order.taken, order.now, strict=True):
-            side.source.skip(taken, now)
+        for side, count, now in zip(self._sides, taken, order.now, strict=True):
+            side.source.skip(count, now)
         return True
+
+    def _order(self, batches: Sequence[Batch], entries: Sequence[Entries]) -> Order:
+        moments = [batch.moments(given) for batch, given in zip(batches, entries, strict=True)]
+        return order_of(self._merge, [side.source for side in self._sides], moments)
 
     def _may_go_on(self, entries: Sequence[Entries]) -> bool:
         """Whether there is something, and no input that has nothing holds it back."""
@@ -184,7 +191,7 @@ class JoinColumns:
 
         moving = joining.StepJoin(lanes[0], lanes[1])
         answers = PairAnswers(join, (batches[0].shredded, batches[1].shredded), slow)
-        for x, y in moving.pairs(order.arrivals, ended=ended):
+        for x, y in moving.pairs(order.inputs, ended=ended):
             for laid in answers.answer(x, y):
                 self._answers.extend(laid.data, laid.entries, laid.first)
         for number, (side, mine) in enumerate(zip(self._sides, items, strict=True)):

@@ -20,7 +20,7 @@ import numpy as np
 
 from anabranch.branch.ahead import SAMPLE, Entries, Pause, Sight
 from anabranch.branch.answers import Answers
-from anabranch.branch.arrivals import NOWHERE, limit, own_time, times_of, unit_of_times
+from anabranch.branch.arrivals import NOWHERE, Moments, Order, limit, order_of, own_time
 from anabranch.branch.batches import LIMITS
 from anabranch.branch.entries import Entry
 from anabranch.branch.keeping import Kept, Shelf
@@ -31,7 +31,6 @@ from anabranch.columnar.condition import NO, UNCLEAR, YES, Verdicts, judge
 from anabranch.columnar.entries import Decimals, shred_entries
 from anabranch.columnar.kernels import Flags, Indices
 from anabranch.columnar.laying import Laid, laid_out
-from anabranch.columnar.merging import merged
 from anabranch.columnar.query import Other, compile_query
 from anabranch.columnar.selecting import time_leaf, wanted_leaves
 from anabranch.columnar.shred import Shredded, Wanted
@@ -109,13 +108,14 @@ class PassingColumns:
             order = self._order(batch, entries)
         except OverflowError:
             return False
-        for sight, taken, given in zip(self._sights, order.taken, entries, strict=True):
-            sight.after(taken, len(given))
-        if not len(order.arrivals):
+        for sight, taken, given in zip(self._sights, order.places, entries, strict=True):
+            sight.after(len(taken), len(given))
+        if not len(order.inputs):
             return False
-        self._answer(self._program.laid, batch, order.arrivals, entries)
-        for source, taken, now in zip(self._sources, order.taken, order.now, strict=True):
-            source.skip(taken, now)
+        arrivals = order.spread([np.arange(start, end) for start, end in batch.spans])
+        self._answer(self._program.laid, batch, arrivals, entries)
+        for source, taken, now in zip(self._sources, order.places, order.now, strict=True):
+            source.skip(len(taken), now)
         return True
 
     def _may_go_on(self) -> bool:
@@ -203,30 +203,14 @@ class PassingColumns:
             case _:
                 return None
 
-    def _order(self, batch: _Batch, entries: Sequence[Entries]) -> _Order:
-        """The order in which entries arrive, as far as it is known (LAWS 1.2)."""
-        unit = unit_of_times([batch.times], entries, self._sources)
-        own = batch.times.in_units(unit)
-        moments: list[Indices] = []
-        limits: list[int] = []
-        for source, (start, end), given in zip(self._sources, batch.spans, entries, strict=True):
-            moments.append(times_of(own[start:end], batch.timed[start:end], given, source, unit))
+    def _order(self, batch: _Batch, entries: Sequence[Entries]) -> Order:
+        """The order in which entries arrive."""
+        moments: list[Moments] = []
+        for (start, end), given in zip(batch.spans, entries, strict=True):
+            bad = [number - start for number in batch.bad if start <= number < end]
             complete = given.complete and end - start == len(given)
-            limits.append(limit(self._merge, source, unit) if complete else NOWHERE)
-        heads = np.concatenate(moments)
-        kept = np.concatenate([np.arange(start, end) for start, end in batch.spans])
-        heads[np.isin(kept, batch.bad)] = NOWHERE  # what is no element holds nothing back
-        lengths = np.cumsum([0, *map(len, moments)])
-        inputs = merged([heads[a:b] for a, b in pairwise(lengths)], limits)
-        arrivals = np.empty(len(inputs), np.int64)
-        taken: list[int] = []
-        now: list[Fraction] = []
-        for number, (source, (start, _), mine) in enumerate(zip(self._sources, batch.spans, moments, strict=True)):
-            places = np.flatnonzero(inputs == number)
-            arrivals[places] = np.arange(start, start + len(places))
-            taken.append(len(places))
-            now.append(Fraction(int(mine[len(places) - 1]), unit) if len(places) else source.now)
-        return _Order(arrivals, taken, now)
+            moments.append(Moments(given, batch.times.part(start, end), batch.timed[start:end], bad, complete))
+        return order_of(self._merge, self._sources, moments)
 
     # --- answers ------------------------------------------------------------------------------------------
 
@@ -283,12 +267,3 @@ class _Batch:
     """Those that are no elements at all."""
     spans: Sequence[tuple[int, int]]
     """Those of each input, up to what columns cannot show."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Order:
-    """The entries in the order of their arrival, how many of each input, and the time of its last."""
-
-    arrivals: Indices
-    taken: Sequence[int]
-    now: Sequence[Fraction]

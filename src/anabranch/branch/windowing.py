@@ -19,7 +19,7 @@ import numpy as np
 
 from anabranch.branch.ahead import SAMPLE, Entries, Pause, Sight
 from anabranch.branch.answers import Answers
-from anabranch.branch.arrivals import NOWHERE, times_of, unit_of_times
+from anabranch.branch.arrivals import NOWHERE, order_of
 from anabranch.branch.batches import Batch, BatchReader
 from anabranch.branch.keeping import Held, Kept, Shelf
 from anabranch.branch.merge import Merge
@@ -37,6 +37,7 @@ class WindowColumns:
 
     def __init__(self, standing: Standing, merge: Merge, operator: Windows, shelf: Shelf, answers: Answers) -> None:
         self._clause = standing.fors[0]
+        self._merge = merge
         self._source = next(iter(merge.sources.values()))
         self._stream = self._source.stream
         self._operator = operator
@@ -75,8 +76,7 @@ class WindowColumns:
         if 2 * np.count_nonzero(batch.shredded.fits) < len(entries) and self._learn(entries):
             return True
         try:
-            unit = unit_of_times([batch.times], [entries], [self._source])
-            times = times_of(batch.times.in_units(unit), batch.timed, entries, self._source, unit)
+            order = order_of(self._merge, [self._source], [batch.moments(entries)])
             shown = self._shown(batch) if self._judge.timed else None
         except OverflowError:
             return False
@@ -87,8 +87,8 @@ class WindowColumns:
             self._count(batch, entries)
         else:
             self._place(batch, entries, shown)
-        self._shelf.taken += int(np.count_nonzero(_items(batch)))
-        self._source.skip(len(batch), Fraction(int(times[-1]), unit))
+        self._shelf.taken += int(np.count_nonzero(batch.items))
+        self._source.skip(len(batch), order.now[0])
         return True
 
     def _learn(self, entries: Entries) -> bool:
@@ -165,16 +165,9 @@ class WindowColumns:
     def _kept(self, batch: Batch, entries: Entries, seen: Flags) -> Iterator[tuple[int, Kept]]:
         """The entries that are seen, each with its number as an item."""
         chosen = np.flatnonzero(seen)
-        numbers = self._shelf.taken + np.cumsum(_items(batch))[chosen] - 1
+        numbers = self._shelf.taken + np.cumsum(batch.items)[chosen] - 1
         found = zip(chosen.tolist(), numbers.tolist(), entries.some(chosen), strict=True)
         return ((entry, Kept(self._shelf, number, each)) for entry, number, each in found)
-
-
-def _items(batch: Batch) -> Flags:
-    """Which entries are items."""
-    found = np.ones(len(batch), np.bool_)
-    found[[*batch.signals, *batch.bad]] = False
-    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,11 @@ class Decimals:
             digits[unclear] = places[unclear] = 0
         return Decimals(digits, places, others)
 
+    def part(self, start: int, end: int) -> Decimals:
+        """Those of some entries in a row."""
+        others = {entry - start: value for entry, value in self.others.items() if start <= entry < end}
+        return Decimals(self.digits[start:end], self.places[start:end], others)
+
     @property
     def denominator(self) -> int:
         """The least number that makes all of them integers."""

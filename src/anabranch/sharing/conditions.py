@@ -159,14 +159,14 @@ class Conditions:
 
     def at_nodes(self, found: Located, names: Names) -> tuple[tuple[int, Predicate], ...] | None:
         """The predicates on a path as what they say of the nodes they stand at; None where that cannot be said."""
-        parts = []
+        parts: dict[int, Predicate] = {}
         for depth, conditions in found.tails:
             inside = {**names, CONTEXT: Nodes(found.path[:depth])}
             known = [self.find(each, inside) for each in conditions]
             if depth < ITEM or not all(each.exact for each in known) or _names_others(conditions):
                 return None
-            parts.append((depth, and_(*(each.predicate for each in known))))
-        return tuple(parts)
+            parts[depth] = and_(parts.get(depth, EVERYTHING), *(each.predicate for each in known))
+        return tuple(parts.items())
 
     def _comparison(self, comparison: ast.Comparison, names: Names) -> Found:
         left, right = self._term(comparison.left, names), self._term(comparison.right, names)

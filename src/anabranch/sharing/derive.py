@@ -38,6 +38,7 @@ from anabranch.sharing.touching import Touching
 from anabranch.sharing.tree import (
     ITEM,
     Aggregate,
+    Output,
     PropertyTree,
     Steps,
     Window,
@@ -59,6 +60,8 @@ def derive(query: ast.Query, schema: Schema | None = None, text: str | None = No
             joins = "several inputs has a property forest, and forests are not derived yet"
             what = joins if len(sources) > 1 else "no stream has no property tree"
             raise _no_tree(f"a query that reads {what}", query, query.body, text)
+    if _looks_out(query):
+        return tree_of(name, (Output(()),), None, (), schema)
     for windows in (True, False):
         rules = _Rules(query, windows=windows, text=text)
         rules.result(query.body, {}, EVERYTHING)
@@ -87,15 +90,10 @@ class _Rules(Touching):
         self.text = text
         self.windows = windows
         self.window: Window | None = None
-        self.fits = True
-        """Whether all windows and aggregates found so far are parts of one tree."""
         self.loops = 0
         self.rounds: list[Steps] = []
         """What the loops around run over."""
         self.conditions = Conditions(self.aggregate)
-        everywhere = query.namespaces or _looks_up(query)
-        if everywhere or any(isinstance(part, ast.Source) for part in parts(query.functions)):
-            self.add((), EVERYTHING)
 
     # --- what is returned ---------------------------------------------------------------------------------
 
@@ -125,6 +123,9 @@ class _Rules(Touching):
             case _ if aggregate := self.aggregate(expression, names):
                 self.select(aggregate, when)
             case ast.Path() | ast.Variable() | ast.Filter() if at := locate(expression, names):  # rules (8) and (9)
+                if not at.base.path:  # a loop over the stream that is not written out
+                    self.loops += 1
+                    self.fits = self.fits and self.window is None and not self.aggregates
                 apart = not at.base.path and (self.rounds or len(at.path) < ITEM)  # of no item, or of another
                 if at.complete and not apart:
                     self.add(at.path, self.through(at, names, when))
@@ -159,9 +160,8 @@ class _Rules(Touching):
         if aggregate := self.aggregate(value, names):
             return aggregate
         found = locate(value, names)
-        if found is not None and found.complete and found.path and not found.tails:
-            usable = found.base.usable and bool(found.base.path)  # a name for the stream says nothing of an item
-            return replace(found.base, path=found.path, usable=usable)
+        if found is not None and found.complete and found.base.path and not found.tails:
+            return replace(found.base, path=found.path)
         self.touch(value, names, when)
         return Something()
 
@@ -292,11 +292,9 @@ def _gives_itself(expression: ast.Expression, names: Names) -> bool:
     match expression:
         case ast.Variable(name):
             return isinstance(names.get(name), Something)
-        case ast.Path(start):
-            return start is not None and _gives_itself(start, names)
-        case ast.Filter(base):
-            return _gives_itself(base, names)
-        case ast.Source() | ast.ContextItem() | ast.Sequence() | ast.If() | ast.Flwor():
+        case ast.Path() | ast.Filter() | ast.Source():
+            return locate(expression, names) is None
+        case ast.Sequence() | ast.If() | ast.Flwor():
             return False
         case _:
             return True
@@ -312,14 +310,25 @@ def _aggregates_over(variable: str, rest: Any) -> bool:
     return False
 
 
-def _looks_up(query: ast.Query) -> bool:
-    """Whether a path leaves the item, upwards or into the past, where what it looks for may have been left out."""
-    references = [part.reference for part in parts(query) if isinstance(part, ast.TimeWindow)]
-    roots = [part for part in parts(query) if isinstance(part, ast.Root)]
-    absolute = [each for each in references if isinstance(each.start, ast.Root)]
-    upwards = any(isinstance(part, ast.Step) and part.axis == "parent" for part in parts(query))
-    earlier = any(isinstance(part, ast.Qualifier) for part in parts(query))
-    return upwards or earlier or len(roots) > len(absolute)
+def _looks_out(query: ast.Query) -> bool:
+    """Whether what a path finds is not to be seen from it: above the item, in the past, in another namespace."""
+    everything = list(parts(query))
+    absolute = sum(isinstance(p, ast.TimeWindow) and isinstance(p.reference.start, ast.Root) for p in everything)
+    if sum(isinstance(part, ast.Root) for part in everything) > absolute:
+        return True
+    if any(isinstance(part, ast.Source) for part in parts(query.functions)):
+        return True
+    return any(map(_leads_out, everything))
+
+
+def _leads_out(part: Any) -> bool:
+    match part:
+        case ast.Step("parent") | ast.Qualifier():
+            return True
+        case ast.ElementConstructor(namespaces=namespaces) | ast.Query(namespaces=namespaces):
+            return "" in dict(namespaces)
+        case _:
+            return False
 
 
 def _in_one_form(condition: Predicate) -> Predicate:

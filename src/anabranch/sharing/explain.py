@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anabranch.predicate import EVERYTHING, Predicate, equivalent
-from anabranch.sharing.match import Difference, differences, merge
+from anabranch.sharing.match import Difference, differences, merge, merge_all
 from anabranch.sharing.render import render, window_text
 from anabranch.sharing.tree import ITEM, PropertyTree, Steps, aggregate_label
 from anabranch.sharing.writing import condition_text
@@ -90,11 +90,8 @@ def _streams(queries: Sequence[Explained]) -> Iterator[tuple[Sequence[str], Prop
     trees = [(each.name, each.tree) for each in queries if each.tree is not None]
     for stream in dict.fromkeys(tree.stream for _, tree in trees):
         readers = [(name, tree) for name, tree in trees if tree.stream == stream]
-        merged = readers[0][1]
-        for _, tree in readers[1:]:
-            merged = merge(merged, tree)
         if len(readers) > 1:
-            yield [name for name, _ in readers], merged
+            yield [name for name, _ in readers], merge_all([tree for _, tree in readers])
 
 
 def _verdict(stream: PropertyTree | None, query: PropertyTree, lacks: list[Difference]) -> str:
@@ -127,6 +124,8 @@ def tree_lines(tree: PropertyTree) -> list[str]:
     """A line for each element, with its annotations behind it."""
     if any(each.path == () for each in tree.outputs):
         return ["everything •"]
+    if not tree.paths:
+        return ["nothing"]
     notes = _Notes(tree)
     return [f"{'  ' * (len(path) - 1)}{path[-1]}{notes.of(path)}" for path in tree.paths]
 
@@ -177,7 +176,8 @@ class _Notes:
 def _relative(tree: PropertyTree, condition: Predicate) -> str:
     """A condition as text, its paths from the item down where they are all of one item."""
     items = {path[:ITEM] for path in tree.paths if len(path) >= ITEM}
-    return condition_text(condition, next(iter(items)) if len(items) == 1 else ())
+    names = {each.term.input: aggregate_label(each) for each in tree.aggregates}
+    return condition_text(condition, next(iter(items)) if len(items) == 1 else (), names=names)
 
 
 def _tree_json(tree: PropertyTree) -> dict[str, Any]:

@@ -21,8 +21,9 @@ they start together or, by a multiple of the step, apart; the trees say nothing 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Literal, TypeAlias
 
 from anabranch.algebra.window import Extent
@@ -35,6 +36,7 @@ from anabranch.sharing.tree import (
     PropertyTree,
     Steps,
     Window,
+    aggregate_label,
     union,
 )
 
@@ -76,6 +78,11 @@ def merge(stream: PropertyTree, query: PropertyTree) -> PropertyTree:
         return _merged_windows(stream, query)
     outputs = (*unwindowed(stream).outputs, *unwindowed(query).outputs)
     return tree_of(stream.stream, outputs, None, (), schema)
+
+
+def merge_all(trees: Sequence[PropertyTree]) -> PropertyTree:
+    """The tree of one stream for all of them; a stream is *narrowed* to that of the queries that are left."""
+    return reduce(merge, trees)
 
 
 # --- structures and selections (4.1, 4.2) -----------------------------------------------------------------
@@ -142,9 +149,9 @@ def _windows(stream: PropertyTree, query: PropertyTree) -> Iterator[Difference]:
     for needed in query.aggregates:
         given = _same_aggregate(stream, needed)
         if given is None:
-            yield "aggregate", needed.term.input
+            yield "aggregate", aggregate_label(needed)
         elif not implies(EVERYTHING if unequal else needed.selection, given.selection):
-            yield "selection", needed.term.input
+            yield "selection", aggregate_label(needed)
     outputs = [replace(each, condition=EVERYTHING) if unequal else each for each in query.outputs]
     yield from _outputs(stream, replace(query, outputs=tuple(outputs)))
 

@@ -54,15 +54,16 @@ class _Template:
             return _element(tree.window.path[0], _enclosed(self.windows(tree.window)))
         if tree.aggregates:
             return self.values()
-        whole = next((path for path in ((), *self.children.get((), ())) if path in self.wholes), None)
-        if whole is not None:
-            steps = "/".join((self.source, *whole, *["*"] * (ITEM - len(whole))))
-            return [f"for $item in {steps}", "return $item"]
-        elements = [
-            _element(root[0], [line for path in self.children.get(root, []) for line in _enclosed(self.items(path))])
-            for root in self.children.get((), [])
-        ]
-        return elements[0] if len(elements) == 1 else ["(", *_indented(_listed(elements)), ")"]
+        if () in self.wholes:
+            return [f"for $item in {self.source}/*/*", "return $item"]
+        blocks = [self.root(path) for path in self.children.get((), [])]
+        return blocks[0] if len(blocks) == 1 else ["(", *_indented(_listed(blocks)), ")"]
+
+    def root(self, path: Steps) -> list[str]:
+        """What is sent of a stream with a root element of this name."""
+        if path in self.wholes:
+            return [f"for $item in {self.source}/{path[0]}/*", "return $item"]
+        return _element(path[0], [line for item in self.children[path] for line in _enclosed(self.items(item))])
 
     def items(self, path: Steps) -> list[str]:
         """The loop over the items at a path (figure 5)."""

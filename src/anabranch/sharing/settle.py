@@ -91,13 +91,14 @@ def _tidy(tree: PropertyTree) -> PropertyTree:
 def settled(outputs: Sequence[Output], schema: Schema | None = None) -> tuple[Output, ...]:
     """The outputs without those that others bring, in the order of the schema."""
     joined: dict[tuple[Steps, bool], Predicate] = {}
-    wholes = {each.path for each in outputs if each.whole}
-    for each in outputs:
+    needed = [each for each in outputs if each.condition != NOTHING]
+    wholes = {each.path for each in needed if each.whole}
+    for each in needed:
         around = (each.path[:length] for length in range(len(each.path) + 1))
         top = next((path for path in around if path in wholes), None)
         key = (each.path, False) if top is None else (top, True)
         joined[key] = union(joined.get(key, NOTHING), each.condition)
-    found = [Output(path, condition, whole) for (path, whole), condition in joined.items() if condition != NOTHING]
+    found = [Output(path, condition, whole) for (path, whole), condition in joined.items()]
     kept = [each for each in found if each.whole or not _is_brought(each, found)]
     return tuple(sorted(kept, key=lambda each: place(each.path, schema)))
 

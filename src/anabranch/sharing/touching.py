@@ -6,6 +6,7 @@ as they lead by plain steps, those inside predicates too, and aggregates of the 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any
 
@@ -16,16 +17,18 @@ from anabranch.sharing.conditions import CONTEXT, Names, Nodes, Something, locat
 from anabranch.sharing.tree import Aggregate, Output, Steps, union
 
 
-class Touching:
+class Touching(ABC):
     """Gathers outputs and aggregates; whoever knows the rules says what an aggregate is."""
 
     def __init__(self) -> None:
         self.outputs: list[Output] = []
         self.aggregates: dict[tuple[Any, ...], Aggregate] = {}
+        self.fits = True
+        """Whether all windows and aggregates found so far are parts of one tree."""
 
+    @abstractmethod
     def aggregate(self, expression: ast.Expression, names: Names) -> Aggregate | None:
         """The aggregate that an expression is, if any."""
-        raise NotImplementedError
 
     @property
     def found(self) -> tuple[Aggregate, ...]:
@@ -80,7 +83,8 @@ class Touching:
                 self.select(meaning, when)
             return
         if not found.base.path:
-            when = EVERYTHING  # a look at the stream, whatever item it is taken for
+            when = EVERYTHING  # a look at the stream, whatever item or window it is taken for
+            self.fits = False
         self.add(found.path, when)
         for depth, conditions in found.tails:
             self.touch(conditions, {**names, CONTEXT: Nodes(found.path[:depth], usable=False)}, when)

@@ -70,8 +70,9 @@ class Aggregate:
 
     @property
     def term(self) -> Term:
-        """What conditions call its value."""
-        return Term(aggregate_label(self), Path(()), "one" if self.function in ("count", "sum") else "optional")
+        """What conditions call its value: by its whole path, so that no two are taken for one another."""
+        name = f"{self.function}({'/'.join(self.path[:ITEM])}: {aggregate_label(self)})"
+        return Term(name, Path(()), "one" if self.function in ("count", "sum") else "optional")
 
 
 @dataclass(frozen=True, slots=True)
