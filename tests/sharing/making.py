@@ -147,6 +147,25 @@ def selection(random: Random) -> str:
     return f"<q>{{ {head}{where} return {returned(random)} }}</q>"
 
 
+def sharp(random: Random) -> str:
+    """A selection that a single element too few would change: it counts, and asks what is not there."""
+    first, second = (comparison(random, "$p") for _ in range(2))
+    condition = random.choice((f"not({first})", f"not({first}) and {second}", f"{second} and not({first})", second, ""))
+    where = f" where {condition}" if condition else ""
+    shown = random.choice(
+        (
+            "<hit/>",
+            "<o>{ $p/k }</o>",
+            f"if ({comparison(random, '$p')}) then <yes/> else <no/>",
+            f"<o>{{ $p/a[not(. > {random.randrange(10)})] }}</o>",
+            f"<o>{{ $p/b[. > {random.randrange(10)}] }}</o>",
+            f"for $c in $p/c where not($c/x > {random.randrange(10)}) return <c>{{ $c/y }}</c>",
+            f"for $c in $p/c return <c>{{ $c/x[. > {random.randrange(10)}] }}</c>",
+        )
+    )
+    return f"for $p in stream('s')/r/i{where} return {shown}"
+
+
 # --- windows ------------------------------------------------------------------------------------------------
 
 _FUNCTIONS = ("min", "max", "sum", "count", "avg")
@@ -172,7 +191,7 @@ def _aggregate(random: Random) -> str:
 
 def several(random: Random) -> str:
     """Selections beside each other in one query."""
-    return f"<all>{selection(random)}{selection(random)}</all>"
+    return f"<all>{selection(random)}{{ {sharp(random)} }}{{ {sharp(random)} }}</all>"
 
 
 def query(random: Random) -> str:

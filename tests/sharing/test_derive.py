@@ -246,6 +246,14 @@ def test_cases_of_the_laws(given: str, text: str, expected: str) -> None:
     assert answer(text, sent(merged, given)) == expected
 
 
+def test_what_a_not_looks_at_is_there() -> None:
+    """An item that comes for another query must still show why this one does not want it."""
+    hits = f"{LOOP} where not($p/a > 1) return <hit/>"
+    given = stream("<a>5</a><b>7</b>", "<a>0</a><b>7</b>", "<b>7</b>", "<b>1</b>")
+    merged = merge(tree(hits), tree(f"{LOOP} where $p/b > 5 return $p/k"))
+    assert answer(hits, sent(merged, given)) == answer(hits, given) == "<hit/><hit/><hit/>"
+
+
 def _average(size: int, condition: str = "") -> str:
     return f"for $w in stream('s')/r/i|t diff {size}| let $a := avg($w/en) {condition} return <a>{{ $a }}</a>"
 

@@ -9,7 +9,7 @@ import pytest
 from anabranch.sharing.match import matches, merge, merge_all, same
 from anabranch.sharing.render import render
 from anabranch.sharing.settle import unwindowed
-from sharing.making import answer, items, query, selection, sent, tree, windowed
+from sharing.making import answer, items, query, selection, sent, several, sharp, tree, windowed
 
 ROUNDS = range(40)
 
@@ -36,7 +36,7 @@ def test_merged_trees_come_back_too(seed: int) -> None:
 def test_selections_lose_nothing(seed: int) -> None:
     """A query over what its tree sends answers as over the stream itself."""
     random = Random(seed)
-    text = selection(random)
+    text = random.choice((selection, several, sharp))(random)
     derived = tree(text)
     for _ in range(3):
         given = items(random)
@@ -47,7 +47,7 @@ def test_selections_lose_nothing(seed: int) -> None:
 def test_shared_selections_lose_nothing(seed: int) -> None:
     """Each of several queries answers over the widened stream as over the stream itself."""
     random = Random(seed)
-    texts = [selection(random) for _ in range(3)]
+    texts = [selection(random), *(sharp(random) for _ in range(3))]
     merged = merge_all([tree(text) for text in texts])
     given = items(random)
     carried = sent(merged, given)

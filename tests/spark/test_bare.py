@@ -34,10 +34,11 @@ SHARDS = (1, 2, 7)
 HAS_TIME = re.compile(rb"<t>[0-9.-]+</t>|^<s:punctuation[^>]* at=")
 HAS_NONE = re.compile(rb"^<(?![^>]*[ :]at=)")
 SAYS_TIME = re.compile(rb"^<[^>]*[ :]at=")
-CLOSING = b"".join(
-    b'<s:punctuation xmlns:s="urn:anabranch:stream" where="true()" at="%d"/>\n' % time for time in (10**6, 10**6 + 1)
-)
-"""Closes all windows; the second lets the merge take the first of the other inputs (LAWS 1.2)."""
+PUNCTUATION = b'<s:punctuation xmlns:s="urn:anabranch:stream" where="true()"%s/>\n'
+CLOSING = {True: PUNCTUATION % b' at="1000000"' + PUNCTUATION % b' at="1000001"', False: PUNCTUATION % b""}
+"""Closes all windows of a stream that is timed, or not; the second lets the merge take the first of the other inputs
+(LAWS 1.2), where times of arrival do not.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ def check_late_case(folder: Path, family: str, number: int) -> bool:
         random.setstate(state)
         rest.append(lay(folder / "law", name, known[border:], random, timed=timed, form="lines"))
         for first, then in zip(early[-1].partitions, rest[-1].partitions, strict=True):
-            before, after = first.read_bytes(), then.read_bytes() + CLOSING
+            before, after = first.read_bytes(), then.read_bytes() + CLOSING[timed]
             grown.append((first, after))
             then.write_bytes(b"\n" * len(before) + after)
     inputs = Inputs(early)
