@@ -74,7 +74,7 @@ def test_every_kind_of_item_is_answered_as_by_law(form: Format, item: str) -> No
 
 
 @pytest.mark.parametrize("form", ["lines", "document"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(stream=streams, places=st.lists(st.integers(0, 5_000), max_size=3), ended=st.booleans())
 def test_streams_are_answered_as_by_law(
     form: Format, stream: list[tuple[str, str]], places: list[int], ended: bool

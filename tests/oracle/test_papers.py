@@ -42,7 +42,7 @@ def agree(query: str, inputs: Mapping[str, str], least: int) -> None:
 @pytest.mark.parametrize("name", ["q1", "q2", "q3", "q4"])
 def test_queries_over_one_stream(name: str) -> None:
     """Figure 3 of the sharing paper: the reference answers as Saxon does."""
-    agree(papers.SHARING[name], {"photons": observation(2_000, seed=7)}, least=4)
+    agree(papers.SHARING[name], {"photons": observation(1_000, seed=7)}, least=4)
 
 
 @pytest.mark.parametrize("name", ["q5", "q6", "q7", "q8"])

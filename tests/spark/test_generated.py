@@ -51,8 +51,8 @@ class Trial:
 
 
 TRIALS = (
-    Trial("items", 150, "lines", 1, 2),
-    Trial("items", 60, "document", 3, 7),
+    Trial("items", 100, "lines", 1, 2),
+    Trial("items", 40, "document", 3, 7),
     Trial("windows", 60, "document", 1, 1),
     Trial("windows", 60, "lines", 3, 2),
     Trial("joins", 40, "lines", 1, 7),
