@@ -272,6 +272,10 @@ class PaneWindows:
             raise StateError(
                 f"the state of '{self._name}' is one of '{meta['operator']}', and the query needs '{OPERATOR}'"
             )
+        if meta["operator"] != OPERATOR:
+            raise StateError(
+                f"the state of '{self._name}' is one of '{meta['operator']}', and the query needs '{OPERATOR}'"
+            )
         self._next, self._order, self._arrived = meta["next"], meta["order"], meta["arrived"]
         self._progress.restore(meta["progress"])
         self._answers.restore(meta["answers"])

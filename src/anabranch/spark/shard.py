@@ -56,8 +56,9 @@ def work(job: Job, shard: int, rows: list[Row]) -> Report:
     segment = SegmentWriter(job.segments, job.epoch, _BEHIND + shard)
     try:
         with segment, StateWriter(job.checkpoint.states, job.epoch, shard) as files:
+            fed = [(origin_of(row.payload).stream if row.branch == ALL else None, row) for row in rows]
             for role in roles_of(job.plan, job.functions):
-                if role.is_branch and role.shard(plan) == shard and (mine := _rows_for(role, rows)):
+                if role.is_branch and role.shard(plan) == shard and (mine := _rows_for(role, fed)):
                     number = role.subscription.id
                     kept = before.get(number)
                     state = None if kept is None else State.from_bytes(files.read(kept.state))
@@ -71,15 +72,10 @@ def work(job: Job, shard: int, rows: list[Row]) -> Report:
     return Report(chunks=tuple(segment.chunks), states=states, fault=fault)
 
 
-def _rows_for(role: Role, rows: list[Row]) -> list[Row]:
-    """The rows that concern a branch."""
-    streams = role.standing.streams
-    return [
-        row
-        for row in rows
-        if row.branch == role.subscription.id
-        or (row.branch == ALL and role.panes is None and origin_of(row.payload).stream in streams)
-    ]
+def _rows_for(role: Role, rows: list[tuple[str | None, Row]]) -> list[Row]:
+    """The rows that concern a branch: its own, and the feeds of its streams unless it is counted by panes."""
+    streams = () if role.panes is not None else role.standing.streams
+    return [row for stream, row in rows if row.branch == role.subscription.id or stream in streams]
 
 
 def _take(branch: Branch | PaneBranch, row: Row) -> None:
