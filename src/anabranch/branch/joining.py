@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from anabranch.branch.ahead import SAMPLE, Entries, Pause, Sight
+from anabranch.branch.ahead import SAMPLE, Entries, Sight
 from anabranch.branch.answers import Answers
 from anabranch.branch.arrivals import NOWHERE, Order, limit, order_of
 from anabranch.branch.batches import Batch, BatchReader
@@ -55,19 +55,10 @@ class JoinColumns:
         self._templates: list[Template | None] = [None, None]
         self._join: CompiledJoin | None = None
         self._sights = [Sight() for _ in self._sides]
-        self._pause = Pause()
 
-    def run(self) -> None:
-        """Take what may be taken."""
-        while self._able and self._take(ended=False):
-            pass
-
-    def try_again(self) -> None:
-        """The operator has taken an element: go on behind it, unless that has hardly been worth it of late."""
-        if self._pause.is_over():
-            before = self._shelf.taken
-            self.run()
-            self._pause.after(self._shelf.taken - before)
+    def take(self) -> bool:
+        """Take some of what may be taken; False where there is nothing, or nothing for columns."""
+        return self._able and self._take(ended=False)
 
     def finish(self) -> None:
         """All inputs have ended, and what they brought was taken: close the windows with items that still wait."""

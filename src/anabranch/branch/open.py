@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from anabranch.branch.ahead import Pause
 from anabranch.branch.answers import Answers
 from anabranch.branch.backlog import Key
 from anabranch.branch.interval import IntervalJoin, bounds_of, streams_of
@@ -107,11 +108,11 @@ class _Operator(Protocol):
 class _Columns(Protocol):
     """A faster way for what the operator does, which takes all it can of what may be taken and leaves it the rest."""
 
-    def run(self) -> None: ...
+    def take(self) -> bool:
+        """Take some of it; False where there is nothing, or nothing for columns."""
 
-    def try_again(self) -> None: ...
-
-    def finish(self) -> None: ...
+    def finish(self) -> None:
+        """All inputs have ended, and what they brought was taken."""
 
 
 class _Flowing:
@@ -139,6 +140,7 @@ class _Flowing:
             self._merge.restore(state.meta["merge"], state.tables["waiting"])
             self._operator.restore(state.meta["memory"], state.tables)
         self._columns = self._columns_for(standing)
+        self._pause = Pause()
 
     def _operator_for(self, standing: Standing) -> _Operator:
         match self._kind:
@@ -180,15 +182,20 @@ class _Flowing:
 
     def _run(self) -> None:
         """Take what may be taken: many at a time if that can be, and one by one what is left."""
-        if self._columns is not None:
-            self._columns.run()
+        self._run_columns()
         for each in self._merge.released():
             if isinstance(each, Signal):
                 self._operator.signal(each)
             else:
                 self._operator.item(self._shelf.put(each.entry, each.item))
-            if self._columns is not None:
-                self._columns.try_again()
+            if self._pause.is_over():
+                before = self._shelf.taken
+                self._run_columns()
+                self._pause.after(self._shelf.taken - before)
+
+    def _run_columns(self) -> None:
+        while self._columns is not None and self._columns.take():
+            pass
 
     def save(self) -> State | None:
         memory, tables = self._operator.save()

@@ -18,7 +18,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from anabranch.branch.ahead import SAMPLE, Entries, Pause, Sight
+from anabranch.branch.ahead import SAMPLE, Entries, Sight
 from anabranch.branch.answers import Answers
 from anabranch.branch.arrivals import NOWHERE, Moments, Order, limit, order_of, own_time
 from anabranch.branch.batches import LIMITS
@@ -73,25 +73,15 @@ class PassingColumns:
         self._template: Template | None = None
         self._program: _Program | None = None
         self._sights = [Sight(len(self._sources)) for _ in self._sources]
-        self._pause = Pause()
 
-    def run(self) -> None:
-        """Take what may be taken."""
-        while self._able and self._take():
-            pass
-
-    def try_again(self) -> None:
-        """The operator has taken an element: go on behind it, unless that has hardly been worth it of late."""
-        if self._pause.is_over():
-            before = self._shelf.taken
-            self.run()
-            self._pause.after(self._shelf.taken - before)
+    def take(self) -> bool:
+        """Take some of what may be taken; False where there is nothing, or nothing for columns."""
+        return self._able and self._take()
 
     def finish(self) -> None:
         """The inputs have ended, which changes nothing."""
 
     def _take(self) -> bool:
-        """Take some of what there is; False where there is nothing, or nothing for columns."""
         if not self._may_go_on():
             return False
         seen = zip(self._sources, self._sights, strict=True)

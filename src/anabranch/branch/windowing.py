@@ -17,7 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from anabranch.branch.ahead import SAMPLE, Entries, Pause, Sight
+from anabranch.branch.ahead import SAMPLE, Entries, Sight
 from anabranch.branch.answers import Answers
 from anabranch.branch.arrivals import NOWHERE, order_of
 from anabranch.branch.batches import Batch, BatchReader
@@ -49,25 +49,15 @@ class WindowColumns:
         self._template: Template | None = None
         self._compiled: CompiledFor | None = None
         self._sight = Sight()
-        self._pause = Pause()
 
-    def run(self) -> None:
-        """Take what may be taken."""
-        while self._able and self._take():
-            pass
-
-    def try_again(self) -> None:
-        """The operator has taken an element: go on behind it, unless that has hardly been worth it of late."""
-        if self._pause.is_over():
-            before = self._shelf.taken
-            self.run()
-            self._pause.after(self._shelf.taken - before)
+    def take(self) -> bool:
+        """Take some of what may be taken; False where there is nothing, or nothing for columns."""
+        return self._able and self._take()
 
     def finish(self) -> None:
         """The input has ended: the operator closes what is open."""
 
     def _take(self) -> bool:
-        """Take some of what there is; False where there is nothing, or nothing for columns."""
         entries = Entries.ahead(self._source.backlog, self._sight.most)
         if not entries or not entries.plain or not (self._compiled or self._learn(entries)):
             return False
