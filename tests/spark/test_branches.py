@@ -48,11 +48,11 @@ def test_the_papers_queries_give_what_the_law_says(
 ) -> None:
     """q1 to q8 and the interval join over photons, with epochs of some random size."""
     sources = [
-        photon_files(tmp_path, name, 120, seed, partitions)
+        photon_files(tmp_path, name, 80, seed, partitions)
         for seed, name in enumerate(("photons", "photon1", "photon2"))
     ]
     queries = {**SHARING, "interval": INTERVAL_JOIN}
-    size = Random(partitions).randrange(8_000, 20_000)
+    size = Random(partitions).randrange(6_000, 14_000)
     outcome = run_queries(spark, sources, queries, tmp_path / "work", epoch_bytes=size, shards=shards)
     assert answers(outcome) == law(sources, queries)
     assert outcome.progress.epochs > 3
