@@ -6,7 +6,7 @@ from oracle.compare import compared, difference
 from oracle.generate import case
 
 
-@pytest.mark.parametrize(("family", "count"), [("items", 350), ("windows", 250), ("joins", 250), ("partitions", 150)])
+@pytest.mark.parametrize(("family", "count"), [("items", 300), ("windows", 200), ("joins", 200), ("partitions", 120)])
 def test_generated_queries(family: str, count: int) -> None:
     """The reference answers every generated query as Saxon does; of the differences the shortest is shown."""
     differences: list[str] = []
