@@ -52,7 +52,7 @@ def test_the_papers_queries_give_what_the_law_says(
         for seed, name in enumerate(("photons", "photon1", "photon2"))
     ]
     queries = {**SHARING, "interval": INTERVAL_JOIN}
-    size = Random(partitions).randrange(6_000, 14_000)
+    size = Random(partitions).randrange(4_000, 9_000)
     outcome = run_queries(spark, sources, queries, tmp_path / "work", epoch_bytes=size, shards=shards)
     assert answers(outcome) == law(sources, queries)
     assert outcome.progress.epochs > 3
