@@ -32,8 +32,8 @@ from anabranch.errors import AnabranchError
 from anabranch.language import check, parse
 from anabranch.language.check_streams import MAX_OVERLAP
 from anabranch.language.cursor import MAX_CHARACTERS, MAX_DEPTH
-from anabranch.language.library import LIBRARY
 from anabranch.language.refusals import REFUSALS
+from anabranch.language.signatures import SIGNATURES
 from anabranch.reference import Input, document_input, evaluate, text_input
 from anabranch.stream.limits import LONGEST_NAME, Limits
 from anabranch.stream.parse import parse_document
@@ -289,11 +289,11 @@ def test_table_of_functions() -> None:
     text = (TOP / "docs/language.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([\w-]+)\((.*?)\)` \| [^|]* \| `(.*)` \| `(.*)` \|$", text, re.M)
     assert [name for name, *_ in rows] == list(dict.fromkeys(name for name, *_ in rows))
-    assert {name for name, *_ in rows} == set(LIBRARY)
+    assert {name for name, *_ in rows} == set(SIGNATURES)
     for name, written, query, answer in rows:
         parameters = [each for each in written.split(", ") if each]
         least = sum(not each.endswith(("?", "...")) for each in parameters)
-        accepted = [count for count in range(10) if LIBRARY[name].accepts(count)]
+        accepted = [count for count in range(10) if SIGNATURES[name].accepts(count)]
         assert accepted == [*range(least, 10 if "..." in parameters else len(parameters) + 1)], name
         assert evaluate(check(parse(query), query).query, {}).text == answer, name
 

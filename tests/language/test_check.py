@@ -7,7 +7,7 @@ import pytest
 import papers
 from anabranch.errors import QueryError
 from anabranch.language import Checked, ast, check, parse, print_query
-from anabranch.language.library import LIBRARY
+from anabranch.language.signatures import SIGNATURES
 from anabranch.reference.functions import BUILTINS
 from anabranch.stream.photons import photons_dtd
 from anabranch.stream.schema import Schema
@@ -113,7 +113,7 @@ def test_registered_functions_are_known() -> None:
 
 def test_the_library_is_what_the_evaluator_has() -> None:
     """Every function that passes the checks can be evaluated, and the other way round."""
-    assert set(LIBRARY) == set(BUILTINS)
+    assert set(SIGNATURES) == set(BUILTINS)
 
 
 # --- inputs -----------------------------------------------------------------------------------------------

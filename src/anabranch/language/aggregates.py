@@ -26,8 +26,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from anabranch.language import ast
-from anabranch.language.library import AGGREGATES, LIBRARY, Aggregate
 from anabranch.language.rewrite import parts, rebuild
+from anabranch.language.signatures import AGGREGATES, SIGNATURES, Aggregate
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def aggregated(flwor: ast.Flwor, clause: ast.For, registered: Collection[str] = 
 
     `registered` are the functions of the user, which go before built-in ones of the same name.
     """
-    if not LIBRARY.keys().isdisjoint(registered):
+    if not SIGNATURES.keys().isdisjoint(registered):
         return None
     window = clause.variable
     bound = [name for part in parts(flwor) for name in _binds(part)]
@@ -191,7 +191,7 @@ def _looks_out(part: Any) -> bool:
         case ast.Variable() | ast.Source() | ast.Root() | ast.Qualifier():
             return True
         case ast.Call(name):
-            return name.removeprefix("fn:") not in LIBRARY
+            return name.removeprefix("fn:") not in SIGNATURES
         case ast.Step(axis):
             return bool(axis == "parent")
         case _:

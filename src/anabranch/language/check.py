@@ -17,11 +17,11 @@ from anabranch.language import ast
 from anabranch.language.check_paths import PathCheck
 from anabranch.language.check_streams import check_streams
 from anabranch.language.cursor import MAX_NESTING
-from anabranch.language.library import LIBRARY
 from anabranch.language.printer import print_query
 from anabranch.language.refusals import refuse
 from anabranch.language.rewrite import deepest, flatten, parts, with_input
 from anabranch.language.scope import UNKNOWN, Known, Scope
+from anabranch.language.signatures import SIGNATURES
 from anabranch.language.unbounded import flowing_fors, flows, qualified, readers
 from anabranch.stream.schema import Schema
 
@@ -145,10 +145,10 @@ class _Checker(PathCheck):
             return Known(flowing=flowing)
         if name in self.registered:
             return UNKNOWN
-        if name not in LIBRARY:
-            known = ", ".join(sorted((*LIBRARY, *self.declared, *self.registered)))
+        if name not in SIGNATURES:
+            known = ", ".join(sorted((*SIGNATURES, *self.declared, *self.registered)))
             raise self.error(f"no function is called '{name}()'", call.span, "XPST0017", f"known are: {known}")
-        signature = LIBRARY[name]
+        signature = SIGNATURES[name]
         if not signature.accepts(count):
             wanted_text = f"{signature.least}" if signature.least == signature.most else f"{signature.least} or more"
             raise self.error(f"'{name}()' takes {wanted_text} arguments, not {count}", call.span, "XPST0017")

@@ -8,9 +8,9 @@ from fractions import Fraction
 from anabranch.errors import QueryError
 from anabranch.language import ast
 from anabranch.language.intervals import bounded
-from anabranch.language.library import AGGREGATES
 from anabranch.language.refusals import refuse
 from anabranch.language.rewrite import parts
+from anabranch.language.signatures import AGGREGATES
 
 MAX_OVERLAP = 10_000
 """How many windows may hold one item; more would let one short query cost without bound."""

@@ -21,9 +21,9 @@ from typing import TypeVar
 
 from anabranch.errors import DynamicError, Unsupported
 from anabranch.language import ast
-from anabranch.language.library import LIBRARY
 from anabranch.language.printer import print_query
 from anabranch.language.rewrite import parts
+from anabranch.language.signatures import SIGNATURES
 from anabranch.language.unbounded import flowing_fors, flows
 from anabranch.reference.calls import PythonFunction, call_python
 from anabranch.reference.construct import construct, content_text
@@ -193,7 +193,7 @@ class Evaluator(Walker):
             return self.value(function.body, bound)
         if name in self.registered:
             return call_python(self.registered[name], name, arguments)
-        if not arguments and LIBRARY[name].context:
+        if not arguments and SIGNATURES[name].context:
             arguments = [[self.context(env)]]
         return BUILTINS[name](*arguments)
 

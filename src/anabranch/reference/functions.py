@@ -1,4 +1,4 @@
-"""The built-in functions: what those of `language.library` do.
+"""The built-in functions: what those of `language.signatures` do.
 
 Each takes its arguments as sequences and gives a sequence; the meaning is XQuery's, but for sums, which are exact,
 and least and greatest values, which are doubles (LAWS 2.1, 2.2).

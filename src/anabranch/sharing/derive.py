@@ -29,8 +29,8 @@ from typing import Any
 from anabranch.algebra.window import Extent
 from anabranch.errors import Unsupported
 from anabranch.language import ast, print_query
-from anabranch.language.library import AGGREGATES
 from anabranch.language.rewrite import parts
+from anabranch.language.signatures import AGGREGATES
 from anabranch.predicate import EVERYTHING, NOTHING, Predicate, and_, simplify, terms
 from anabranch.sharing.conditions import CONTEXT, Conditions, Found, Located, Meaning, Names, Nodes, Something, locate
 from anabranch.sharing.settle import tree_of

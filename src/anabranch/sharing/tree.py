@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from anabranch.algebra.window import Extent
-from anabranch.language.library import Aggregate as Function
+from anabranch.language.signatures import Aggregate as Function
 from anabranch.predicate import EVERYTHING, NOTHING, And, Difference, Not, Or, Predicate, Term, and_, implies, relax
 from anabranch.predicate import terms as terms_of
 from anabranch.sharing.writing import condition_text

@@ -27,7 +27,7 @@ _TWO = Signature(2, 2)
 Aggregate: TypeAlias = Literal["min", "max", "sum", "count", "avg"]
 AGGREGATES: tuple[Aggregate, ...] = ("min", "max", "sum", "count", "avg")
 
-LIBRARY: Mapping[str, Signature] = {
+SIGNATURES: Mapping[str, Signature] = {
     **dict.fromkeys(AGGREGATES, _NUMBER),
     **dict.fromkeys(("abs", "floor", "ceiling", "round"), _NUMBER),
     **dict.fromkeys(("not", "boolean", "empty", "exists", "data", "distinct-values", "upper-case", "lower-case"), _ONE),
