@@ -16,7 +16,6 @@ from importlib.resources import files
 from itertools import count
 from pathlib import Path
 from statistics import mean
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
@@ -24,10 +23,10 @@ import pyarrow as pa
 from anabranch.bench import epochs
 from anabranch.bench.photons import LEAVES, Rows, Spark, photons_streamed, read_photons, source, write_files
 from anabranch.bench.timing import Compared, Figures, compare, timed
+from anabranch.bench.workshop import Rounds, workshop
 from anabranch.columnar import guided
 from anabranch.columnar.shred import Shredded, Shredder, Wanted
 from anabranch.columnar.template import Template
-from anabranch.spark.session import local_session
 from anabranch.spark.storage import last_line_end, pieces
 from anabranch.stream.limits import Limits
 from anabranch.stream.lines import Carry, LineSplitter
@@ -35,8 +34,6 @@ from anabranch.stream.parse import parse_item
 from anabranch.stream.photons import photons
 
 _ITEMS, _QUICK_ITEMS = 800_000, 20_000
-_WARM_UP, _PAIRS = 6, 10
-_QUICK_WARM_UP, _QUICK_PAIRS = 1, 2
 _RANGE = 16 << 20
 _EPOCHS = 3
 _COLUMNS = ("coord.cel.*", "coord.det.*", "phc", "en", "det_time")
@@ -47,18 +44,14 @@ _Q3 = """en >= 1.3 and coord.cel.ra >= 130.5 and coord.cel.ra <= 135.5
 def measure(quick: bool) -> Figures:
     """Run the bench."""
     items = _QUICK_ITEMS if quick else _ITEMS
-    warm_up, pairs = (_QUICK_WARM_UP, _QUICK_PAIRS) if quick else (_WARM_UP, _PAIRS)
-    spark = local_session(memory="2g", name="bench")
-    try:
-        with TemporaryDirectory(prefix="anabranch-bench-") as folder:
-            bench = _Bench(spark, Path(folder), items)
-            found = {
-                "fast_path_vs_from_xml": bench.leaves("usual", "<photon>", warm_up, pairs),
-                "slow_path_vs_from_xml": bench.leaves("unusual", "<photon><!-- seen -->", warm_up, pairs),
-                "q3_vs_spark_one": bench.q3(warm_up, pairs),
-            }
-    finally:
-        spark.stop()
+    rounds = Rounds.of(quick)
+    with workshop() as (spark, folder):
+        bench = _Bench(spark, folder, items)
+        found = {
+            "fast_path_vs_from_xml": bench.leaves("usual", "<photon>", rounds),
+            "slow_path_vs_from_xml": bench.leaves("unusual", "<photon><!-- seen -->", rounds),
+            "q3_vs_spark_one": bench.q3(rounds),
+        }
     return {
         "items": items,
         "ratios": {name: each.ratio for name, each in found.items()},
@@ -72,7 +65,7 @@ class _Bench:
     folder: Path
     items: int
 
-    def leaves(self, name: str, start_tag: str, warm_up: int, pairs: int) -> Compared:
+    def leaves(self, name: str, start_tag: str, rounds: Rounds) -> Compared:
         """Seven leaves to nowhere, by us and by Spark."""
         write_files([self.folder / name], 1, self.items, start_tag)
         (path,) = source("photons", self.folder / name).files
@@ -81,12 +74,12 @@ class _Bench:
         return compare(
             partial(timed, partial(_drop, ours)),
             partial(timed, partial(_drop, theirs)),
-            warm_up=warm_up,
-            pairs=pairs,
+            warm_up=rounds.warm_up,
+            pairs=rounds.pairs,
             label=f"{name} items",
         )
 
-    def q3(self, warm_up: int, pairs: int) -> Compared:
+    def q3(self, rounds: Rounds) -> Compared:
         """One subscription with its answers on the disk, by us and by Spark: an epoch that is not the first."""
         write_files([self.folder / "epochs"], _EPOCHS, self.items)
         query = files("anabranch").joinpath("examples", "rxj.xq").read_text("utf-8")
@@ -101,7 +94,7 @@ class _Bench:
             answer = found.selectExpr("coord.cel.ra", "coord.cel.dec", "en", "det_time")
             return epochs.of_spark(answer, next(fresh), _EPOCHS)
 
-        return compare(ours, theirs, warm_up=warm_up, pairs=pairs, label="q3")
+        return compare(ours, theirs, warm_up=rounds.warm_up, pairs=rounds.pairs, label="q3")
 
     def _from_xml(self, path: Path) -> Rows:
         return read_photons(self.spark.read.text(str(path))).selectExpr(*_COLUMNS)

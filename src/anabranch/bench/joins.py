@@ -20,13 +20,12 @@ from itertools import count
 from pathlib import Path
 from shutil import rmtree
 from statistics import mean
-from tempfile import TemporaryDirectory
 
 from anabranch.bench import epochs
 from anabranch.bench.photons import Rows, Spark, photons_streamed, source, write_files
 from anabranch.bench.queries import Q5
 from anabranch.bench.timing import Compared, Figures, compare
-from anabranch.spark.session import local_session
+from anabranch.bench.workshop import Rounds, workshop
 from anabranch.stream.source import Source
 
 _SPARK_Q5 = """
@@ -40,26 +39,19 @@ _BUCKETS = {
 _FILES = 3
 _ITEMS, _QUICK_ITEMS = 50_000, 4_000
 """Of each stream, to an epoch."""
-_WARM_UP, _PAIRS = 6, 10
-_QUICK_WARM_UP, _QUICK_PAIRS = 1, 2
 
 
 def measure(quick: bool) -> Figures:
     """Run the bench."""
-    spark = local_session(memory="2g", name="bench")
-    try:
-        with TemporaryDirectory(prefix="anabranch-bench-") as folder:
-            return _measure(spark, Path(folder), quick)
-    finally:
-        spark.stop()
+    with workshop() as (spark, folder):
+        return _measure(spark, folder, quick)
 
 
 def _measure(spark: Spark, folder: Path, quick: bool) -> Figures:
     items = _QUICK_ITEMS if quick else _ITEMS
-    warm_up, pairs = (_QUICK_WARM_UP, _QUICK_PAIRS) if quick else (_WARM_UP, _PAIRS)
     write_files([folder / name for name in _BUCKETS], _FILES, items)
     ours, theirs = count_pairs(spark, folder, folder / "check")
-    found = compare_q5(spark, folder, folder / "runs", warm_up, pairs)
+    found = compare_q5(spark, folder, folder / "runs", Rounds.of(quick))
     return {
         "items": 2 * items,
         "pairs": ours,
@@ -69,7 +61,7 @@ def _measure(spark: Spark, folder: Path, quick: bool) -> Figures:
     }
 
 
-def compare_q5(spark: Spark, folder: Path, work: Path, warm_up: int, pairs: int) -> Compared:
+def compare_q5(spark: Spark, folder: Path, work: Path, rounds: Rounds) -> Compared:
     """The seconds of an epoch of q5, ours and Spark's."""
     fresh = (work / str(number) for number in count())
 
@@ -85,7 +77,7 @@ def compare_q5(spark: Spark, folder: Path, work: Path, warm_up: int, pairs: int)
         rmtree(run)
         return found
 
-    return compare(ours, theirs, warm_up=warm_up, pairs=pairs, label="q5")
+    return compare(ours, theirs, warm_up=rounds.warm_up, pairs=rounds.pairs, label="q5")
 
 
 def count_pairs(spark: Spark, folder: Path, work: Path) -> tuple[int, int]:

@@ -19,13 +19,12 @@ from math import isclose
 from pathlib import Path
 from shutil import rmtree
 from statistics import mean, median, quantiles
-from tempfile import TemporaryDirectory
 
 from anabranch.bench import epochs
 from anabranch.bench.photons import Rows, Spark, photons_streamed, source, write_files
 from anabranch.bench.queries import Q2
 from anabranch.bench.timing import Compared, Figures, compare
-from anabranch.spark.session import local_session
+from anabranch.bench.workshop import Rounds, workshop
 
 _SPARK_Q2 = """
     select window.start as start, avg(en) as avg_en from photons
@@ -34,8 +33,6 @@ _SPARK_Q2 = """
 _AVERAGE = re.compile(r"<avg_en>([^<]*)</avg_en>")
 _FILES = 3
 _ITEMS, _QUICK_ITEMS = 400_000, 20_000
-_WARM_UP, _PAIRS = 6, 10
-_QUICK_WARM_UP, _QUICK_PAIRS = 1, 2
 _SMALL_ITEMS = 1_000
 _SMALL_FILES, _QUICK_SMALL_FILES = 80, 20
 """The first quarter is warm-up."""
@@ -43,20 +40,15 @@ _SMALL_FILES, _QUICK_SMALL_FILES = 80, 20
 
 def measure(quick: bool) -> Figures:
     """Run the bench."""
-    spark = local_session(memory="2g", name="bench")
-    try:
-        with TemporaryDirectory(prefix="anabranch-bench-") as folder:
-            return _measure(spark, Path(folder), quick)
-    finally:
-        spark.stop()
+    with workshop() as (spark, folder):
+        return _measure(spark, folder, quick)
 
 
 def _measure(spark: Spark, folder: Path, quick: bool) -> Figures:
     items = _QUICK_ITEMS if quick else _ITEMS
-    warm_up, pairs = (_QUICK_WARM_UP, _QUICK_PAIRS) if quick else (_WARM_UP, _PAIRS)
     write_files([folder / "photons"], _FILES, items)
     windows = check_same(spark, folder / "photons", folder / "check")
-    q2 = compare_q2(spark, folder / "photons", folder / "runs", warm_up, pairs)
+    q2 = compare_q2(spark, folder / "photons", folder / "runs", Rounds.of(quick))
     small = small_epochs(spark, folder / "small", _QUICK_SMALL_FILES if quick else _SMALL_FILES, _SMALL_ITEMS)
     return {
         "items": items,
@@ -68,7 +60,7 @@ def _measure(spark: Spark, folder: Path, quick: bool) -> Figures:
     }
 
 
-def compare_q2(spark: Spark, photons: Path, work: Path, warm_up: int, pairs: int) -> Compared:
+def compare_q2(spark: Spark, photons: Path, work: Path, rounds: Rounds) -> Compared:
     """The seconds of an epoch of q2, ours and Spark's."""
     fresh = (work / str(number) for number in count())
 
@@ -84,7 +76,7 @@ def compare_q2(spark: Spark, photons: Path, work: Path, warm_up: int, pairs: int
         rmtree(folder)
         return found
 
-    return compare(ours, theirs, warm_up=warm_up, pairs=pairs, label="q2")
+    return compare(ours, theirs, warm_up=rounds.warm_up, pairs=rounds.pairs, label="q2")
 
 
 def check_same(spark: Spark, photons: Path, work: Path) -> int:

@@ -32,9 +32,9 @@ from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.intervals import Bound
 from anabranch.language.rewrite import parts
-from anabranch.reference.intervals import declared_time, time_bounds
+from anabranch.reference.intervals import declared_time
 from anabranch.reference.paths import base_of
-from anabranch.reference.standing import Standing
+from anabranch.reference.standing import Standing, declared_bounds
 from anabranch.reference.windows import Reach
 from anabranch.stream.cover import passed
 
@@ -48,8 +48,7 @@ def bounds_of(standing: Standing, inputs: Sequence[InputStream]) -> tuple[Bound,
     """
     if not all(stream.endless for stream in inputs):
         return ()
-    times = {clause.variable: stream.time for clause, stream in zip(standing.fors, inputs, strict=True)}
-    return time_bounds(standing.fors, standing.flwor.where, times)
+    return declared_bounds(standing, {stream.name: stream.time for stream in inputs})
 
 
 def streams_of(standing: Standing) -> list[str]:

@@ -15,16 +15,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from anabranch.errors import Unsupported, UsageError
-from anabranch.language import Checked, ast, check, parse, print_query
+from anabranch.language import Checked, check, parse, print_query
 from anabranch.reference import Input, document_input, evaluate, stream_input
 from anabranch.reference.calls import PythonFunction
-from anabranch.reference.intervals import time_bounds
-from anabranch.reference.paths import base_of
-from anabranch.reference.standing import Standing, standing
+from anabranch.reference.standing import ordered_by_time, standing
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import parse_document
-from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.schema import Schema
 from anabranch.stream.source import Source, read_partitions
 
@@ -113,7 +110,7 @@ def refuse_endless(prepared: Prepared, inputs: Inputs) -> None:
     """Refuse a query that has no answer before its streams end, for streams that have no end."""
     query = standing(prepared.checked.query, inputs.functions, prepared.text)
     reason = query.reason
-    if query.kind == "interval join" and not _compares_times(query, {each.name: each.time for each in inputs.streams}):
+    if query.kind == "interval join" and not ordered_by_time(query, {each.name: each.time for each in inputs.streams}):
         reason = Unsupported(
             "an interval join needs streams whose declared times are what it compares",
             text=prepared.text,
@@ -123,13 +120,6 @@ def refuse_endless(prepared: Prepared, inputs: Inputs) -> None:
     if reason is not None:
         reason.name = prepared.label
         raise reason
-
-
-def _compares_times(query: Standing, times: Mapping[str, ItemPath | None]) -> bool:
-    """Whether the condition of an interval join says how far apart its streams' declared times may be."""
-    sources = {each.variable: base_of(each.source) for each in query.fors}
-    known = {name: times[each.name] for name, each in sources.items() if isinstance(each, ast.Source)}
-    return bool(time_bounds(query.fors, query.flwor.where, known))
 
 
 @contextmanager

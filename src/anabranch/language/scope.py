@@ -53,9 +53,6 @@ class Scope:
     def asking(self) -> Scope:
         return replace(self, condition=True)
 
-    def returning(self) -> Scope:
-        return replace(self, condition=False)
-
     def remembered(self) -> Scope:
         """Under a temporal qualifier, where another stream may be read: its past is bounded."""
         return replace(self, in_round=False)
