@@ -196,3 +196,29 @@ def check_late_case(folder: Path, family: str, number: int) -> bool:
         assert trunk.answer("first") == whole.text, label
         assert trunk.late() == whole.late | law.late, label
     return True
+
+
+def test_a_late_item_is_noted_once(tmp_path: Path) -> None:
+    """A window comes to a late item at once, a join only when its other input has caught up; it counts once."""
+    sources = []
+    for name in ("s", "u"):
+        folder = tmp_path / name
+        folder.mkdir()
+        sources.append(Source(name, folder, "lines", root="r", time=ItemPath.parse("t")))
+    (tmp_path / "s" / "1").write_text("".join(f"<i><t>{t}</t></i>\n" for t in (10, 3, 20)))
+    (tmp_path / "u" / "1").write_text("<i><t>1</t></i>\n")
+    queries = {
+        "window": 'for $w in stream("s")/r/i|t diff 5| return <n>{ count($w) }</n>',
+        "join": 'for $x in stream("s")/r/i|t diff 5| for $y in stream("u")/r/i|t diff 5| return <p/>',
+    }
+    trunk = BareTrunk(tmp_path / "state", sources, Random(1), finite=False)
+    trunk.run(queries, [1_000], [2])
+    (before,) = trunk.log.manifests.since(0)
+    assert before.late == 1
+    assert before.states[1].waiting == {"s/0": 3}
+    (tmp_path / "u" / "2").write_text("<i><t>50</t></i>\n")
+    trunk.run(queries, [1_000], [2])
+    manifests = list(trunk.log.manifests.since(0))
+    assert [each.late for each in manifests] == [1, 0]
+    assert manifests[-1].states[1].waiting == {"u/0": 1}
+    assert manifests[-1].noted == ()

@@ -17,7 +17,7 @@ from anabranch.spark.manifest import Carried, Manifest, Manifests
 from anabranch.spark.plan import Plan, Plans, Subscription
 from anabranch.spark.recovery import check_spark
 from anabranch.spark.retention import Keep
-from anabranch.spark.segments import Chunk, SegmentWriter, late_places, read_chunk
+from anabranch.spark.segments import Chunk, SegmentWriter, late_line, late_places, read_chunk
 from anabranch.stream.elements import Place
 from anabranch.stream.limits import Limits
 
@@ -111,7 +111,7 @@ def test_a_late_item_counts_once(tmp_path: Path) -> None:
     """Noted by two branches it is one line, whatever its file is called."""
     with SegmentWriter(tmp_path, 0, 0) as writer:
         for offset in (3, 7, 3):
-            writer.note_late(Place("s", "a\u2028b", offset))
+            writer.note_late(late_line(Place("s", "a\u2028b", offset)))
     found = late_places(tmp_path, writer.chunks)
     assert [json.loads(line)["offset"] for line in found] == [3, 7]
     assert {json.loads(line)["partition"] for line in found} == {"a\u2028b"}

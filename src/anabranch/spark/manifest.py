@@ -52,6 +52,8 @@ class Manifest:
     """What each branch remembers, by the number of its subscription."""
     late: int = 0
     """Items too late for time windows (LAWS 3.2)."""
+    noted: tuple[str, ...] = ()
+    """Late items that a branch has yet to come to, because they wait there; they are not noted again."""
 
     @property
     def dead_letters(self) -> int:
@@ -131,7 +133,7 @@ def _to_json(manifest: Manifest) -> dict[str, Any]:
     for each in manifest.chunks:
         entry = [each.subscription, each.offset, each.length, each.entries, each.first, each.crc]
         segments.setdefault(each.segment, []).append(entry)
-    plain = ("epoch", "run", "plan", "offsets", "items", "bytes_read", "begun", "late")
+    plain = ("epoch", "run", "plan", "offsets", "items", "bytes_read", "begun", "late", "noted")
     return {
         **{name: getattr(manifest, name) for name in plain},
         "carries": {key: asdict(each) for key, each in manifest.carries.items()},
@@ -148,5 +150,5 @@ def _from_json(fields: dict[str, Any]) -> Manifest:
     ]
     carries = {key: Carried(**each) for key, each in fields.pop("carries").items()}
     states = {int(key): kept_from_json(each) for key, each in fields.pop("states").items()}
-    begun = tuple(fields.pop("begun"))
-    return Manifest(**fields, carries=carries, chunks=tuple(chunks), states=states, begun=begun)
+    begun, noted = (tuple(fields.pop(name)) for name in ("begun", "noted"))
+    return Manifest(**fields, carries=carries, chunks=tuple(chunks), states=states, begun=begun, noted=noted)

@@ -77,9 +77,9 @@ class SegmentWriter:
         """Set a dead letter down."""
         self.add(DEAD_LETTERS, letter_to_json(letter) + "\n")
 
-    def note_late(self, place: Place) -> None:
-        """Note an item that came too late for a time window (LAWS 3.2)."""
-        self.add(LATE_ITEMS, json.dumps(asdict(place), ensure_ascii=False) + "\n")
+    def note_late(self, line: str) -> None:
+        """Note an item that came too late for a time window (LAWS 3.2), by its `late_line`."""
+        self.add(LATE_ITEMS, line + "\n")
 
     def _write(self) -> None:
         with durable.writing(self._path):
@@ -128,6 +128,16 @@ def read_chunk(folder: Path, chunk: Chunk, most: int | None = None) -> str:
         hint = "restore the checkpoint from a copy, or begin with a new one"
         raise StateError(f"'{path}' is damaged: bytes {chunk.offset} to {chunk.offset + length} changed", hint=hint)
     return data.decode()
+
+
+def late_line(place: Place) -> str:
+    """The line that a user gets to see of a late item."""
+    return json.dumps(asdict(place), ensure_ascii=False)
+
+
+def stream_of(line: str) -> str:
+    """The stream of the late item that a line is about."""
+    return str(json.loads(line)["stream"])
 
 
 def late_places(folder: Path, chunks: Iterable[Chunk]) -> list[str]:

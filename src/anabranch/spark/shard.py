@@ -25,7 +25,7 @@ from anabranch.spark.manifest import Manifests
 from anabranch.spark.plan import Plan, StreamPlan
 from anabranch.spark.roles import Role, documents_of, roles_of
 from anabranch.spark.rows import ALL, DRIVER, Row, sorted_rows
-from anabranch.spark.segments import SegmentWriter
+from anabranch.spark.segments import SegmentWriter, late_line
 from anabranch.spark.states import Kept, StateWriter
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.parse import parse_root
@@ -50,7 +50,9 @@ def answer_shard(job: Job, key: tuple[Any, ...], table: pa.Table) -> pa.Table:
 def work(job: Job, shard: int, rows: list[Row]) -> Report:
     """Run the branches of a shard over the rows of one epoch."""
     plan = job.plan.load()
-    before = Manifests(job.checkpoint.manifests).load(job.before).states if job.before is not None else {}
+    last = Manifests(job.checkpoint.manifests).load(job.before) if job.before is not None else None
+    before = last.states if last else {}
+    noted = frozenset(last.noted if last else ())
     states: dict[int, Kept | None] = {}
     fault: Fault | None = None
     segment = SegmentWriter(job.segments, job.epoch, _BEHIND + shard)
@@ -62,7 +64,7 @@ def work(job: Job, shard: int, rows: list[Row]) -> Report:
                     number = role.subscription.id
                     kept = before.get(number)
                     state = None if kept is None else State.from_bytes(files.read(kept.state))
-                    branch = _opened(job, plan, role, state, _Output(segment, number), files)
+                    branch = _opened(job, plan, role, state, _Output(segment, number, noted), files)
                     for row in mine:
                         _take(branch, row)
                     states[number] = _kept(branch, shard, files)
@@ -139,9 +141,11 @@ def _input(stream: StreamPlan, plan: Plan, *, late: bool) -> InputStream:
 class _Output:
     """Puts what a branch gives into the shard's segment."""
 
-    def __init__(self, segment: SegmentWriter, subscription: int) -> None:
+    def __init__(self, segment: SegmentWriter, subscription: int, noted: frozenset[str]) -> None:
         self._segment = segment
         self._subscription = subscription
+        self._noted = noted
+        """Late items that another branch has come to in an earlier epoch."""
 
     def piece(self, text: str) -> None:
         self._segment.add(self._subscription, text)
@@ -153,4 +157,5 @@ class _Output:
         self._segment.bury(letter)
 
     def late(self, place: Place) -> None:
-        self._segment.note_late(place)
+        if (line := late_line(place)) not in self._noted:
+            self._segment.note_late(line)

@@ -12,7 +12,7 @@ from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Manifest
 from anabranch.spark.roles import roles_of
 from anabranch.spark.rows import REPORTS, ROWS
-from anabranch.spark.segments import late_places
+from anabranch.spark.segments import late_places, stream_of
 from anabranch.spark.shard import answer_shard
 from anabranch.spark.task import answer_ranges, send_ranges
 
@@ -45,6 +45,9 @@ def manifest_of(job: Job, run: int, last: Manifest | None, reports: Sequence[Rep
         _update(kept, report.states)
         begun |= dict.fromkeys(report.items)
     chunks = tuple(chunk for report in reports for chunk in report.chunks)
+    late = late_places(job.segments, chunks)
+    behind = {key.rpartition("/")[0] for each in kept.values() for key in each.waiting}
+    noted = (line for line in (*(last.noted if last else ()), *late) if stream_of(line) in behind)
     return Manifest(
         job.epoch,
         run,
@@ -56,7 +59,8 @@ def manifest_of(job: Job, run: int, last: Manifest | None, reports: Sequence[Rep
         sum(report.bytes_read for report in reports),
         tuple(begun),
         kept,
-        len(late_places(job.segments, chunks)),
+        len(late),
+        tuple(noted),
     )
 
 
