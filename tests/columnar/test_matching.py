@@ -1,0 +1,118 @@
+"""The index over predicates: for every condition and entry it finds what judging the condition by itself finds."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from anabranch.columnar import guided
+from anabranch.columnar.condition import (
+    NO,
+    UNCLEAR,
+    YES,
+    Both,
+    Condition,
+    Either,
+    Not,
+    NumberTest,
+    Settled,
+    TextTest,
+    Then,
+    judge,
+)
+from anabranch.columnar.matching import Matcher
+from anabranch.columnar.selecting import wanted_leaves
+from anabranch.columnar.shred import Shredded, Shredder
+from anabranch.columnar.template import Template
+from anabranch.language.ast import ComparisonOperator
+from anabranch.stream.limits import Limits
+from anabranch.stream.lines import LineSplitter
+from anabranch.stream.parse import parse_item
+
+_OPERATORS: tuple[ComparisonOperator, ...] = ("=", "!=", "<", "<=", ">", ">=")
+_LEAVES = 4
+
+
+def _batch(random: Random, items: int) -> Shredded:
+    """Items `<p><a/><b/><c/><d/></p>`, of which some have odd numbers and some another look."""
+    template = Template.of(parse_item(b"<p><a>1</a><b>1</b><c>1</c><d>1</d></p>", Limits()))
+    assert template is not None
+    wanted = wanted_leaves(template, set(range(_LEAVES)), set(range(_LEAVES)))
+    lines = []
+    for _ in range(items):
+        values = [random.choice(_VALUES) for _ in range(_LEAVES)]
+        space = " " if random.random() < 0.1 else ""
+        lines.append("<p>" + "".join(f"<{n}>{v}</{n}>{space}" for n, v in zip("abcd", values, strict=True)) + "</p>\n")
+    limits = Limits()
+    head, *rest = Shredder(LineSplitter(limits), limits).feed(("\n" * 8 + "".join(lines)).encode(), wanted)
+    found = rest[-1] if rest else head
+    guided.fill(found, limits)
+    return found
+
+
+_VALUES = ["0", "1", "2", "2.5", "3", "-4", "7.25", "10", "x", "abc", "1234567890123456789", "1e3"]
+
+
+def _condition(random: Random, depth: int) -> Condition:
+    match random.randrange(8 if depth else 3):
+        case 0 | 1:
+            number = random.choice([0.0, 1.0, 2.0, 2.5, -4.0, 5.0, random.uniform(-5, 10)])
+            return NumberTest(random.randrange(_LEAVES), random.choice(_OPERATORS), number)
+        case 2:
+            return TextTest(random.randrange(_LEAVES), random.choice(_OPERATORS), random.choice(_VALUES).encode())
+        case 3:
+            return Settled(random.choice([YES, NO, UNCLEAR]))
+        case 4:
+            return Not(_condition(random, depth - 1))
+        case 5 | 6:
+            return Both(tuple(_condition(random, depth - 1) for _ in range(random.randint(1, 4))))
+        case _:
+            return Either(tuple(_condition(random, depth - 1) for _ in range(random.randint(1, 3))))
+
+
+def _staged(random: Random) -> Condition:
+    found = _condition(random, 2)
+    for _ in range(random.choice([0, 0, 0, 1, 2])):
+        found = Then(found, _condition(random, 2))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_index_finds_what_each_condition_finds(seed: int) -> None:
+    """Every pair of a condition and an entry has the outcome that `judge` gives, and comes in its order."""
+    random = Random(seed)
+    shredded = _batch(random, 120)
+    conditions = [_staged(random) for _ in range(random.choice([1, 7, 150]))]
+    conditions += random.choices(conditions, k=3)
+    matches = Matcher.of(conditions, shredded.wanted).match(shredded)  # type: ignore[arg-type]
+    opened = list(zip(matches.open_conditions.tolist(), matches.open_entries.tolist(), strict=True))
+    assert [entry for _, entry in opened] == sorted(entry for _, entry in opened)
+    for number, condition in enumerate(conditions):
+        verdicts = judge(condition, shredded)
+        verdicts = np.where(shredded.fits | (verdicts == NO), verdicts, np.uint8(UNCLEAR))
+        assert matches.taken(number).tolist() == np.flatnonzero(verdicts == YES).tolist(), condition
+        mine = [entry for each, entry in opened if each == number]
+        assert mine == np.flatnonzero(verdicts == UNCLEAR).tolist(), condition
+
+
+def test_boxes_over_two_axes() -> None:
+    """Many boxes of one form, more than fit into the first room for pairs."""
+    random = Random(3)
+    shredded = _batch(random, 400)
+    boxes = [
+        Both(
+            (
+                NumberTest(0, ">=", low),
+                NumberTest(0, "<", low + 3),
+                NumberTest(1, ">", low - 9),
+                NumberTest(1, "<=", low),
+            )
+        )
+        for low in (random.uniform(-6, 9) for _ in range(500))
+    ]
+    matches = Matcher.of(boxes, shredded.wanted).match(shredded)  # type: ignore[arg-type]
+    for number, box in enumerate(boxes):
+        expected = np.flatnonzero((judge(box, shredded) == YES) & shredded.fits)
+        assert matches.taken(number).tolist() == expected.tolist()
