@@ -384,7 +384,7 @@ def test_late_items_and_what_is_held(spark: SparkSession, folder: Folder, capsys
     assert json.loads(line) == {"stream": "s", "partition": "a", "offset": len("<p>1</p>\n<p>20</p>\n")}
     assert main(["state", "site.toml"]) == 0
     title, *shown = capsys.readouterr().out.splitlines()
-    assert title.split() == ["subscription", "kind", "shard", "held", "bytes", "waiting"]
+    assert title.split() == ["branch", "kind", "shard", "held", "bytes", "waiting"]
     tens, joined = shown[0].split(), shown[1].split()
     assert (tens[:2], tens[3]) == (["tens", "windows"], "1")
     assert joined[:3] == ["join", "step", "join"]

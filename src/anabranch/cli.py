@@ -21,7 +21,7 @@ from anabranch.bench import run as run_bench
 from anabranch.engine import Inputs, Prepared, Run, answering, prepare
 from anabranch.errors import AnabranchError, Unsupported, UsageError
 from anabranch.language import check, parse
-from anabranch.sharing.derive import derive
+from anabranch.sharing.derive import derive_forest
 from anabranch.sharing.explain import Explained, explain_json, explain_text
 from anabranch.site import read_text
 from anabranch.stream.elements import DeadLetter
@@ -68,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     query.add_argument("--origin", action="append", default=[], metavar="NAME=N", help="where time windows begin")
     query.add_argument("--format", action="append", default=[], metavar="NAME=F", help="lines, document or json")
     query.add_argument("--out", type=Path, metavar="DIR", help="write DIR/<query>.xml instead of printing")
+    query.add_argument("--no-sharing", action="store_true", help="do nothing once for several queries")
     query.add_argument("--engine", choices=("spark", "reference"), help="default: spark where it can, else reference")
     query.add_argument("--dead-letter", type=Path, metavar="FILE", help="what was set aside, one JSON line each")
     query.add_argument(
@@ -138,7 +139,11 @@ def _query(options: argparse.Namespace) -> None:
     with (
         console.status("starting") as status,
         answering(
-            prepared, inputs, limits=limits, on_progress=lambda now: status.update(f"{now.items:,} items read")
+            prepared,
+            inputs,
+            limits=limits,
+            sharing=not options.no_sharing,
+            on_progress=lambda now: status.update(f"{now.items:,} items read"),
         ) as run,
     ):
         status.stop()
@@ -258,9 +263,8 @@ def _explain(options: argparse.Namespace) -> None:
 def _explained(file: Path, schemas: Mapping[str, Schema]) -> Explained:
     text = read_text(file)
     checked = check(parse(text, str(file)), text, name=str(file))
-    schema = schemas.get(checked.streams[0]) if checked.streams else None
     try:
-        return Explained(file.stem, derive(checked.query, schema, text))
+        return Explained(file.stem, derive_forest(checked.query, schemas, text))
     except Unsupported as error:
         return Explained(file.stem, None, error.message)
 

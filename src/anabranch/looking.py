@@ -12,14 +12,18 @@ from anabranch.reference.standing import standing
 from anabranch.site import read_site
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.manifest import Manifests
-from anabranch.spark.plan import Plans
+from anabranch.spark.plan import Plans, Subscription
+
+_SHOWN = 4
+"""How many members of a branch are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What one subscription makes its shard remember."""
+    """What one branch makes its shard remember."""
 
-    subscription: str
+    subscriptions: tuple[str, ...]
+    """Its members."""
     kind: str
     shard: int
     held: int
@@ -31,7 +35,7 @@ class Holding:
 
 
 def holdings(file: Path) -> list[Holding]:
-    """What the branches of a site remember after its newest epoch, by subscription."""
+    """What the branches of a site remember after its newest epoch."""
     site = read_site(file)
     checkpoint = Checkpoint.open(site.checkpoint, site.owner)
     manifests = Manifests(checkpoint.manifests)
@@ -41,21 +45,25 @@ def holdings(file: Path) -> list[Holding]:
     newest = manifests.load(epochs[-1])
     plan = Plans(checkpoint.plans).of(newest.epoch)
     assert plan is not None, "an epoch with a manifest has a plan"
-    found: list[Holding] = []
+    members: dict[int, list[Subscription]] = {}
     for each in plan.load().subscriptions:
-        kept = newest.states.get(each.id)
+        members.setdefault(each.branch, []).append(each)
+    found: list[Holding] = []
+    for number, served in members.items():
+        kept = newest.states.get(number)
         if kept is not None:
+            names = tuple(each.name for each in served)
+            kind = standing(parse(served[0].text)).kind
             waiting = ", ".join(f"{count:,} of {key}" for key, count in kept.waiting.items())
-            kind = standing(parse(each.text)).kind
-            found.append(Holding(each.name, kind, kept.shard, kept.held, kept.size, waiting))
+            found.append(Holding(names, kind, kept.shard, kept.held, kept.size, waiting))
     return found
 
 
 def table(found: list[Holding]) -> Iterator[str]:
     """The lines that `anabranch state` prints."""
-    rows = [("subscription", "kind", "shard", "held", "bytes", "waiting")]
+    rows = [("branch", "kind", "shard", "held", "bytes", "waiting")]
     rows += [
-        (each.subscription, each.kind, str(each.shard), f"{each.held:,}", f"{each.size:,}", each.waiting)
+        (_short(each.subscriptions), each.kind, str(each.shard), f"{each.held:,}", f"{each.size:,}", each.waiting)
         for each in found
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -70,3 +78,9 @@ def table(found: list[Holding]) -> Iterator[str]:
         by_shard[each.shard] = by_shard.get(each.shard, 0) + each.size
     for shard, size in sorted(by_shard.items()):
         yield f"shard {shard}: {size:,} bytes"
+
+
+def _short(names: tuple[str, ...]) -> str:
+    """The members of a branch, as far as they fit into a table."""
+    shown = ", ".join(names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN:,} more"

@@ -47,6 +47,8 @@ class Site:
     trigger_ms: int
     shards: int | None
     """How many tasks share the branches; None for as many as there are cores."""
+    sharing: bool
+    """Whether what subscriptions have in common is done once."""
     keep: int | str | None
     log: Path | None
     dead_letters: Path | None
@@ -76,6 +78,7 @@ def read_site(path: Path) -> Site:
         engine.number("epoch_files", None),
         engine.number("trigger_ms", 200),
         engine.number("shards", None),
+        engine.flag("sharing", default=True),
         engine.take("keep", lambda value: isinstance(value, int | str), "a number of epochs or a size", None),
         engine.path("log"),
         engine.path("dead_letters"),
@@ -200,8 +203,8 @@ class _Table:
             raise self.wrong(f"'{key}' takes a number, not '{value}'")
         return found
 
-    def flag(self, key: str) -> bool:
-        return bool(self.take(key, lambda value: isinstance(value, bool), "true or false", False))
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        return bool(self.take(key, lambda value: isinstance(value, bool), "true or false", default))
 
     def table(self, key: str) -> _Table:
         value = self.take(key, lambda value: isinstance(value, dict), "a table", {})

@@ -10,13 +10,15 @@ from random import Random
 
 import numpy as np
 
+from anabranch.branch.pane_states import PaneState, pack, unpack
 from anabranch.branch.panes import PaneLaw, PanePlan, PaneWindows, pane_plan
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import State
 from anabranch.columnar import guided
-from anabranch.columnar.counted import Counted, Reach
-from anabranch.columnar.pane_query import CompiledPanes, compile_panes
-from anabranch.columnar.panes import PaneCounter
+from anabranch.columnar.counted import CountedRange, Reach
+from anabranch.columnar.matching import NO_MATCHES, Matcher
+from anabranch.columnar.pane_query import CompiledMany, compile_many
+from anabranch.columnar.panes import Member, PaneCounter
 from anabranch.columnar.shred import Shredded, Shredder, Wanted
 from anabranch.columnar.template import Template
 from anabranch.errors import BadItem
@@ -50,7 +52,9 @@ class Found:
         self.pieces.append(text)
 
     def extend(self, data: bytes, pieces: int, first: int) -> None:
-        raise AssertionError("windows give their pieces one by one")
+        self.pieces.append(data.decode())
+        assert pieces > 0
+        assert data[:first].decode().endswith(">"), "a piece is an element"
 
     def bury(self, letter: DeadLetter) -> None:
         self.dead.append(letter)
@@ -102,25 +106,55 @@ class Stream:
 
     def by_panes(self, query: str, plan: PanePlan, random: Random, ends: bool = True) -> tuple[str, Found]:
         """The answer put together from ranges and epochs of random lengths."""
-        found = Found()
+        ((text, found),) = self.together([plan], random, ends)
+        return text, found
+
+    def together(self, plans: Sequence[PanePlan], random: Random, ends: bool = True) -> list[tuple[str, Found]]:
+        """The answers of several queries that are counted together, the last of which may come and go."""
+        found = [Found() for _ in plans]
         state: State | None = None
-        ranges = _cut(self.items, random)
+        ranges = cut(self.items, random)
         while ranges or state is None:
             epoch = [ranges.pop(0) for _ in range(min(len(ranges), random.choice((1, 1, 2, 5))))]
-            branch = PaneWindows(plan, "q", self.stream, state, found)
+            before: dict[int, PaneState] = {} if state is None else unpack(state, "q")
+            branches = [
+                PaneWindows(plan, "q", self.stream, before.get(number), found[number])
+                for number, plan in enumerate(plans)
+            ]
             for start, data in epoch:
-                counted = self.count(plan, start, data, random, found)
-                if not branch.take(0, counted):
-                    found.voids += 1
-                    again = self.count(plan, start, data, random, Found(), branch.largest(0))
-                    assert branch.take(0, again), "counted from where the stream is, it holds"
-            if ends and not ranges:
-                branch.end_of(0)
-            branch.close()
-            state = State.from_bytes(branch.save().to_bytes())
-        text = "".join(found.pieces)
-        frame = plan.standing
-        return f"{frame.opening}{text}{frame.closing}" if text else frame.empty, found
+                self._take_range(plans, branches, start, data, random, found)
+            for branch in branches:
+                if ends and not ranges:
+                    branch.end_of(0)
+                branch.close()
+            state = State.from_bytes(pack({number: each.save() for number, each in enumerate(branches)}).to_bytes())
+        texts = ["".join(each.pieces) for each in found]
+        frames = [each.standing for each in plans]
+        return [
+            (f"{frame.opening}{text}{frame.closing}" if text else frame.empty, each)
+            for text, frame, each in zip(texts, frames, found, strict=True)
+        ]
+
+    def _take_range(
+        self,
+        plans: Sequence[PanePlan],
+        branches: Sequence[PaneWindows],
+        start: int,
+        data: bytes,
+        random: Random,
+        found: Sequence[Found],
+    ) -> None:
+        once = [Found() for _ in plans]
+        counted = self.count(plans, start, data, random, once)
+        for number, (branch, each) in enumerate(zip(branches, found, strict=True)):
+            paths = len(plans[number].query.paths)
+            if branch.take(0, counted.part([number]).member(number, paths)):
+                each.dead += once[number].dead
+                each.shown += once[number].shown
+            else:
+                each.voids += 1
+                again = self.count([plans[number]], start, data, random, [each], branch.largest(0))
+                assert branch.take(0, again.member(0, paths)), "counted from where the stream is, it holds"
 
     @property
     def stream(self) -> InputStream:
@@ -128,46 +162,55 @@ class Stream:
         return InputStream("s", 1, root, self.reader, self.path, Fraction(self.slack), Fraction(self.origin), self.late)
 
     def count(
-        self, plan: PanePlan, start: int, data: bytes, random: Random, found: Found, largest: Reach | None = None
-    ) -> Counted:
+        self,
+        plans: Sequence[PanePlan],
+        start: int,
+        data: bytes,
+        random: Random,
+        found: Sequence[Found],
+        largest: Reach | None = None,
+    ) -> CountedRange:
         """Count one range, fed in pieces of random length."""
-        law = PaneLaw(plan, parse_root(b"<r>"), self.path)
-        counter = PaneCounter(plan.query, law, found.bury, name="q", file=FILE, largest=largest)
+        root = parse_root(b"<r>")
+        members = [Member("q", plan.query, PaneLaw(plan, root, self.path), plan.result is None) for plan in plans]
+        counter = PaneCounter(members, lambda member, letter: found[member].bury(letter), file=FILE, largest=largest)
         template = Template.learn((each.encode(), tree) for each in self.items[:20] if (tree := _tree(each)))
-        compiled = None if template is None else compile_panes(plan.query, "r", template)
-        wanted = None
+        compiled = None if template is None else compile_many([plan.query for plan in plans], "r", template)
+        wanted = matcher = None
         if compiled is not None and template is not None:
             leaves = tuple(sorted(compiled.leaves))
             wanted = Wanted(template, leaves, tuple(leaf in compiled.numbers for leaf in leaves))
+            matcher = Matcher.of(compiled.conditions, wanted)
         reader = self.reader()
         shredder = Shredder(LineSplitter(self.limits, Carry(start)), self.limits)
         size = random.choice((1 << 20, 1 << 20, 1 << 20, 500, 40))
         for at in range(0, len(data), size):
             for shredded in shredder.feed(data[at : at + size], wanted):
-                self._take(counter, compiled, shredded, reader, found)
+                self._take(counter, compiled, shredded, matcher, reader, found)
         for shredded in shredder.finish():
-            self._take(counter, None, shredded, reader, found)
-        return Counted.from_bytes(counter.result().to_bytes())
+            self._take(counter, None, shredded, None, reader, found)
+        return CountedRange.from_bytes(counter.result().to_bytes())
 
     def _take(
         self,
         counter: PaneCounter,
-        compiled: CompiledPanes | None,
+        compiled: CompiledMany | None,
         shredded: Shredded,
+        matcher: Matcher | None,
         reader: ElementReader,
-        found: Found,
+        found: Sequence[Found],
     ) -> None:
         known = shredded.fits | guided.fill(shredded, self.limits)
-        for entry in map(int, np.flatnonzero(counter.judge(compiled, shredded, known))):
-            found.shown += 1
+        matches = matcher.match(shredded) if matcher else NO_MATCHES
+        for entry in map(int, np.flatnonzero(counter.judge(compiled, shredded, known, matches))):
             (element,) = reader.elements([shredded.cut(entry)], FILE)
-            match element:
-                case DeadLetter():
-                    found.bury(element)
-                case Item() | Punctuation():
-                    counter.show(entry, element)
-                case _:
-                    raise AssertionError(element)
+            for each in found:
+                each.shown += 1
+                if isinstance(element, DeadLetter):
+                    each.bury(element)
+            if not isinstance(element, DeadLetter):
+                assert isinstance(element, Item | Punctuation)
+                counter.show(entry, element)
         counter.take()
 
 
@@ -178,7 +221,7 @@ def _tree(item: str):  # type: ignore[no-untyped-def]
         return None
 
 
-def _cut(items: Sequence[str], random: Random) -> list[tuple[int, bytes]]:
+def cut(items: Sequence[str], random: Random) -> list[tuple[int, bytes]]:
     """The items in ranges, each with its offset."""
     ranges: list[tuple[int, bytes]] = []
     at = offset = 0

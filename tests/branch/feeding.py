@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from random import Random
 
+from anabranch.branch.asking import Member
 from anabranch.branch.entries import Origin, pack
 from anabranch.branch.open import Branch, open_branch
 from anabranch.branch.ports import InputStream
@@ -41,6 +42,8 @@ class Taken:
     spilled: dict[str, bytes] = field(default_factory=dict)
     states: list[State] = field(default_factory=list)
     """Those that each epoch left."""
+    marks: list[object] = field(default_factory=list)
+    """What was given by the end of each epoch, for those who note it."""
 
     def piece(self, text: str) -> None:
         self.pieces.append(text)
@@ -145,21 +148,22 @@ class Question:
     def open(self, taken: Taken, state: State | None) -> Branch:
         """The branch, where an earlier epoch has left it."""
         inputs = {each.name: each.for_branch() for each in self.streams}
-        return open_branch(self.standing, "q", inputs, state, {}, self.documents, taken, taken)
+        member = Member("q", "q", self.standing, taken)
+        return open_branch([member], inputs, state, {}, self.documents, taken)
 
     def run(self, random: Random, epochs: int) -> Taken:
         """What the branch answers, with the streams cut into random feeds over some epochs."""
         taken = Taken()
         state: State | None = None
         feeds = [
-            [pack(Origin(stream.name, number, f"file{number}"), part) for part in _parts(random, cuts)]
+            [pack(Origin(stream.name, number, f"file{number}"), part) for part in parts_of(random, cuts)]
             for stream in self.streams
             for number, cuts in enumerate(stream.cuts)
             if stream.name in self.standing.streams
         ]
         for epoch in range(epochs):
             branch = self.open(taken, state)
-            for feed in _some(random, feeds, everything=epoch == epochs - 1):
+            for feed in some_of(random, feeds, everything=epoch == epochs - 1):
                 branch.feed(feed)
             if epoch == epochs - 1:
                 for stream in self.streams:
@@ -217,13 +221,13 @@ class Flow:
         self.branch = self.question.open(self.taken, State.from_bytes(data))
 
 
-def _parts(random: Random, cuts: Sequence[Cut]) -> list[Sequence[Cut]]:
+def parts_of(random: Random, cuts: Sequence[Cut]) -> list[Sequence[Cut]]:
     """Some cuts in pieces, in order."""
     borders = sorted(random.randint(0, len(cuts)) for _ in range(random.randint(0, 3)))
     return [cuts[a:b] for a, b in zip([0, *borders], [*borders, len(cuts)], strict=True)]
 
 
-def _some(random: Random, feeds: list[list[bytes]], *, everything: bool) -> list[bytes]:
+def some_of(random: Random, feeds: list[list[bytes]], *, everything: bool) -> list[bytes]:
     """The next feeds of some inputs, in a random order of the inputs."""
     found: list[bytes] = []
     while rest := [each for each in feeds if each]:

@@ -4,6 +4,7 @@ from random import Random
 
 import pytest
 
+from anabranch.branch.pane_states import PaneState, pack, unpack
 from anabranch.branch.panes import PaneWindows
 from anabranch.branch.state import State
 from anabranch.errors import StateError
@@ -107,6 +108,23 @@ def test_counting_by_panes_is_the_law(family: int) -> None:
         assert list(dict.fromkeys(found.places)) == law.late, shown
 
 
+@pytest.mark.parametrize("family", range(2))
+def test_queries_counted_together_do_not_notice_each_other(family: int) -> None:
+    """One pass over a range for several queries, one state for all of them: each is answered as the law says."""
+    for number in range(8):
+        random = Random(f"together {family} {number}")
+        stream = one_stream(random)
+        queries = [one_query(random) for _ in range(random.choice((2, 3, 6)))]
+        known = [(query, plan) for query in queries if (plan := stream.plan(query))]
+        found = stream.together([plan for _, plan in known], random)
+        for (query, _), (text, each) in zip(known, found, strict=True):
+            law = stream.by_law(query)
+            shown = f"case {family} {number}\n{query}\n{stream}"
+            assert text == law.text, shown
+            assert sorted(map(str, each.dead)) == sorted(map(str, law.dead)), shown
+            assert list(dict.fromkeys(each.places)) == law.late, shown
+
+
 def answered(query: str, stream: Stream, ends: bool = True, seed: int = 1) -> str:
     """The answer by panes."""
     plan = stream.plan(query)
@@ -179,11 +197,8 @@ def test_a_jump_over_a_million_million_windows_costs_nothing() -> None:
 
 def test_the_state_of_another_operator_is_refused() -> None:
     """What an earlier query left under the same name is not taken for panes."""
-    stream = Stream(items((0, 1)))
-    plan = stream.plan('for $w in stream("s")/r/i |t diff 10| return <o>{ count($w) }</o>')
-    assert plan is not None
     with pytest.raises(StateError, match="the state of 'q' is one of 'windows'"):
-        PaneWindows(plan, "q", stream.stream, State({"operator": "windows"}), Found())
+        unpack(State({"operator": "windows"}), "q")
 
 
 def test_the_state_is_as_large_as_a_window() -> None:
@@ -194,16 +209,17 @@ def test_the_state_is_as_large_as_a_window() -> None:
     assert plan is not None
     held: list[int] = []
     sizes: list[int] = []
-    state: State | None = None
+    state: PaneState | None = None
     lines = stream.data.splitlines(keepends=True)
     for at in range(0, len(lines), 100):
         branch = PaneWindows(plan, "q", stream.stream, state, found := Found())
         offset = sum(map(len, lines[:at]))
-        assert branch.take(0, stream.count(plan, offset, b"".join(lines[at : at + 100]), Random(1), found))
+        counted = stream.count([plan], offset, b"".join(lines[at : at + 100]), Random(1), [found])
+        assert branch.take(0, counted.member(0, 1))
         branch.close()
         assert found.shown <= 2, "items of the usual look are counted in columns"
-        blob = branch.save().to_bytes()
-        state = State.from_bytes(blob)
+        blob = pack({0: branch.save()}).to_bytes()
+        state = unpack(State.from_bytes(blob), "q")[0]
         held.append(branch.held)
         sizes.append(len(blob))
     assert set(held) == {3}

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from anabranch.columnar.answering import StreamAnswers, Subscription
+from anabranch.columnar.answering import StreamAnswers
+from anabranch.columnar.delivering import Rows
+from anabranch.columnar.programs import ItemQueries
+from anabranch.columnar.programs import ItemQuery as Asked
 from anabranch.columnar.shred import Shredder
 from anabranch.errors import DynamicError
 from anabranch.language import ast, check, parse
@@ -143,11 +146,11 @@ class Stream:
         return found
 
     def answers(self) -> StreamAnswers:
-        subscriptions = [
-            Subscription(number, name, query.plain_hole, partial(query.answer, self.root))
+        queries = [
+            ItemQueries(query.plain_hole, (), [Asked(((number, name),), (), partial(query.answer, self.root))])
             for number, (name, query) in enumerate(self.queries.items())
         ]
-        return StreamAnswers(subscriptions, self.root, self.limits, self.schema)
+        return StreamAnswers(queries, self.root, self.limits, self.schema)
 
     def by_columns(self, pieces: Iterable[bytes], answers: StreamAnswers | None = None) -> tuple[Answered, int]:
         """Answer piece by piece; also says how many items the parser had to read."""
@@ -178,10 +181,11 @@ class _Out:
         self.names = names
         self.found = Answered(dict.fromkeys(names, ""), dict.fromkeys(names, 0))
 
-    def extend(self, subscription: int, data: bytes, entries: int, first: int) -> None:
-        assert 0 < first <= len(data)
-        self.found.texts[self.names[subscription]] += data.decode()
-        self.found.counts[self.names[subscription]] += entries
+    def lay(self, data: memoryview, rows: Rows) -> None:
+        for number, offset, length, entries, first, _ in rows.tolist():
+            assert 0 < first <= length
+            self.found.texts[self.names[number]] += bytes(data[offset : offset + length]).decode()
+            self.found.counts[self.names[number]] += entries
 
     def bury(self, letter: DeadLetter) -> None:
         self.found.dead.append(letter)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from anabranch.algebra.window import Extent
 from anabranch.columnar import joining
 from anabranch.columnar.entries import Decimals, common_unit, shred_entries
-from anabranch.columnar.joining import Lane, PairAnswers, StepJoin
+from anabranch.columnar.joining import Lane, PairAnswers, PairColumns, StepJoin
 from anabranch.columnar.kernels_entries import SELECTED, SHOWN, VOID
 from anabranch.columnar.merging import merged
 from anabranch.columnar.pairs import CompiledJoin, compile_join
@@ -241,7 +241,7 @@ def test_pairs_are_answered_as_by_law(name: str, sides: tuple[list[str], list[st
         asked.append((x, y))
         return law(x, y)
 
-    answers = PairAnswers(join, (shredded[0], shredded[1]), slow)
+    answers = PairAnswers(join, PairColumns((shredded[0], shredded[1])), slow)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(joining, "SLOW", 2)
         patch.setattr(joining, "LONGEST", 50)

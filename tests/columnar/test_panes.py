@@ -12,9 +12,10 @@ from anabranch.algebra.aggregate import Partial, merged
 from anabranch.algebra.numbers import exact_number
 from anabranch.algebra.window import Extent, Panes
 from anabranch.columnar.kernels import number_at
-from anabranch.columnar.kernels_panes import add_up, best_places, exact_ticks, read_decimals, sums, text_ticks
+from anabranch.columnar.kernels_panes import NODES, add_up, best_places, exact_ticks, read_decimals, runs, text_ticks
 from anabranch.columnar.pane_query import PaneQuery, compile_panes
-from anabranch.columnar.pane_rows import Pane, read, written
+from anabranch.columnar.pane_rows import First, Pane, Rows, together
+from anabranch.columnar.pane_tables import ManyPanes
 from anabranch.columnar.template import Template
 from anabranch.errors import DynamicError
 from anabranch.language import ast, parse
@@ -76,40 +77,72 @@ def test_the_places_are_those_that_most_numbers_have() -> None:
     assert best_places(values) == 2
 
 
+GIVEN = st.lists(st.tuples(st.integers(0, 2), DIGITS, st.booleans()), min_size=1, max_size=20)
+"""Panes, numbers, and whether they count."""
+
+
+def added_up(given: list[tuple[int, str, bool]], base: int, places: int) -> Rows:
+    """Rows of one member, as hits add up; what is not exact does not count."""
+    values = numbers([text for _, text, _ in given])
+    ticks, exact = exact_ticks(values, places)
+    panes = np.array([pane for pane, _, _ in given])
+    taken = np.array([each for _, _, each in given]) & exact
+    entries = np.arange(len(given))
+    rows, firsts = np.empty((2, len(given)), np.int64)
+    found = Rows.empty(1, runs(np.array([0, len(given)]), panes, rows, firsts))
+    found.panes[:], found.orders[:] = panes[firsts[: len(found)]], (base + firsts[: len(found)]) << NODES
+    found.places[:] = places
+    into = (found.counts, found.high, found.low, found.least, found.least_at, found.greatest, found.greatest_at)
+    add_up(entries, rows, base, True, taken, ticks, values, *(each[0] for each in into))
+    return found
+
+
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 2), DIGITS, st.booleans()), min_size=1, max_size=20), st.booleans())
-def test_adding_up_in_columns_is_merging_partials(given: list[tuple[int, str, bool]], turned: bool) -> None:
-    """The same counts, sums and extremes by pane, in whatever order the entries are given."""
-    entries = [(order, row, text, taken) for order, (row, text, taken) in enumerate(given)]
-    places = best_places(numbers([text for _, text, _ in given]))
-    ticks, exact = exact_ticks(numbers([text for _, text, _ in given]), places)
-    order = np.arange(len(given))[:: -1 if turned else 1]
-    counts, high, low, least_at, greatest_at = (np.zeros(3, np.int64) for _ in range(5))
-    least, greatest = np.full(3, np.nan), np.full(3, np.nan)
-    taken = np.array([each[3] for each in entries]) & exact
-    rows = np.array([each[1] for each in entries])
-    values = numbers([each[2] for each in entries])
-    columns = (rows[order], order, taken[order], ticks[order], values[order])
-    add_up(*columns, counts, high, low, least, least_at, greatest, greatest_at)
-    for row in range(3):
-        whole = merged(Partial.of(text, at) for at, each, text, _ in entries if each == row and taken[at])
-        assert counts[row] == whole.count
-        assert Fraction(sums(high, low)[row], 10**places) == Fraction(whole.total, 10**whole.places)
-        if whole.least and whole.greatest:
-            assert (least[row], least_at[row]) == whole.least
-            assert (greatest[row], greatest_at[row]) == whole.greatest
+@given(GIVEN, GIVEN, st.integers(0, 6), st.integers(0, 6), st.booleans())
+def test_adding_up_in_columns_is_merging_partials(
+    first: list[tuple[int, str, bool]], second: list[tuple[int, str, bool]], places: int, others: int, turned: bool
+) -> None:
+    """The same counts, sums and extremes by pane, whatever the parts, their order and their decimal places."""
+    parts = [added_up(first, 0, places), added_up(second, len(first), others)]
+    found = together(parts[:: -1 if turned else 1], 1).merged()
+    expected: dict[int, Partial] = {}
+    entries = [(*each, places) for each in first] + [(*each, others) for each in second]
+    for order, (pane, text, taken, tried) in enumerate(entries):
+        _, (is_exact,) = exact_ticks(numbers([text]), tried)
+        here = Partial.of(text, order << NODES) if taken and is_exact else Partial()
+        expected[pane] = expected.get(pane, Partial()).merge(here)
+    if found is None:
+        sizes = [abs(each.total) * 10 ** (max(places, others) - each.places) for each in expected.values()]
+        assert max(sizes) > 2**50, "small numbers are plain"
+        return
+    assert found.panes.tolist() == sorted(expected)
+    for pane, (partial,) in zip(found.panes.tolist(), (each.partials for each in found.read()), strict=True):
+        whole = expected[pane]
+        assert (partial.count, partial.least, partial.greatest) == (whole.count, whole.least, whole.greatest)
+        assert Fraction(partial.total, 10**partial.places) == Fraction(whole.total, 10**whole.places)
 
 
 def test_rows_give_back_what_was_written() -> None:
-    """A state holds failures, infinities, totals of any length and panes of any number."""
-    partials = (
+    """Tables hold plain numbers of many members, and failures, infinities, totals and panes of any size."""
+    odd = (
         merged(Partial.of(text, 2**40) for text in ("1e1000", "1e-1000", "INF", "NaN", "-0")),
         Partial.failed(DynamicError("no", code="X"), 2**41),
     )
-    panes = [(-(10**30), Pane(2**40, "f", 7, "<i>é</i>", partials)), (5, Pane(3, "g", 0, "", (Partial(), Partial())))]
-    assert list(read(written(panes, 2))) == panes
-    (_, moved), _ = read(written(panes, 2), base=10)
-    assert (moved.order, moved.partials[1].failure) == (2**40 + 10, (0, 2**41 + 10, "no", "X"))
+    plain = (merged(Partial.of(text, 7) for text in ("-1.5", "1099511627776", "0")), Partial())
+    panes = [
+        (0, 5, Pane(3, None, plain)),
+        (0, -(10**30), Pane(2**40, First("f", 7, "<i>é</i>"), odd)),
+        (2, 2**59, Pane(9, First("g", 0, ""), plain)),
+    ]
+    many = ManyPanes.read(ManyPanes.of(panes).tables())
+    assert [(member, number) for member, number, _ in many.odd] == [(0, -(10**30))]
+    for member, number, pane in panes:
+        rows, others = many.member(member, 2)
+        assert dict([*zip(rows.panes.tolist(), rows.read(), strict=True), *others])[number] == pane
+    assert not len(many.member(1, 2)[0])
+    (rows, _), (_, moved) = many.member(2, 2), panes[1][2].moved(10).partials
+    assert rows.moved(10).read() == [panes[2][2].moved(10)]
+    assert moved.failure == (0, 2**41 + 10, "no", "X")
 
 
 def test_a_window_of_another_kind_is_not_compiled() -> None:
@@ -122,7 +155,7 @@ def test_a_window_of_another_kind_is_not_compiled() -> None:
         clause = parse(f'for $w in stream("s")/{source} |{reference} diff 10| return 1').body.clauses[0]  # type: ignore[union-attr]
         assert isinstance(clause, ast.For)
         panes = Panes.of(Extent(Fraction(10), Fraction(10)))
-        query = PaneQuery(clause, (parse(path).body,), (True,), panes)
+        query = PaneQuery(clause, (parse(path).body,), (frozenset(["sum"]),), panes)
         return compile_panes(query, "r", template) is not None
 
     for source, path, reference in (

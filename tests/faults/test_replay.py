@@ -18,7 +18,7 @@ def answered(small: Small, name: str, until: int) -> str:
     found = log.subscription(name)
     assert found is not None
     early = (manifest for manifest in log.manifests.since(0) if manifest.epoch < until)
-    return "".join(log.text(chunk) for manifest in early for chunk in manifest.of(found.id))
+    return "".join(log.text(chunk) for manifest in early for chunk in log.chunks(manifest, found.id))
 
 
 def test_a_stream_that_has_left_is_still_read_where_the_plan_says_so(spark: SparkSession, tmp_path: Path) -> None:

@@ -20,8 +20,9 @@ from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
 from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Manifest, Manifests
+from anabranch.spark.membership import subscriptions_of
 from anabranch.spark.order import OrderLog
-from anabranch.spark.plan import Plan, Plans, StreamPlan, subscriptions_of
+from anabranch.spark.plan import Plan, Plans, StreamPlan
 from anabranch.spark.ranges import Offset, Range
 from anabranch.spark.rows import Outbox, Row, sorted_rows
 from anabranch.spark.segments import late_places
@@ -34,14 +35,17 @@ from anabranch.stream.source import Source
 class BareTrunk:
     """A checkpoint with its streams; each epoch has another size, another number of shards, and may be run twice."""
 
-    def __init__(self, folder: Path, sources: Sequence[Source], random: Random, *, finite: bool) -> None:
+    def __init__(
+        self, folder: Path, sources: Sequence[Source], random: Random, *, finite: bool, sharing: bool = True
+    ) -> None:
         self._checkpoint = Checkpoint.make(folder)
         self._sources = sources
         self._random = random
         self._finite = finite
+        self._sharing = sharing
         self._at: Offset = {}
         self._last: Manifest | None = None
-        self._plan: Plan | None = None
+        self.plan: Plan | None = None
         self.epochs = 0
 
     def run(self, queries: Mapping[str, str], epoch_bytes: Sequence[int], shards: Sequence[int]) -> None:
@@ -59,7 +63,7 @@ class BareTrunk:
         if end == self._at:
             return False
         ranges = survey.ranges(self._at, end)
-        plan = self._plan = self._planned(texts, shards)
+        plan = self.plan = self._planned(texts, shards)
         file = Plans(self._checkpoint.plans).begin(self.epochs, plan)
         carries = self._last.carries if self._last else {}
         job = Job(file, self._checkpoint, self.epochs, carries, (), self._last.epoch if self._last else None)
@@ -78,8 +82,10 @@ class BareTrunk:
             log = OrderLog(self._checkpoint.order(source.name))
             log.refresh()
             found.append(StreamPlan.of(source, log.form))
-        subscriptions, following = subscriptions_of(self._plan, texts, self.epochs, begun)
-        return Plan(tuple(found), subscriptions, Limits(), following, shards, (), self._finite)
+        subscriptions, following = subscriptions_of(
+            self.plan, texts, self.epochs, begun, found, endless=not self._finite, sharing=self._sharing
+        )
+        return Plan(tuple(found), subscriptions, Limits(), following, shards, (), self._finite, self._sharing)
 
     def _reports(self, job: Job, ranges: Sequence[Range], shards: int) -> list[Report]:
         """What Spark's two stages do."""
@@ -112,4 +118,4 @@ class BareTrunk:
     def late(self) -> set[str]:
         """All places that were noted as late."""
         manifests = self.log.manifests.since(0)
-        return {line for each in manifests for line in late_places(self._checkpoint.segments, each.chunks)}
+        return {line for each in manifests for line in late_places(self._checkpoint.segments, each.segments)}

@@ -5,11 +5,9 @@ Each query has a trunk of its own, so its streams are as odd as they come: parti
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from random import Random
@@ -18,42 +16,17 @@ import pytest
 
 from anabranch.engine import Inputs, prepare, refuse_endless
 from anabranch.errors import QueryError, Unsupported
-from anabranch.language import ast, check, parse
-from anabranch.reference import Input, evaluate, stream_input
+from anabranch.language import check, parse
 from anabranch.reference.standing import standing
-from anabranch.stream.elements import DeadLetter, Place
-from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source, read_partitions
-from anabranch.stream.split import DocumentSplitter
+from anabranch.stream.source import Source
 from branch.feeding import spiced
 from oracle.generate import case
 from spark.bare import BareTrunk
+from spark.law import CLOSING, elements_of, known_times, law_of
 
 SHARDS = (1, 2, 7)
-HAS_TIME = re.compile(rb"<t>[0-9.-]+</t>|^<s:punctuation[^>]* at=")
-HAS_NONE = re.compile(rb"^<(?![^>]*[ :]at=)")
 SAYS_TIME = re.compile(rb"^<[^>]*[ :]at=")
-PUNCTUATION = b'<s:punctuation xmlns:s="urn:anabranch:stream" where="true()"%s/>\n'
-CLOSING = {True: PUNCTUATION % b' at="1000000"' + PUNCTUATION % b' at="1000001"', False: PUNCTUATION % b""}
-"""Closes all windows of a stream that is timed, or not; the second lets the merge take the first of the other inputs
-(LAWS 1.2), where times of arrival do not.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Law:
-    """What is due."""
-
-    text: str
-    dead: Counter[DeadLetter]
-    late: set[str]
-
-
-def elements_of(text: str) -> list[bytes]:
-    """The items and punctuations of a document, each as it is written there."""
-    splitter = DocumentSplitter(Limits())
-    return [cut.raw for cut in (*splitter.feed(text.encode()), *splitter.finish())]
 
 
 def lay(
@@ -80,30 +53,6 @@ def lay(
         origin=origin,
         more=tuple(paths[1:]),
     )
-
-
-def law_of(query: ast.Query, sources: Sequence[Source], *, endless: bool, late: Collection[str] = ()) -> Law:
-    """What the reference answers; `late` are the streams that had begun before the subscription."""
-    inputs: dict[str, Input] = {}
-    dead: Counter[DeadLetter] = Counter()
-    for source in sources:
-        root, partitions = read_partitions(source, Limits())
-        inputs[source.name], bad = stream_input(
-            root,
-            partitions,
-            time=source.time,
-            slack=source.slack,
-            origin=source.origin,
-            late=source.name in late,
-            endless=endless,
-        )
-        dead.update(bad)
-    answer = evaluate(query, inputs, name="q")
-    return Law(answer.text, dead + Counter(answer.dead), set(map(as_line, answer.late)))
-
-
-def as_line(place: Place) -> str:
-    return json.dumps(asdict(place), ensure_ascii=False)
 
 
 @pytest.mark.parametrize(("family", "count"), [("items", 20), ("windows", 25), ("joins", 25)])
@@ -160,7 +109,7 @@ def check_late_case(folder: Path, family: str, number: int) -> bool:
     late = set()
     for name, text in generated.inputs.items():
         # what has no time of its own has that of its arrival here, which the reference knows nothing of
-        known = [each for each in elements_of(spiced(random, text)) if (HAS_TIME if timed else HAS_NONE).search(each)]
+        known = known_times(elements_of(spiced(random, text)), timed=timed)
         border = random.randint(0, len(known))
         if border:
             late.add(name)

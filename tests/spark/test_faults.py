@@ -15,7 +15,7 @@ from anabranch.spark.order import Form
 from anabranch.spark.plan import Plan, PlanFile, StreamPlan, Subscription
 from anabranch.spark.ranges import Position, Range
 from anabranch.spark.rows import Outbox
-from anabranch.spark.segments import DEAD_LETTERS, HELD, SegmentWriter, read_chunk, read_dead_letters
+from anabranch.spark.segments import DEAD_LETTERS, HELD, SegmentWriter, read_chunk, read_dead_letters, read_index
 from anabranch.spark.states import Kept
 from anabranch.spark.task import work
 from anabranch.stream.elements import DeadLetter, Place
@@ -100,13 +100,14 @@ def test_a_segment_holds_the_answers_of_all_subscriptions(tmp_path: Path) -> Non
         segment.bury(letter)
     assert len(list(tmp_path.iterdir())) == 1
     found = dict.fromkeys((0, 1), "")
-    for chunk in segment.chunks:
-        if chunk.subscription == DEAD_LETTERS:
-            assert list(read_dead_letters(tmp_path, chunk)) == [letter]
-        else:
-            found[chunk.subscription] += read_chunk(tmp_path, chunk)
+    index = read_index(tmp_path, segment.segments)
+    (buried,) = index.of(DEAD_LETTERS)
+    assert list(read_dead_letters(tmp_path, buried)) == [letter]
+    assert segment.segments[0].letters == 1
+    for number in found:
+        found[number] = "".join(read_chunk(tmp_path, chunk) for chunk in index.of(number))
     assert found == {0: "<a>é</a>" + "x" * HELD + "<b/>", 1: "<c/><c/><c/>"}
-    first = segment.chunks[0]
+    first = index.of(0)[0]
     assert first.entries == 2
     assert read_chunk(tmp_path, first, first.first) == "<a>é</a>"
     assert read_chunk(tmp_path, first, 4) == "<a>"  # the second byte of the é is missing, so all of it is left out

@@ -128,7 +128,7 @@ def _late(work: Path) -> set[str]:
     """All places that a run has noted as late."""
     checkpoint = Checkpoint.open(work)
     manifests = AnswerLog(checkpoint).manifests.since(0)
-    return {line for manifest in manifests for line in late_places(checkpoint.segments, manifest.chunks)}
+    return {line for manifest in manifests for line in late_places(checkpoint.segments, manifest.segments)}
 
 
 @pytest.mark.spark

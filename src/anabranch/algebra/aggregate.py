@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
@@ -101,6 +101,16 @@ class Partial:
             _better(self.least, other.least, lower=True),
             _better(self.greatest, other.greatest, lower=False),
             _first(self.failure, other.failure),
+        )
+
+    def moved(self, base: int) -> Partial:
+        """The same, so many places further on in the stream."""
+        least, greatest, failure = self.least, self.greatest, self.failure
+        return replace(
+            self,
+            least=least and least._replace(order=least.order + base),
+            greatest=greatest and greatest._replace(order=greatest.order + base),
+            failure=failure and failure._replace(order=failure.order + base),
         )
 
     def value(self, function: Function) -> int | float | None:

@@ -8,6 +8,9 @@ Tuples that lie further apart are not looked at: the condition is false for them
 Items whose time is no number, and those that are late by it, are in no tuple (LAWS 3.2): what they would meet may be
 forgotten already.
 
+Several queries over the same sources are one operator: an item is kept once, as long as the query that reaches farthest
+needs it, and each query answers for itself, as early as it would alone.
+
 Bounds hold in true numbers, and conditions compute in doubles, so an interval is taken a little wider: by far more than
 all its roundings together, which the size of the numbers limits.
 """
@@ -15,7 +18,7 @@ all its roundings together, which the size of the numbers limits.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import groupby, product
@@ -23,10 +26,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from anabranch.branch.answers import Answers
+from anabranch.branch.asking import Asker, Everyone
 from anabranch.branch.keeping import HELD, Held, Kept, Shelf
 from anabranch.branch.merge import Signal
-from anabranch.branch.ports import InputStream
 from anabranch.branch.progress import Progress
 from anabranch.errors import DynamicError
 from anabranch.language import ast
@@ -37,18 +39,17 @@ from anabranch.reference.paths import base_of
 from anabranch.reference.standing import Standing, declared_bounds
 from anabranch.reference.windows import Reach
 from anabranch.stream.cover import passed
+from anabranch.stream.path import Path
 
 _ROUNDING = Fraction(1, 1 << 40)  # a double is exact to one part in 2**53
 
 
-def bounds_of(standing: Standing, inputs: Sequence[InputStream]) -> tuple[Bound, ...]:
+def bounds_of(standing: Standing, times: Mapping[str, Path | None], *, endless: bool) -> tuple[Bound, ...]:
     """The bounds that let a join be answered before its streams end; nothing where it has to wait.
 
-    `inputs` are the streams of its `for`s.
+    `times` are the paths to the times of its streams' items; streams that have an end are waited for.
     """
-    if not all(stream.endless for stream in inputs):
-        return ()
-    return declared_bounds(standing, {stream.name: stream.time for stream in inputs})
+    return declared_bounds(standing, times) if endless else ()
 
 
 def streams_of(standing: Standing) -> list[str]:
@@ -57,19 +58,64 @@ def streams_of(standing: Standing) -> list[str]:
     return [source.name for source in sources if isinstance(source, ast.Source)]
 
 
+class _Asked:
+    """One query of the join: how far apart its items may lie, and how far it has come."""
+
+    def __init__(self, asker: Asker, times: Mapping[str, Path | None]) -> None:
+        self.asker = asker
+        self.reach = _reach(asker.standing, bounds_of(asker.standing, times, endless=True))
+        self.done = 0
+        """How many of the waiting items of the first `for` it is done with."""
+        literals = (each for each in parts(asker.standing.flwor.where) if isinstance(each, ast.Number))
+        self._size = sum((abs(Fraction(each.text)) for each in literals), Fraction(0))
+
+    def advance(self, sides: Sequence[Sequence[Held]], reached: Sequence[Reach | None]) -> None:
+        """Answer for the items of the first `for` that can meet nothing new."""
+        for first in sides[0][self.done :]:
+            borders = [first.value + above + self._margin(first) for _, above in self.reach]
+            if any(each is None or each <= border for each, border in zip(reached[1:], borders, strict=True)):
+                break
+            self._meet(first, sides[1:])
+            self.done += 1
+
+    def _meet(self, first: Held, others: Sequence[Sequence[Held]]) -> None:
+        """All tuples of one item of the first `for`."""
+        margin = self._margin(first)
+        near = [
+            [each for each in side if first.value - below - margin <= each.value <= first.value + above + margin]
+            for side, (below, above) in zip(others, self.reach, strict=True)
+        ]
+        # what is taken from one item stands or falls together
+        for _, unit in groupby(product([first], *near), key=lambda found: (found[:-1], found[-1].kept)):
+            found = list(unit)
+            makes = [partial(self.asker.units.tuple, [held.node for held in each]) for each in found]
+            self.asker.answers.give(found[0][-1].kept, *makes)
+
+    def least(self, outer: Sequence[Held], reached: Reach) -> Reach:
+        """The least value of an item of the first `for` that is still to be answered for."""
+        return min((reached, *(each.value for each in outer[self.done :])))
+
+    def needs(self, number: int, held: Held, least: Reach) -> bool:
+        """Whether an item of the `for` with this number may still be met."""
+        below, _ = self.reach[number - 1]
+        return held.value + below + self._margin(held) >= least
+
+    def _margin(self, held: Held) -> Fraction:
+        return (len(self.reach) + 1) * _ROUNDING * (abs(held.value) + self._size)
+
+
 class IntervalJoin:
     """The operator for several `for`s without windows."""
 
-    def __init__(self, standing: Standing, shelf: Shelf, answers: Answers) -> None:
+    def __init__(self, askers: Sequence[Asker], shelf: Shelf) -> None:
         self._shelf = shelf
-        self._answers = answers
-        self._streams = [shelf.inputs[name] for name in streams_of(standing)]
+        self._everyone = Everyone(askers)
+        self._streams = [shelf.inputs[name] for name in streams_of(askers[0].standing)]
         self._progress = [Progress(stream) for stream in self._streams]
         self._sides: list[list[Held]] = [[] for _ in self._streams]
         self._crowded = 64  # when to look again for what can be forgotten
-        self._reach = _reach(standing, bounds_of(standing, self._streams))
-        literals = (each for each in parts(standing.flwor.where) if isinstance(each, ast.Number))
-        self._size = sum((abs(Fraction(each.text)) for each in literals), Fraction(0))
+        times = {stream.name: stream.time for stream in self._streams}
+        self._asked = [_Asked(asker, times) for asker in askers]
 
     def item(self, kept: Kept) -> None:
         """Take the next item: it goes to the first `for` of its stream, then to the next."""
@@ -82,7 +128,7 @@ class IntervalJoin:
         """What one `for` selects of an item that is in time."""
         found = kept.candidates(number)
         if found.error is not None:
-            self._answers.bury(kept, found.error)
+            self._everyone.bury(kept, found.error)
         selected = [index for index, each in enumerate(found.nodes) if each.selected]
         path = self._streams[number].time
         assert path is not None
@@ -90,10 +136,10 @@ class IntervalJoin:
             time = declared_time(kept.item.tree, path)
         except DynamicError as error:
             if selected:
-                self._answers.bury(kept, error)
+                self._everyone.bury(kept, error)
             return
         if self._progress[number].is_late(kept.entry.origin.partition, time):
-            self._answers.late(kept)
+            self._everyone.late(kept)
         else:
             yield from (Held(time, kept, number, index) for index in selected)
 
@@ -112,46 +158,29 @@ class IntervalJoin:
         """The inputs have ended, and have said so."""
 
     def _advance(self) -> None:
-        """Answer for the items of the first `for` that can meet nothing new."""
-        outer = self._sides[0]
+        """Answer what can be answered, and let go of what everyone is done with."""
         reached = [progress.reached for progress in self._progress]
-        done = 0
-        for first in outer:
-            borders = [first.value + above + self._margin(first) for _, above in self._reach]
-            if any(each is None or each <= border for each, border in zip(reached[1:], borders, strict=True)):
-                break
-            self._meet(first)
-            done += 1
-        self._sides[0] = outer[done:]
+        for each in self._asked:
+            each.advance(self._sides, reached)
+        done = min(each.done for each in self._asked)
+        if done:
+            self._sides[0] = self._sides[0][done:]
+            for each in self._asked:
+                each.done -= done
         if sum(map(len, self._sides)) > self._crowded:
             self._forget()
             self._crowded = 2 * sum(map(len, self._sides)) + 64
 
-    def _meet(self, first: Held) -> None:
-        """All tuples of one item of the first `for`."""
-        margin = self._margin(first)
-        near = [
-            [each for each in side if first.value - below - margin <= each.value <= first.value + above + margin]
-            for side, (below, above) in zip(self._sides[1:], self._reach, strict=True)
-        ]
-        # what is taken from one item stands or falls together
-        for _, unit in groupby(product([first], *near), key=lambda found: (found[:-1], found[-1].kept)):
-            found = list(unit)
-            makes = [partial(self._shelf.units.tuple, [held.node for held in each]) for each in found]
-            self._answers.give(found[0][-1].kept, *makes)
-
     def _forget(self) -> None:
-        """Let go of what no item of the first `for` can meet any more."""
+        """Let go of what no item of the first `for` can meet any more, in the join that reaches farthest."""
         reached = self._progress[0].reached
         if reached is None:
             return
-        least = min((reached, *(each.value for each in self._sides[0])))
-        for number, (below, _) in enumerate(self._reach, 1):
-            side = self._sides[number]
-            self._sides[number] = [each for each in side if each.value + below + self._margin(each) >= least]
-
-    def _margin(self, held: Held) -> Fraction:
-        return len(self._sides) * _ROUNDING * (abs(held.value) + self._size)
+        asked = [(each, each.least(self._sides[0], reached)) for each in self._asked]
+        for number, side in enumerate(self._sides[1:], 1):
+            self._sides[number] = [
+                held for held in side if any(each.needs(number, held, least) for each, least in asked)
+            ]
 
     # --- between epochs -----------------------------------------------------------------------------------
 
@@ -163,12 +192,15 @@ class IntervalJoin:
         """What must be remembered beside that."""
         self._forget()
         table = pa.Table.from_pylist([each.row() for each in self.held()], schema=HELD)
-        return {"sides": [progress.save() for progress in self._progress]}, {"held": table}
+        done = {each.asker.key: each.done for each in self._asked}
+        return {"sides": [progress.save() for progress in self._progress], "done": done}, {"held": table}
 
     def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None:
         """Take in what `save` gave."""
         for progress, saved in zip(self._progress, meta["sides"], strict=True):
             progress.restore(saved)
+        for each in self._asked:
+            each.done = meta["done"].get(each.asker.key, 0)
         for row in tables["held"].to_pylist():
             self._sides[row["clause"]].append(self._shelf.held(row))
 

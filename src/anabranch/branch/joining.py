@@ -1,9 +1,13 @@
-"""The step join of two streams in columns: what `joins.py` does item by item, a few thousand items at a time.
+"""Step joins of two streams in columns: what `joins.py` does item by item, a few thousand items at a time.
 
 It stands before the operator and works on its state.
 Whenever something was fed, it takes all it can of what may be taken, and leaves the rest to the operator: punctuations,
-items that columns cannot show, everything where the query or its streams are not made for it.
+items that columns cannot show, everything where no query or its streams are made for it.
 So which way an item takes never shows in an answer, nor who had the state before.
+
+The entries of each stream are taken apart once for all queries of the operator; each pairing then moves its own windows
+over them, unless a wider one has all its pairs (`narrower.py`), and each query makes its own of the pairs
+(`joining_answers.py`).
 
 Made for it are joins that `columnar.pairs` compiles, of streams of one partition.
 """
@@ -16,44 +20,42 @@ from fractions import Fraction
 import numpy as np
 
 from anabranch.branch.ahead import SAMPLE, Entries, Sight
-from anabranch.branch.answers import Answers
 from anabranch.branch.arrivals import NOWHERE, Order, limit, order_of
 from anabranch.branch.batches import Batch, BatchReader
+from anabranch.branch.joining_answers import CompiledJoins, InWindow, PairingAnswers
 from anabranch.branch.joining_units import JoinSide, Shown, shown, unit_of
-from anabranch.branch.joins import StepJoin
+from anabranch.branch.joins import Side, StepJoin
 from anabranch.branch.keeping import Held, Kept, Shelf
 from anabranch.branch.merge import Merge
+from anabranch.branch.narrower import Led, led
 from anabranch.columnar import joining
-from anabranch.columnar.joining import Lane, PairAnswers
+from anabranch.columnar.joining import Lane, PairColumns
 from anabranch.columnar.kernels import Indices
-from anabranch.columnar.pairs import CompiledJoin, compile_join
 from anabranch.columnar.template import Template
-from anabranch.errors import DynamicError
-from anabranch.language import ast
-from anabranch.reference.standing import Standing
 
 
 class JoinColumns:
-    """The fast way of one step join; changes the merge, the operator and the shelf as they themselves would."""
+    """The fast way of step joins; changes the merge, the operator and the shelf as they themselves would."""
 
-    def __init__(self, standing: Standing, merge: Merge, operator: StepJoin, shelf: Shelf, answers: Answers) -> None:
+    def __init__(self, merge: Merge, operator: StepJoin, shelf: Shelf) -> None:
         self._merge = merge
         self._shelf = shelf
-        self._answers = answers
-        self._flwor = standing.plain_hole
+        self._operator = operator
+        self._everyone = operator.everyone
         self._sides = [
-            JoinSide(source, judge, window, BatchReader(source.stream, number, shelf.units))
-            for number, (judge, window) in enumerate(zip(operator.judges, operator.sides, strict=True))
-            for source in [merge.sources[judge.stream, 0]]
+            JoinSide(merge.sources[judge.stream, 0], judge, windows, BatchReader(stream, number, shelf.units))
+            for number, judge in enumerate(operator.judges)
+            for windows in [[pairing.sides[number] for pairing in operator.pairings]]
+            for stream in [shelf.inputs[judge.stream]]
         ]
         streams = [side.source.stream for side in self._sides]
         self._able = (
             len(streams) == 2
-            and tuple(each.name for each in streams) == standing.streams
+            and tuple(each.name for each in streams) == self._everyone.askers[0].standing.streams
             and all(each.partitions == 1 and not each.root.namespaces for each in streams)
         )
         self._templates: list[Template | None] = [None, None]
-        self._join: CompiledJoin | None = None
+        self._joins: CompiledJoins | None = None
         self._sights = [Sight() for _ in self._sides]
 
     def take(self) -> bool:
@@ -71,13 +73,13 @@ class JoinColumns:
         entries = [Entries.ahead(side.source.backlog, sight.most) for side, sight in seen]
         if not (ended or self._may_go_on(entries)) or not all(each.plain for each in entries):
             return False
-        held = [side.window.all() for side in self._sides]
-        join = self._compiled(entries, held)
-        if join is None:
+        held = [_distinct(side.windows) for side in self._sides]
+        joins = self._compiled(entries, held)
+        if joins is None:
             return False
         batches = [
             side.reader.batch(compiled, mine, given)
-            for side, compiled, mine, given in zip(self._sides, join.sides, held, entries, strict=True)
+            for side, compiled, mine, given in zip(self._sides, joins.sides, held, entries, strict=True)
         ]
         if self._are_stale(batches, entries):
             return self._able
@@ -99,8 +101,15 @@ class JoinColumns:
             for number, (mine, given, each) in enumerate(zip(held, entries, found, strict=True))
         ]
         self._shelf.taken += int(np.count_nonzero(arriving))
-        lanes = [self._arrive(*each) for each in zip(self._sides, batches, found, items, strict=True)]
-        self._pair(join, batches, lanes, items, order, ended=ended)
+        for side, batch, each, mine in zip(self._sides, batches, found, items, strict=True):
+            self._arrive(side, batch, each, mine)
+        columns = PairColumns((batches[0].shredded, batches[1].shredded))
+        pairings = self._operator.pairings
+        for leader in [Led(each, []) for each in pairings] if ended else led(pairings, self._operator.judges):
+            number = pairings.index(leader.pairing)
+            lanes = [_Lane.of(*given, number) for given in zip(self._sides, batches, found, items, strict=True)]
+            windows = [InWindow(side.values, side.extents[number][1]) for side in found]
+            _pair(leader, lanes, PairingAnswers(leader, joins, columns, items, windows), order.inputs, ended=ended)
         for side, count, now in zip(self._sides, taken, order.now, strict=True):
             side.source.skip(count, now)
         return True
@@ -116,10 +125,10 @@ class JoinColumns:
 
     # --- the look of items --------------------------------------------------------------------------------
 
-    def _compiled(self, entries: Sequence[Entries], held: Sequence[Sequence[Held]]) -> CompiledJoin | None:
-        """The join for items of the usual look; None where they have none, or it is not made for columns."""
-        if self._join is not None:
-            return self._join
+    def _compiled(self, entries: Sequence[Entries], held: Sequence[Sequence[Held]]) -> CompiledJoins | None:
+        """The joins for items of the usual look; None where they have none, or no join is made for columns."""
+        if self._joins is not None:
+            return self._joins
         for number, (given, mine) in enumerate(zip(entries, held, strict=True)):
             if self._templates[number] is None:
                 sample = given.first(SAMPLE) or [each.kept.entry for each in mine[:SAMPLE]]
@@ -127,12 +136,10 @@ class JoinColumns:
         first, second = self._templates
         if first is None or second is None:
             return None
-        if isinstance(self._flwor, ast.Flwor):
-            a, b = (side.source.stream for side in self._sides)
-            roots = a.root.name.local, b.root.name.local
-            self._join = compile_join(self._flwor, roots, (first, second), (a.time, b.time))
-        self._able = self._join is not None
-        return self._join
+        a, b = (side.source.stream for side in self._sides)
+        self._joins = CompiledJoins.of(self._everyone.askers, (a, b), (first, second))
+        self._able = self._joins is not None
+        return self._joins
 
     def _are_stale(self, batches: Sequence[Batch], entries: Sequence[Entries]) -> bool:
         """Whether most entries of a side no longer fit; then another look is learned, if there is one."""
@@ -140,57 +147,72 @@ class JoinColumns:
             if 2 * np.count_nonzero(batch.shredded.fits[batch.before :]) < len(given):
                 template = self._sides[number].reader.template(given.first(SAMPLE))
                 self._able = template is not None and template != self._templates[number]
-                self._templates[number], self._join = template, None
+                self._templates[number], self._joins = template, None
                 return True
         return False
 
     # --- at work ------------------------------------------------------------------------------------------
 
-    def _arrive(self, side: JoinSide, batch: Batch, found: Shown, items: _Items) -> Lane:
+    def _arrive(self, side: JoinSide, batch: Batch, found: Shown, items: _Items) -> None:
         """Let the items of a side arrive: from here on there is no way back."""
         for number, error in batch.errors.items():
             if number < len(found.values):
-                self._answers.bury(items.held(number).kept, error)
+                self._everyone.bury(items.held(number).kept, error)
         for each in items.all(found.late.tolist()):
-            self._answers.late(each.kept)
+            self._everyone.late(each.kept)
         for value in (found.first, found.largest):  # what all of them show is what these two do
             if value is not None:
                 side.judge.progress.is_late(0, value)
-        held = len(side.window.held)
-        start = max(side.window.next, side.judge.first_window)
-        return Lane(found.size, found.step, found.slack, start, held, batch.before - held, found.values, found.status)
 
-    def _pair(
-        self,
-        join: CompiledJoin,
-        batches: Sequence[Batch],
-        lanes: Sequence[Lane],
-        items: Sequence[_Items],
-        order: Order,
-        *,
-        ended: bool,
-    ) -> None:
-        """Move the windows, answer the pairs, and leave to the operator what its sides then hold."""
 
-        def slow(x: int, y: int) -> bytes:
-            pair = items[0].held(x), items[1].held(y)
-            try:
-                return self._shelf.units.tuple([each.node for each in pair]).text.encode()
-            except DynamicError as error:
-                self._answers.bury(pair[0].kept, error)
-                return b""
+def _distinct(windows: Sequence[Side]) -> list[Held]:
+    """What some windows hold or wait for, each item once; those of a single window in its order."""
+    return list({each.key: each for window in windows for each in window.all()}.values())
 
-        moving = joining.StepJoin(lanes[0], lanes[1])
-        answers = PairAnswers(join, (batches[0].shredded, batches[1].shredded), slow)
-        for x, y in moving.pairs(order.inputs, ended=ended):
-            for laid in answers.answer(x, y):
-                self._answers.extend(laid.data, laid.entries, laid.first)
-        for number, (side, mine) in enumerate(zip(self._sides, items, strict=True)):
-            side.window.next = moving.next(number)
-            side.window.held = mine.all(moving.held(number).tolist())
-            side.window.waiting = {}
-            for each in mine.all(moving.waiting(number).tolist()):
-                side.window.wait(each)
+
+def _pair(leader: Led, lanes: Sequence[_Lane], answers: PairingAnswers, arrivals: Indices, *, ended: bool) -> None:
+    """Move the windows, answer the pairs, and leave to the operator what its sides then hold."""
+    first, second = lanes
+    moving = joining.StepJoin(first.lane, second.lane)
+    if leader.narrower:
+        for x, y, places in moving.placed_pairs(arrivals, ended=ended):
+            answers.answer(first.numbers.take(x), second.numbers.take(y), places)
+    else:
+        for x, y in moving.pairs(arrivals, ended=ended):
+            answers.answer(first.numbers.take(x), second.numbers.take(y))
+    for number, lane in enumerate(lanes):
+        lane.leave(moving.next(number), moving.held(number), moving.waiting(number))
+    for each in leader.narrower:
+        each.follow(leader.pairing)
+
+
+class _Lane:
+    """One side of one pairing: its window, and the items that it holds or waits for or that arrive, by number."""
+
+    def __init__(self, window: Side, lane: Lane, numbers: Indices, items: _Items) -> None:
+        self.lane = lane
+        self.numbers = numbers
+        self._window = window
+        self._items = items
+
+    @staticmethod
+    def of(side: JoinSide, batch: Batch, found: Shown, items: _Items, pairing: int) -> _Lane:
+        window, (size, step) = side.windows[pairing], found.extents[pairing]
+        before = window.all()
+        numbers = np.concatenate([items.numbers_of(before), np.arange(batch.before, len(found.values))])
+        start = max(window.next, side.judge.first_window(window.extent))
+        held = len(window.held)
+        values, status = found.values[numbers], found.status[numbers]
+        lane = Lane(size, step, found.slack, start, held, len(before) - held, values, status)
+        return _Lane(window, lane, numbers, items)
+
+    def leave(self, following: int, held: Indices, waiting: Indices) -> None:
+        """Leave to the operator what the window then holds, and what waits for it."""
+        self._window.next = following
+        self._window.held = self._items.all(self.numbers[held].tolist())
+        self._window.waiting = {}
+        for each in self._items.all(self.numbers[waiting].tolist()):
+            self._window.wait(each)
 
 
 class _Items:
@@ -210,10 +232,15 @@ class _Items:
         self._clause = clause
         self._unit = unit
         self._held = dict(enumerate(held))
+        self._places = {each.key: number for number, each in self._held.items()}
         self._before = len(held)
         self._entries = entries
         self._values = values
         self._numbers = numbers
+
+    def numbers_of(self, held: Sequence[Held]) -> Indices:
+        """The numbers of items that were held before."""
+        return np.fromiter((self._places[each.key] for each in held), np.int64, len(held))
 
     def held(self, number: int) -> Held:
         """The only node of an item."""

@@ -1,4 +1,4 @@
-"""Where the items of a join stand in its windows: all values, sizes and steps of both sides as integers of one unit.
+"""Where the items of joins stand in their windows: all values, sizes and steps of both sides as integers of one unit.
 
 What is too large for that raises OverflowError, and the join is left to the operator.
 """
@@ -22,21 +22,22 @@ from anabranch.columnar.kernels_entries import VOID
 
 @dataclass(frozen=True, slots=True)
 class JoinSide:
-    """What one side of the join consists of: its input, its `for`, its window; and who reads its entries."""
+    """What one side of the joins consists of: its input, its `for`, its windows; and who reads its entries."""
 
     source: Source
     judge: Judge
-    window: Side
+    windows: Sequence[Side]
+    """One for each pairing."""
     reader: BatchReader
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A side in units: its window, the values of its items, and what those that arrive show of the stream."""
+    """A side in units: the values of its items, and what those that arrive show of the stream."""
 
-    size: int
-    step: int
     slack: int
+    extents: Sequence[tuple[int, int]]
+    """The sizes and steps of its windows."""
     values: Indices
     status: Bytes
     late: Indices
@@ -47,11 +48,11 @@ class Shown:
 
 
 def unit_of(sides: Sequence[JoinSide], batches: Sequence[Batch]) -> int:
-    """The unit for all values and sizes of the join."""
+    """The unit for all values and sizes."""
     exact: list[Fraction] = []
     for side in sides:
-        stream, extent = side.source.stream, side.judge.extent
-        exact += [extent.size, extent.step, stream.slack, stream.origin]
+        exact += [each for window in side.windows for each in (window.extent.size, window.extent.step)]
+        exact += [side.source.stream.slack, side.source.stream.origin]
         largest = side.judge.progress.largest(0)
         if isinstance(largest, float):
             raise OverflowError  # infinity: a punctuation said that nothing follows at all
@@ -61,14 +62,16 @@ def unit_of(sides: Sequence[JoinSide], batches: Sequence[Batch]) -> int:
 
 def shown(side: JoinSide, batch: Batch, taken: int, unit: int) -> Shown:
     """Where items stand, and which of those that arrive are late (LAWS 3.2)."""
-    stream, extent = side.source.stream, side.judge.extent
-    size, step, slack = (in_unit(each, unit) for each in (extent.size, extent.step, stream.slack))
-    in_unit(extent.start(side.window.next), unit)  # no position may be too large either
+    stream = side.source.stream
+    slack = in_unit(stream.slack, unit)
+    extents = [(in_unit(each.extent.size, unit), in_unit(each.extent.step, unit)) for each in side.windows]
+    for window in side.windows:
+        in_unit(window.extent.start(window.next), unit)  # no position may be too large either
     values = batch.values.in_units(unit)[: batch.before + taken] - in_unit(stream.origin, unit)
     status = batch.status[: len(values)].copy()
     numbers = batch.before + np.flatnonzero(status[batch.before :] != VOID)
     if not len(numbers):
-        return Shown(size, step, slack, values, status, numbers, None, None)
+        return Shown(slack, extents, values, status, numbers, None, None)
     new = values[numbers]
     largest = side.judge.progress.largest(0)
     start = new[0] if largest is None else in_unit(Fraction(largest), unit)
@@ -76,4 +79,4 @@ def shown(side: JoinSide, batch: Batch, taken: int, unit: int) -> Shown:
     late = numbers[new < running[:-1] - slack]
     status[late] = VOID
     first, last = Fraction(int(new[0]), unit), Fraction(int(running[-1]), unit)
-    return Shown(size, step, slack, values, status, late, first, last)
+    return Shown(slack, extents, values, status, late, first, last)

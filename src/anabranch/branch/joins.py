@@ -5,11 +5,18 @@ Items wait until their window moves to the first position that has them; those t
 other windows hold at that moment, and only then are they held themselves.
 A window moves through empty positions too and lets go of what it leaves behind.
 Nothing can be seen of a movement by which nothing enters, so those are made in one go, however many they are.
+
+Several queries over the same sources are one operator (sharing paper, 5.3.2).
+Items are judged once, and every window refers to the same ones (SELECTWINDOWS, fused with its join, so that overlaps
+are not delivered twice).
+Queries whose windows are all equal are one *pairing*: what enters and what it meets is found once, and each query
+makes its own of it (full join result sharing).
+Windows that differ move on their own, which costs little beside the items they share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import product
@@ -18,14 +25,13 @@ from typing import Any
 import pyarrow as pa
 
 from anabranch.algebra.window import Extent
-from anabranch.branch.answers import Answers
+from anabranch.branch.asking import Asker, Everyone
 from anabranch.branch.judging import Judge
 from anabranch.branch.keeping import HELD, Held, Kept, Shelf
 from anabranch.branch.merge import Signal
-from anabranch.reference.standing import Standing
-from anabranch.reference.windows import Reach
+from anabranch.reference.windows import Reach, extent_of
 
-SIDES = HELD.append(pa.field("position", pa.string()))
+SIDES = HELD.append(pa.field("position", pa.string())).append(pa.field("pairing", pa.string()))
 """The columns of what the sides hold, in order; the position is where it waits to enter, null if it has entered."""
 
 
@@ -84,23 +90,58 @@ class Side:
         self.held = [each for each in self.held if each.value >= start]
 
 
+class Pairing:
+    """The windows of a join, and the queries that have exactly these."""
+
+    def __init__(self, extents: Sequence[Extent], askers: Sequence[Asker]) -> None:
+        self.sides = [Side(extent) for extent in extents]
+        self.askers = askers
+
+    @property
+    def name(self) -> str:
+        """Tells its windows from others."""
+        return " ".join(f"{side.extent.size}:{side.extent.step}" for side in self.sides)
+
+    def move(self, number: int, reached: Reach) -> None:
+        """Move a window as far as it may; what enters meets what the others hold."""
+        for entering in self.sides[number].movements_to(reached):
+            contents = [entering if each == number else side.held for each, side in enumerate(self.sides)]
+            for found in product(*contents):
+                nodes = [each.node for each in found]
+                for asker in self.askers:
+                    asker.answers.give(found[0].kept, partial(asker.units.tuple, nodes))
+
+    def finish(self, timed: Sequence[int]) -> None:
+        """Close the windows with waiting items in order of their ends, ties to the first `for`."""
+        while ends := [(end, each) for each in timed if (end := self.sides[each].closing()) is not None]:
+            end, number = min(ends)
+            self.move(number, end)
+
+
 class StepJoin:
     """The operator for several windowed `for`s."""
 
-    def __init__(self, standing: Standing, shelf: Shelf, answers: Answers) -> None:
+    def __init__(self, askers: Sequence[Asker], shelf: Shelf) -> None:
         self._shelf = shelf
-        self._answers = answers
-        self.judges = [Judge(number, standing, shelf, answers) for number in range(len(standing.fors))]
-        self.sides = [Side(judge.extent) for judge in self.judges]
+        self.everyone = Everyone(askers)
+        first = askers[0].standing
+        self.judges = [Judge(number, first, shelf, self.everyone) for number in range(len(first.fors))]
+        found: dict[tuple[Extent, ...], list[Asker]] = {}
+        for asker in askers:
+            windows = (clause.window for clause in asker.standing.fors)
+            found.setdefault(tuple(extent_of(each) for each in windows if each is not None), []).append(asker)
+        self.pairings = [Pairing(extents, those) for extents, those in found.items()]
 
     def item(self, kept: Kept) -> None:
         """Take the next item: it goes to the first `for` of its stream, then to the next."""
-        for number, (judge, side) in enumerate(zip(self.judges, self.sides, strict=True)):
+        for number, judge in enumerate(self.judges):
             if judge.stream == kept.stream.name:
                 for held in judge.item(kept):
                     if held is not None:
-                        side.next = max(side.next, judge.first_window)
-                        side.wait(held)
+                        for pairing in self.pairings:
+                            side = pairing.sides[number]
+                            side.next = max(side.next, judge.first_window(side.extent))
+                            side.wait(held)
                     self._move(number, judge.reached)
 
     def signal(self, signal: Signal) -> None:
@@ -111,38 +152,46 @@ class StepJoin:
                 self._move(number, judge.reached)
 
     def finish(self) -> None:
-        """The inputs have ended: windows with waiting items close in order of their ends, ties to the first `for`."""
+        """The inputs have ended."""
         timed = [number for number, judge in enumerate(self.judges) if judge.timed]  # others are not full
-        while ends := [(end, each) for each in timed if (end := self.sides[each].closing()) is not None]:
-            end, number = min(ends)
-            self._move(number, end)
+        for pairing in self.pairings:
+            pairing.finish(timed)
 
     def _move(self, number: int, reached: Reach | None) -> None:
-        """Move a window as far as it may; what enters meets what the others hold."""
-        if reached is None:
-            return
-        for entering in self.sides[number].movements_to(reached):
-            contents = [entering if each == number else side.held for each, side in enumerate(self.sides)]
-            for found in product(*contents):
-                nodes = [each.node for each in found]
-                self._answers.give(found[0].kept, partial(self._shelf.units.tuple, nodes))
+        if reached is not None:
+            for pairing in self.pairings:
+                pairing.move(number, reached)
 
     # --- between epochs -----------------------------------------------------------------------------------
 
     def held(self) -> list[Held]:
         """All that the branch must be able to show again."""
-        return [each for side in self.sides for each in side.all()]
+        return [each for pairing in self.pairings for side in pairing.sides for each in side.all()]
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
         """What must be remembered beside that."""
-        sides = [{"next": side.next, **judge.save()} for side, judge in zip(self.sides, self.judges, strict=True)]
-        rows = [row for side in self.sides for row in side.rows()]
-        return {"sides": sides}, {"sides": pa.Table.from_pylist(rows, schema=SIDES)}
+        positions = {pairing.name: [side.next for side in pairing.sides] for pairing in self.pairings}
+        rows = [
+            {"pairing": pairing.name, **row}
+            for pairing in self.pairings
+            for side in pairing.sides
+            for row in side.rows()
+        ]
+        meta = {"judges": [judge.save() for judge in self.judges], "next": positions}
+        return meta, {"sides": pa.Table.from_pylist(rows, schema=SIDES)}
 
     def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None:
-        """Take in what `save` gave."""
-        for side, judge, saved in zip(self.sides, self.judges, meta["sides"], strict=True):
-            side.next = saved["next"]
+        """Take in what `save` gave; what only those have held who are gone is forgotten."""
+        for judge, saved in zip(self.judges, meta["judges"], strict=True):
             judge.restore(saved)
+        pairings = {pairing.name: pairing for pairing in self.pairings}
+        for name, positions in meta["next"].items():
+            for number, position in enumerate(positions if name in pairings else ()):
+                pairings[name].sides[number].next = position
+        held: dict[tuple[int, int, int], Held] = {}
         for row in tables["sides"].to_pylist():
-            self.sides[row["clause"]].restore(self._shelf.held(row), row["position"])
+            if (pairing := pairings.get(row["pairing"])) is not None:
+                key = row["clause"], row["number"], row["index"]
+                if key not in held:
+                    held[key] = self._shelf.held(row)
+                pairing.sides[row["clause"]].restore(held[key], row["position"])

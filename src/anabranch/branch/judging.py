@@ -1,5 +1,7 @@
 """What one windowed `for` makes of an element: which nodes it selects, where they stand, and which are late.
 
+That does not depend on the size of its window, so queries that differ in no more have one judge.
+
 Nodes that are not selected still show how far the stream is, and what is late (LAWS 3.2).
 Where the predicates fail, or a selected node has no reference value, that is set aside, once (LAWS 2.4).
 """
@@ -11,7 +13,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from anabranch.branch.answers import Answers
+from anabranch.algebra.window import Extent
+from anabranch.branch.asking import Everyone
 from anabranch.branch.keeping import Held, Kept, Shelf
 from anabranch.branch.merge import Signal
 from anabranch.branch.ports import InputStream
@@ -20,7 +23,7 @@ from anabranch.language import ast
 from anabranch.reference.paths import base_of
 from anabranch.reference.slices import path_in_item
 from anabranch.reference.standing import Standing
-from anabranch.reference.windows import Reach, extent_of
+from anabranch.reference.windows import Reach
 from anabranch.stream.cover import passed
 from anabranch.stream.elements import Punctuation
 
@@ -28,20 +31,19 @@ from anabranch.stream.elements import Punctuation
 class Judge:
     """Judges elements for the `for` of one number; the only one to write its dead letters and late places."""
 
-    def __init__(self, number: int, standing: Standing, shelf: Shelf, answers: Answers) -> None:
+    def __init__(self, number: int, standing: Standing, shelf: Shelf, everyone: Everyone) -> None:
         clause = standing.fors[number]
         source = base_of(clause.source)
         assert isinstance(source, ast.Source)
         assert clause.window is not None
         self.stream = source.name
         self.timed = isinstance(clause.window, ast.TimeWindow)
-        self.extent = extent_of(clause.window)
         self._number = number
         self._path = None
         if isinstance(clause.window, ast.TimeWindow):
             self._path = path_in_item(clause.source, clause.window.reference)
         self.progress = Progress(shelf.inputs[source.name])
-        self._answers = answers
+        self._everyone = everyone
         self._arrived = 0
 
     def item(self, kept: Kept) -> Iterator[Held | None]:
@@ -51,16 +53,16 @@ class Judge:
         """
         found = kept.candidates(self._number)
         if found.error is not None:
-            self._answers.bury(kept, found.error)
+            self._everyone.bury(kept, found.error)
         for index, each in enumerate(found.nodes):
             if not self.timed:
                 if each.selected:
                     yield Held(self.next_number(), kept, self._number, index)
             elif each.value is None:
                 if each.selected and each.error is not None:
-                    self._answers.bury(kept, each.error)
+                    self._everyone.bury(kept, each.error)
             elif self.progress.is_late(kept.entry.origin.partition, each.value):
-                self._answers.late(kept)
+                self._everyone.late(kept)
             else:
                 yield Held(each.value, kept, self._number, index) if each.selected else None
 
@@ -86,10 +88,9 @@ class Judge:
         """How far the windows may move: by the values of the reference, or by how many nodes were selected."""
         return self.progress.reached if self.timed else Fraction(self._arrived)
 
-    @property
-    def first_window(self) -> int:
+    def first_window(self, extent: Extent) -> int:
         """The first window that the subscription sees whole; a count window begins with the subscription."""
-        return self.progress.first_window(self.extent) if self.timed else 0
+        return self.progress.first_window(extent) if self.timed else 0
 
     def save(self) -> dict[str, Any]:
         return {"arrived": self._arrived, **self.progress.save()}

@@ -99,6 +99,11 @@ class Held:
     def node(self) -> Value:
         return self.kept.node(self.clause, self.index)
 
+    @property
+    def key(self) -> tuple[int, int]:
+        """Tells it from all others of its `for`."""
+        return self.kept.number, self.index
+
     def row(self) -> dict[str, Any]:
         return {"value": str(self.value), "number": self.kept.number, "clause": self.clause, "index": self.index}
 

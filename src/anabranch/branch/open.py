@@ -1,27 +1,29 @@
 """Opening a branch: the operator that a standing query needs, behind the merge of its inputs.
 
 A branch lives for one epoch: it is opened with the state that the epoch before has left, fed, and saved.
+It serves one query or several of one family (`family.py`); those that are gone leave nothing in the next state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from anabranch.branch.ahead import Pause
-from anabranch.branch.answers import Answers
+from anabranch.branch.asking import Asker, Member
 from anabranch.branch.backlog import Key
-from anabranch.branch.interval import IntervalJoin, bounds_of, streams_of
+from anabranch.branch.family import operator_of
+from anabranch.branch.interval import IntervalJoin
 from anabranch.branch.joining import JoinColumns
 from anabranch.branch.joins import StepJoin
 from anabranch.branch.keeping import Held, Kept, Shelf, kept_table
 from anabranch.branch.merge import Merge, Signal
 from anabranch.branch.passing import Passing
 from anabranch.branch.passing_columns import PassingColumns
-from anabranch.branch.ports import InputStream, Output, Spill
+from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import State
 from anabranch.branch.whole import Whole
 from anabranch.branch.windowing import WindowColumns
@@ -29,12 +31,10 @@ from anabranch.branch.windows import Windows
 from anabranch.errors import StateError
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.inputs import Input
-from anabranch.reference.standing import Standing
-from anabranch.reference.units import Units
 
 
 class Branch(Protocol):
-    """A subscription that remembers, for one epoch."""
+    """What remembers for one subscription or several, for one epoch."""
 
     def feed(self, data: bytes) -> None:
         """Take in a packed feed; those of one partition come in stream order."""
@@ -62,31 +62,26 @@ class Branch(Protocol):
 
 
 def open_branch(
-    standing: Standing,
-    name: str,
+    members: Sequence[Member],
     inputs: Mapping[str, InputStream],
     state: State | None,
     functions: Mapping[str, PythonFunction] | None,
     documents: Mapping[str, Input] | None,
-    out: Output,
     spill: Spill,
 ) -> Branch:
-    """Open a branch; `name` is the subscription's, `inputs` are in the order in which the streams are registered."""
-    operator = operator_of(standing, inputs)
+    """Open a branch for queries of one family; `inputs` are in the order in which the streams are registered."""
+    first = members[0]
+    times = {name: stream.time for name, stream in inputs.items()}
+    operator = operator_of(first.standing, times, endless=all(stream.endless for stream in inputs.values()))
     if state is not None and state.meta["operator"] != operator:
         raise StateError(
-            f"the state of '{name}' is one of '{state.meta['operator']}', and the query needs '{operator}'"
+            f"the state of '{first.name}' is one of '{state.meta['operator']}', and the query needs '{operator}'"
         )
     if operator == "whole":
-        return Whole(standing, name, inputs, state, functions, documents, out, spill)
-    return _Flowing(operator, standing, name, inputs, state, Units(standing, functions, documents), out, spill)
-
-
-def operator_of(standing: Standing, inputs: Mapping[str, InputStream]) -> str:
-    """The operator that a query needs over these streams."""
-    if standing.kind == "interval join" and not bounds_of(standing, [inputs[each] for each in streams_of(standing)]):
-        return "whole"
-    return standing.kind
+        assert len(members) == 1, "what waits for the end is shared by twins only"
+        return Whole(first.standing, first.name, inputs, state, functions, documents, first.out, spill)
+    askers = [Asker.of(each, functions, documents) for each in members]
+    return _Flowing(operator, askers, inputs, state, spill)
 
 
 class _Operator(Protocol):
@@ -121,46 +116,45 @@ class _Flowing:
     def __init__(
         self,
         kind: str,
-        standing: Standing,
-        name: str,
+        askers: Sequence[Asker],
         inputs: Mapping[str, InputStream],
         state: State | None,
-        units: Units,
-        out: Output,
         spill: Spill,
     ) -> None:
         self._kind = kind
-        self._merge = Merge([inputs[each] for each in standing.streams], spill)
-        self._answers = Answers(name, out)
-        self._shelf = Shelf(inputs, units)
-        self._operator = self._operator_for(standing)
+        self._askers = askers
+        self._merge = Merge([inputs[each] for each in askers[0].standing.streams], spill)
+        self._shelf = Shelf(inputs, askers[0].units)
+        self._operator = self._operator_for(askers)
         if state is not None:
             self._shelf.restore(state.tables["items"], state.meta["taken"])
-            self._answers.restore(state.meta["answers"])
+            for asker in askers:
+                if (saved := state.meta["answers"].get(asker.key)) is not None:
+                    asker.answers.restore(saved)
             self._merge.restore(state.meta["merge"], state.tables["waiting"])
             self._operator.restore(state.meta["memory"], state.tables)
-        self._columns = self._columns_for(standing)
+        self._columns = self._columns_for()
         self._pause = Pause()
 
-    def _operator_for(self, standing: Standing) -> _Operator:
+    def _operator_for(self, askers: Sequence[Asker]) -> _Operator:
         match self._kind:
             case "windows":
-                return Windows(standing, self._shelf, self._answers)
+                return Windows(askers, self._shelf)
             case "step join":
-                return StepJoin(standing, self._shelf, self._answers)
+                return StepJoin(askers, self._shelf)
             case "interval join":
-                return IntervalJoin(standing, self._shelf, self._answers)
+                return IntervalJoin(askers, self._shelf)
             case _:
-                return Passing(self._shelf, self._answers)
+                return Passing(askers)
 
-    def _columns_for(self, standing: Standing) -> _Columns | None:
+    def _columns_for(self) -> _Columns | None:
         match self._operator:
             case StepJoin() as operator:
-                return JoinColumns(standing, self._merge, operator, self._shelf, self._answers)
+                return JoinColumns(self._merge, operator, self._shelf)
             case Windows() as operator:
-                return WindowColumns(standing, self._merge, operator, self._shelf, self._answers)
+                return WindowColumns(self._merge, operator, self._shelf)
             case Passing() as operator:
-                return PassingColumns(standing, self._merge, operator, self._shelf, self._answers)
+                return PassingColumns(self._merge, operator, self._shelf)
             case _:
                 return None
 
@@ -203,7 +197,7 @@ class _Flowing:
         meta = {
             "operator": self._kind,
             "taken": self._shelf.taken,
-            "answers": self._answers.save(),
+            "answers": {asker.key: asker.answers.save() for asker in self._askers},
             "merge": merge,
             "memory": memory,
         }

@@ -1,19 +1,22 @@
-"""What a query makes of a window's aggregates, without the evaluator where that is plain to see.
+"""What a query makes of a window's aggregates, where that is plain to see without the evaluator.
 
     let $a := avg($w/en) where $a >= 1.3 return <avg_en>{ $a }</avg_en>
 
 Made for this are names for aggregates, conditions of `and`, `or` and comparisons between them and numbers, and
 constructors with them in braces.
+Such a result is written out for one window here, and for many at once in `pane_columns.py`.
 Any other query, and every window in which an aggregate fails, is the evaluator's; which way a window takes never shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias
 
 from anabranch.language import ast
+from anabranch.language.ast import ComparisonOperator
 from anabranch.reference.evaluate import number
 from anabranch.reference.sequences import Values, atomize
 from anabranch.reference.standing import Standing
@@ -21,119 +24,182 @@ from anabranch.reference.values import compare, negate, spell
 from anabranch.stream.serialize import escape_attribute, escape_text
 
 Known: TypeAlias = Mapping[str, Values]
-_Value: TypeAlias = Callable[[Known], Values]
-_Test: TypeAlias = Callable[[Known], bool]
-_Text: TypeAlias = Callable[[Known], str]
+"""The aggregates of a window, by variable."""
 
 
-def window_result(standing: Standing) -> _Text | None:
-    """The text that a window adds, given its aggregates by variable; None for a query that is not made for this."""
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number that the query wrote."""
+
+    value: Values
+
+
+Operand: TypeAlias = Aggregate | Literal
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    tests: tuple[Test, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    tests: tuple[Test, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    operator: ComparisonOperator
+    left: Operand
+    right: Operand
+
+
+Test: TypeAlias = AllOf | AnyOf | Compared
+
+
+@dataclass(frozen=True, slots=True)
+class Inserted:
+    """Numbers in one pair of braces, which have a space between them and nothing that must be escaped."""
+
+    operands: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """An element; one without content is written as an empty tag."""
+
+    name: str
+    attributes: tuple[tuple[str, tuple[str | Inserted, ...]], ...]
+    content: tuple[Part, ...]
+
+
+Part: TypeAlias = str | Inserted | Tagged
+
+
+@dataclass(frozen=True, slots=True)
+class WindowResult:
+    """What each window adds to the answer."""
+
+    test: Test
+    element: Tagged
+
+    def text(self, known: Known) -> str:
+        """The text that one window adds."""
+        return _text(self.element, known) if _holds(self.test, known) else ""
+
+
+def window_result(standing: Standing) -> WindowResult | None:
+    """What a query makes of its windows; None for one that is not made for this."""
     if standing.plain_hole is None or standing.before:
         return None
-    names: dict[str, _Value] = {}
+    names: dict[str, Operand] = {}
     try:
         for clause in standing.others:
             if isinstance(clause, ast.For):
                 return None
-            names[clause.variable] = _value(clause.value, names)
+            names[clause.variable] = _operand(clause.value, names)
         where = standing.flwor.where
-        test = _always if where is None else _test(where, names)
+        test = AllOf(()) if where is None else _test(where, names)
         if not isinstance(standing.flwor.result, ast.ElementConstructor):
             return None
-        text = _element(standing.flwor.result, names)
+        return WindowResult(test, _element(standing.flwor.result, names))
     except _Other:
         return None
-    return lambda known: text(known) if test(known) else ""
 
 
 class _Other(Exception):
     """The query is the evaluator's."""
 
 
-def _always(_: Known) -> bool:
-    return True
-
-
-def _value(expression: ast.Expression, names: Mapping[str, _Value]) -> _Value:
-    """An aggregate or a number."""
+def _operand(expression: ast.Expression, names: Mapping[str, Operand]) -> Operand:
     match expression:
         case ast.Variable(name) if name in names:
             return names[name]
         case ast.Variable(name) if "#" in name:
-            return lambda known: known[name]
+            return Aggregate(name)
         case ast.Number(text):
-            written: Values = [number(text)]
-            return lambda _: written
+            return Literal([number(text)])
         case ast.Negation(ast.Number(text)):
-            negative: Values = [negate(each) for each in atomize([number(text)])]
-            return lambda _: negative
+            return Literal([negate(each) for each in atomize([number(text)])])
         case _:
             raise _Other
 
 
-def _test(expression: ast.Expression, names: Mapping[str, _Value]) -> _Test:
+def _test(expression: ast.Expression, names: Mapping[str, Operand]) -> Test:
     match expression:
         case ast.And(operands):
-            each_of = [_test(each, names) for each in operands]
-            return lambda known: all(test(known) for test in each_of)
+            return AllOf(tuple(_test(each, names) for each in operands))
         case ast.Or(operands):
-            one_of = [_test(each, names) for each in operands]
-            return lambda known: any(test(known) for test in one_of)
+            return AnyOf(tuple(_test(each, names) for each in operands))
         case ast.Comparison(operator, left, right):
-            a, b = _value(left, names), _value(right, names)
-            return lambda known: any(compare(operator, x, y) for x, y in product(atomize(a(known)), atomize(b(known))))
+            return Compared(operator, _operand(left, names), _operand(right, names))
         case _:
             raise _Other
 
 
-def _element(constructor: ast.ElementConstructor, names: Mapping[str, _Value]) -> _Text:
+def _element(constructor: ast.ElementConstructor, names: Mapping[str, Operand]) -> Tagged:
     attributes = [each.name for each in constructor.attributes]
     plain = not constructor.namespaces and ":" not in "".join((constructor.name, *attributes))
     if not plain or len(set(attributes)) < len(attributes):
         raise _Other
-    tag: list[_Text] = [_fixed(f"<{constructor.name}")]
-    for attribute in constructor.attributes:
-        inside = [_attribute_part(each, names) for each in attribute.value]
-        tag += [_fixed(f' {attribute.name}="'), *inside, _fixed('"')]
-    start, inner = _joined(tag), _joined([_content(each, names) for each in constructor.content])
-    end = f"</{constructor.name}>"
-
-    def text(known: Known) -> str:
-        content = inner(known)
-        return f"{start(known)}>{content}{end}" if content else f"{start(known)}/>"
-
-    return text
+    values = [tuple(_attribute_part(each, names) for each in given.value) for given in constructor.attributes]
+    content = tuple(_content(each, names) for each in constructor.content)
+    return Tagged(constructor.name, tuple(zip(attributes, values, strict=True)), content)
 
 
-def _attribute_part(part: ast.Characters | ast.Enclosed, names: Mapping[str, _Value]) -> _Text:
-    return _fixed(escape_attribute(part.value)) if isinstance(part, ast.Characters) else _enclosed(part.value, names)
+def _attribute_part(part: ast.Characters | ast.Enclosed, names: Mapping[str, Operand]) -> str | Inserted:
+    return escape_attribute(part.value) if isinstance(part, ast.Characters) else _inserted(part.value, names)
 
 
-def _content(part: ast.Content, names: Mapping[str, _Value]) -> _Text:
+def _content(part: ast.Content, names: Mapping[str, Operand]) -> Part:
     match part:
         case ast.Characters(value):
-            return _fixed(escape_text(value))
+            return escape_text(value)
         case ast.CommentConstructor(value):
-            return _fixed(f"<!--{value}-->")
+            return f"<!--{value}-->"
         case ast.ElementConstructor():
             return _element(part, names)
         case ast.Enclosed(ast.ElementConstructor() as inner):
             return _element(inner, names)
         case ast.Enclosed(expression):
-            return _enclosed(expression, names)
+            return _inserted(expression, names)
 
 
-def _enclosed(expression: ast.Expression, names: Mapping[str, _Value]) -> _Text:
-    """Numbers in one pair of braces, which have a space between them and nothing that must be escaped."""
-    items: Sequence[ast.Expression] = expression.items if isinstance(expression, ast.Sequence) else (expression,)
-    values = [_value(each, names) for each in items]
-    return lambda known: " ".join(spell(each) for value in values for each in atomize(value(known)))
+def _inserted(expression: ast.Expression, names: Mapping[str, Operand]) -> Inserted:
+    items = expression.items if isinstance(expression, ast.Sequence) else (expression,)
+    return Inserted(tuple(_operand(each, names) for each in items))
 
 
-def _fixed(text: str) -> _Text:
-    return lambda _: text
+# --- one window -------------------------------------------------------------------------------------------
 
 
-def _joined(parts: Iterable[_Text]) -> _Text:
-    each_of = tuple(parts)
-    return lambda known: "".join([part(known) for part in each_of])
+def _value(operand: Operand, known: Known) -> Values:
+    return known[operand.variable] if isinstance(operand, Aggregate) else operand.value
+
+
+def _holds(test: Test, known: Known) -> bool:
+    match test:
+        case AllOf(tests):
+            return all(_holds(each, known) for each in tests)
+        case AnyOf(tests):
+            return any(_holds(each, known) for each in tests)
+        case Compared(operator, left, right):
+            pairs = product(atomize(_value(left, known)), atomize(_value(right, known)))
+            return any(compare(operator, a, b) for a, b in pairs)
+
+
+def _text(part: Part, known: Known) -> str:
+    match part:
+        case str():
+            return part
+        case Inserted(operands):
+            return " ".join(spell(each) for operand in operands for each in atomize(_value(operand, known)))
+        case Tagged(name, attributes, content):
+            values = (f' {each}="{"".join(_text(p, known) for p in parts)}"' for each, parts in attributes)
+            start, inside = f"<{name}{''.join(values)}", "".join(_text(each, known) for each in content)
+            return f"{start}>{inside}</{name}>" if inside else f"{start}/>"

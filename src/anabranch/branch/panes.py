@@ -2,7 +2,10 @@
 
 The tasks count (`columnar/panes.py`), each range for itself; here the counts of all ranges are merged by pane, and the
 panes of a window merged when it closes (LAWS 3.1 to 3.3).
-What the query makes of the aggregates is the evaluator's business: it is given them as variables.
+Where panes hold plain numbers and the query makes something plain of its aggregates, both are done in columns for all
+windows at once (`pane_columns.py`); else panes are merged one by one, and the evaluator is given the aggregates as
+variables.
+Which way an epoch takes never shows.
 
 Ranges are taken in the order of the stream.
 A result is void where it let something pass that is late by what came before the range; then the range is counted again
@@ -18,30 +21,36 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+
+import numpy as np
 
 from anabranch.algebra.aggregate import Function, Partial
 from anabranch.algebra.sliding import Sliding
 from anabranch.algebra.window import Extent, Panes
 from anabranch.branch.answers import Answers
-from anabranch.branch.pane_results import window_result
+from anabranch.branch.pane_columns import WindowColumns, is_made_for, texts
+from anabranch.branch.pane_results import WindowResult, window_result
+from anabranch.branch.pane_states import PaneState
 from anabranch.branch.ports import InputStream, Output
 from anabranch.branch.progress import Progress
-from anabranch.branch.state import State
-from anabranch.columnar import pane_rows
 from anabranch.columnar.counted import Counted, Looked, Seen, Texts
+from anabranch.columnar.kernels_windows import find_windows
 from anabranch.columnar.pane_query import PaneQuery
-from anabranch.columnar.pane_rows import Pane
-from anabranch.errors import DynamicError, StateError
+from anabranch.columnar.pane_rows import MOST_PANES, Pane, Rows, together
+from anabranch.columnar.pane_tables import ManyPanes
+from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.aggregates import Aggregated, aggregated
+from anabranch.language.rewrite import parts
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.env import Env
 from anabranch.reference.evaluate import Evaluator
 from anabranch.reference.inputs import Input
+from anabranch.reference.rounds import without_predicates
 from anabranch.reference.sequences import Value, Values, atomize
 from anabranch.reference.slices import path_in_item
 from anabranch.reference.standing import Standing
@@ -53,7 +62,9 @@ from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element
 
-OPERATOR = "panes"
+_AT_ONCE = 1 << 16
+"""So many windows are answered at a time."""
+_FAR = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +76,8 @@ class PanePlan:
     seen: Aggregated
     extent: Extent
     query: PaneQuery
+    result: WindowResult | None
+    """What it makes of its windows, where that is plain to see: then a window fails only where a value in it does."""
 
 
 def pane_plan(
@@ -78,13 +91,23 @@ def pane_plan(
     seen = aggregated(standing.flwor, clause, functions or ())
     if seen is None:
         return None
-    numeric = tuple(
-        any(call.path == path and call.function != "count" for call in seen.calls) for path in range(len(seen.paths))
+    asked = tuple(
+        frozenset(call.function for call in seen.calls if call.path == path) for path in range(len(seen.paths))
     )
     extent = extent_of(clause.window)
     is_plain = standing.plain_hole is not None
-    query = PaneQuery(clause, seen.paths, numeric, Panes.of(extent), slack, origin, is_plain)
-    return PanePlan(replace(standing, hole=seen.flwor), seen, extent, query)
+    axis = _axis(clause.source, clause.window) if is_plain else None
+    query = PaneQuery(clause, seen.paths, asked, Panes.of(extent), slack, origin, is_plain, axis)
+    rest = replace(standing, hole=seen.flwor)
+    return PanePlan(rest, seen, extent, query, window_result(rest))
+
+
+def _axis(source: ast.Expression, window: ast.CountWindow | ast.TimeWindow) -> Hashable:
+    """What decides the reference values of a window's items, where that is no more than two paths."""
+    if not isinstance(window, ast.TimeWindow):
+        return None
+    axis = without_predicates(source), window.reference
+    return None if any(isinstance(each, ast.Call | ast.Variable) for each in parts(axis)) else axis
 
 
 class PaneLaw:
@@ -140,7 +163,7 @@ class PaneWindows:
         plan: PanePlan,
         name: str,
         stream: InputStream,
-        state: State | None,
+        state: PaneState | None,
         out: Output,
         functions: Mapping[str, PythonFunction] | None = None,
         documents: Mapping[str, Input] | None = None,
@@ -150,15 +173,18 @@ class PaneWindows:
         self._stream = stream
         self._out = out
         self._answers = Answers(name, out)
-        self._units = Units(plan.standing, functions, documents)
-        self._result = window_result(plan.standing)
-        self._panes: dict[int, Pane] = {}
+        self._known = functions or {}, documents or {}
+        self._rows: list[Rows] = []
+        self._odd: dict[int, Pane] = {}
         self._next = 0  # the first window that is not answered yet
         self._order = 0  # where the next range begins in the stream
         self._arrived = 0  # how many nodes were selected, for windows that count them
         self._progress = Progress(stream)
         if state is not None:
-            self._restore(state)
+            self._next, self._order, self._arrived = (state.meta[each] for each in ("next", "order", "arrived"))
+            self._progress.restore(state.meta["progress"])
+            self._answers.restore(state.meta["answers"])
+            self._rows, self._odd = [state.rows], dict(state.odd)
 
     # --- ranges -------------------------------------------------------------------------------------------
 
@@ -168,18 +194,22 @@ class PaneWindows:
 
     def take(self, partition: int, counted: Counted) -> bool:
         """Take in the next range; False, and nothing is taken, where the result is void."""
-        before = self.largest(partition)
-        if before is not None and counted.low is not None and counted.low < before - self._stream.slack:
+        before, reached = self.largest(partition), counted.reached
+        if before is not None and reached.low is not None and reached.low < before - self._stream.slack:
             return False
-        for offset in counted.late:
+        for offset in reached.late:
             self._out.late(Place(self._stream.name, counted.file, offset))
-        if counted.first is not None:
-            self._progress.is_late(partition, counted.first)
-        if counted.largest is not None:
-            self._progress.passed(partition, counted.largest - self._stream.slack)
+        if reached.first is not None:
+            self._progress.is_late(partition, reached.first)
+        if reached.largest is not None:
+            self._progress.passed(partition, reached.largest - self._stream.slack)
         self._next = max(self._next, self._progress.first_window(self._plan.extent))
-        for number, pane in pane_rows.read(counted.panes, self._order):
-            self._add(number, pane)
+        rows = counted.rows.moved(self._order)
+        if not self._is_timed:
+            rows = replace(rows, panes=(self._arrived + rows.panes) // int(self._panes_of.width))
+        self._rows.append(rows)
+        for number, pane in counted.odd:
+            self._add(number, pane.moved(self._order))
         self._order += counted.span
         self._arrived += counted.selected
         return True
@@ -189,97 +219,120 @@ class PaneWindows:
         self._progress.passed(partition, math.inf)
 
     @property
+    def _is_timed(self) -> bool:
+        return self._plan.query.is_timed
+
+    @property
     def _panes_of(self) -> Panes:
         return self._plan.query.panes
 
     def _add(self, number: int, pane: Pane) -> None:
-        panes = self._panes_of
-        if not self._plan.query.is_timed:
-            number = panes.at(Fraction(self._arrived + number))
-        if panes.is_used(number) and number >= self._next * panes.step:
-            self._panes[number] = self._panes[number].merge(pane) if number in self._panes else pane
+        if not self._is_timed:
+            number = self._panes_of.at(Fraction(self._arrived + number))
+        self._odd[number] = self._odd[number].merge(pane) if number in self._odd else pane
 
     # --- windows ------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Answer the windows whose ends the stream has reached, in their order."""
-        reached = self._progress.reached if self._plan.query.is_timed else Fraction(self._arrived)
-        if reached is not None:
-            self._close(None if reached == math.inf else self._panes_of.ended(Fraction(reached)))
+        reached = self._progress.reached if self._is_timed else Fraction(self._arrived)
+        ended = 0 if reached is None else None if reached == math.inf else self._panes_of.ended(Fraction(reached))
+        rows = together(self._rows, len(self._plan.query.paths))
+        if not self._close_columns(rows, ended):
+            self._close_panes(rows, ended)
 
-    def _close(self, ended: int | None) -> None:
+    def _close_columns(self, rows: Rows, ended: int | None) -> bool:
+        """Answer in columns; False, and nothing is answered, where that takes more than plain numbers."""
+        panes, result = self._panes_of, self._plan.result
+        is_near = max(panes.size, panes.step, self._next * panes.step) < MOST_PANES
+        if result is None or self._odd or not is_near or not is_made_for(result):
+            return False
+        is_used = (rows.panes >= self._next * panes.step) & (rows.panes % panes.step < panes.size)
+        used = (rows if is_used.all() else rows.at(is_used)).merged()
+        if used is None:
+            return False
+        begins, ends = np.empty((2, _AT_ONCE), np.int64)
+        k, last, count = self._next, _FAR if ended is None else min(ended, _FAR), _AT_ONCE
+        while count == _AT_ONCE:
+            count, k = find_windows(used.panes, k, last, panes.size, panes.step, begins, ends)
+            found = texts(result, WindowColumns(used, self._plan.seen.calls, begins[:count], ends[:count]))
+            if len(found):
+                _, offsets, data = found.buffers()
+                bounds = np.frombuffer(offsets, np.int32)[: len(found) + 1]
+                self._answers.extend(data[: bounds[-1]].to_pybytes(), len(found), int(bounds[1]))
+        self._next = max(k if ended is None else ended, self._next)
+        open_from = int(np.searchsorted(used.panes, min(self._next * panes.step, _FAR)))
+        self._rows = [used.at(slice(open_from, None))]
+        return True
+
+    def _close_panes(self, rows: Rows, ended: int | None) -> None:
+        """Answer window by window."""
+        panes, held = self._panes_of, dict(self._odd)
+        for number, pane in zip(rows.panes.tolist(), rows.read(), strict=True):
+            held[number] = held[number].merge(pane) if number in held else pane
+        held = {each: held[each] for each in held if panes.is_used(each) and each >= self._next * panes.step}
+        self._answer_before(ended, held)
+        left = ManyPanes.of((0, each, held[each]) for each in sorted(held) if each >= self._next * panes.step)
+        self._rows = [*left.rows.values()]
+        self._odd = {number: pane for _, number, pane in left.odd}
+
+    def _answer_before(self, ended: int | None, held: Mapping[int, Pane]) -> None:
         """Answer the windows before the number `ended`, or all."""
-        panes, numbers = self._panes_of, sorted(self._panes)
+        panes, numbers = self._panes_of, sorted(held)
         window: Sliding[Pane] = Sliding(Pane.merge)
+        units = Units(self._plan.standing, *self._known)
         k, pushed = self._next, 0
         while True:
-            held = bisect_left(numbers, k * panes.step)
-            if held == len(numbers):
+            first = bisect_left(numbers, k * panes.step)
+            if first == len(numbers):
                 break
-            k = max(k, panes.first(numbers[held]))
+            k = max(k, panes.first(numbers[first]))
             if ended is not None and k >= ended:
                 break
-            pushed = max(pushed, held)
+            pushed = max(pushed, first)
             window.drop(k * panes.step)
             while pushed < len(numbers) and numbers[pushed] < k * panes.step + panes.size:
-                window.push(numbers[pushed], self._panes[numbers[pushed]])
+                window.push(numbers[pushed], held[numbers[pushed]])
                 pushed += 1
             whole = window.all()
             assert whole is not None, "a window is answered because it holds a pane"
-            self._answer(whole)
+            self._answer(whole, units)
             k += 1
         self._next = max(k if ended is None else ended, self._next)
-        self._panes = {number: self._panes[number] for number in numbers if number >= self._next * panes.step}
 
-    def _answer(self, window: Pane) -> None:
+    def _answer(self, window: Pane, units: Units) -> None:
         try:
-            self._answers.write(self._piece(window))
+            self._answers.write(self._piece(window, units))
         except DynamicError as error:
-            place = Place(self._stream.name, window.file, window.offset)
-            self._out.bury(DeadLetter(place, error.message, window.raw, error.code, self._name))
+            assert window.first is not None, "what can fail tells where it begins"
+            place = Place(self._stream.name, window.first.file, window.first.offset)
+            self._out.bury(DeadLetter(place, error.message, window.first.raw, error.code, self._name))
 
-    def _piece(self, window: Pane) -> Piece:
-        calls = self._plan.seen.calls
-        if self._result is not None and not any(each.failure for each in window.partials):
+    def _piece(self, window: Pane, units: Units) -> Piece:
+        calls, result = self._plan.seen.calls, self._plan.result
+        if result is not None and not any(each.failure for each in window.partials):
             values = {call.variable: _value(window.partials[call.path], call.function) for call in calls}
-            return Piece(self._result(values), begins=False, ends=False)
+            return Piece(result.text(values), begins=False, ends=False)
         known = {call.variable: partial(_value, window.partials[call.path], call.function) for call in calls}
-        return self._units.window((), known)
+        return units.window((), known)
 
     # --- between epochs -----------------------------------------------------------------------------------
 
     @property
     def held(self) -> int:
         """How many panes it remembers."""
-        return len(self._panes)
+        return sum(map(len, self._rows)) + len(self._odd)
 
-    def save(self) -> State:
+    def save(self) -> PaneState:
         """What to remember after the epoch."""
         meta = {
-            "operator": OPERATOR,
             "next": self._next,
             "order": self._order,
             "arrived": self._arrived,
             "progress": self._progress.save(),
             "answers": self._answers.save(),
         }
-        table = pane_rows.written(sorted(self._panes.items()), len(self._plan.query.paths))
-        return State(meta, {"panes": table})
-
-    def _restore(self, state: State) -> None:
-        meta = state.meta
-        if meta["operator"] != OPERATOR:
-            raise StateError(
-                f"the state of '{self._name}' is one of '{meta['operator']}', and the query needs '{OPERATOR}'"
-            )
-        if meta["operator"] != OPERATOR:
-            raise StateError(
-                f"the state of '{self._name}' is one of '{meta['operator']}', and the query needs '{OPERATOR}'"
-            )
-        self._next, self._order, self._arrived = meta["next"], meta["order"], meta["arrived"]
-        self._progress.restore(meta["progress"])
-        self._answers.restore(meta["answers"])
-        self._panes = dict(pane_rows.read(state.tables["panes"]))
+        return PaneState(meta, together(self._rows, len(self._plan.query.paths)), tuple(self._odd.items()))
 
 
 def _value(known: Partial, function: Function) -> Values:

@@ -1,34 +1,31 @@
 """Items that answer one by one and still have an order to keep: that of several partitions, or of values in a row.
 
-Nothing is held; what the branch remembers is how far its inputs are, and whether the answer so far ends with a value.
+Nothing is held; what the branch remembers is how far its inputs are, and whether each answer so far ends with a value.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from anabranch.branch.answers import Answers
-from anabranch.branch.keeping import Held, Kept, Shelf
+from anabranch.branch.asking import Asker
+from anabranch.branch.keeping import Held, Kept
 from anabranch.branch.merge import Signal
-from anabranch.reference.units import Piece
 
 
 class Passing:
-    """The operator for one `for` without a window."""
+    """The operator for one `for` without a window, of one query or several."""
 
-    def __init__(self, shelf: Shelf, answers: Answers) -> None:
-        self._shelf = shelf
-        self._answers = answers
+    def __init__(self, askers: Sequence[Asker]) -> None:
+        self.askers = askers
 
     def item(self, kept: Kept) -> None:
         """Take the next item."""
-        self._answers.give(kept, lambda: self.piece(kept))
-
-    def piece(self, kept: Kept) -> Piece:
-        """What an item adds to the answer."""
-        return self._shelf.units.item(kept.stream.root, kept.item.tree)
+        for asker in self.askers:
+            asker.answers.give(kept, partial(asker.units.item, kept.stream.root, kept.item.tree))
 
     def signal(self, signal: Signal) -> None:
         """A query without state ignores punctuations."""

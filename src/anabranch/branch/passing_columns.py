@@ -2,11 +2,12 @@
 
 The times of all entries are found in columns, the inputs merged, and the answers laid out in the order of the merge.
 An entry that does not fit the template, or is unclear, is answered by the law, in its place.
-What columns cannot show at all, and everything where the query or its stream is not made for it, is left to the merge
-and its operator.
+What columns cannot show at all, and everything where no query or its stream is made for it, is left to the merge and
+its operator.
 So which way an item takes never shows in an answer.
 
-Made for it are queries that `columnar.query` compiles, whose pieces may stand side by side as they are.
+Made for it are queries that `columnar.query` compiles, whose pieces may stand side by side as they are; others of the
+branch are answered by the law, item by item, behind the same merge.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from anabranch.branch.ahead import SAMPLE, Entries, Sight
-from anabranch.branch.answers import Answers
 from anabranch.branch.arrivals import NOWHERE, Moments, Order, limit, order_of, own_time
+from anabranch.branch.asking import Asker
 from anabranch.branch.batches import LIMITS
 from anabranch.branch.entries import Entry
 from anabranch.branch.keeping import Kept, Shelf
@@ -37,7 +39,7 @@ from anabranch.columnar.shred import Shredded, Wanted
 from anabranch.columnar.template import Template
 from anabranch.errors import DynamicError, StreamError
 from anabranch.reference.inputs import refuse_regions
-from anabranch.reference.standing import Standing
+from anabranch.reference.units import Piece
 from anabranch.stream.elements import DeadLetter, Item, Punctuation
 
 _SLOW = 64
@@ -46,26 +48,27 @@ _SLOW = 64
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """The query for items of one look."""
+    """The queries for items of one look."""
 
-    laid: Laid
+    laid: Sequence[Laid | None]
+    """None for those that are not made for columns."""
     time: int | None
     wanted: Wanted
 
 
 class PassingColumns:
-    """The fast way of one query; changes the merge and the shelf as they themselves would."""
+    """The fast way; changes the merge and the shelf as they themselves would."""
 
-    def __init__(self, standing: Standing, merge: Merge, operator: Passing, shelf: Shelf, answers: Answers) -> None:
+    def __init__(self, merge: Merge, operator: Passing, shelf: Shelf) -> None:
         self._merge = merge
         self._sources = list(merge.sources.values())
         self._stream = self._sources[0].stream
-        self._operator = operator
+        self._askers = operator.askers
         self._shelf = shelf
-        self._answers = answers
-        self._hole = standing.plain_hole if standing.separate else None
+        given = (asker.standing for asker in self._askers)
+        self._holes = [each.plain_hole if each.separate else None for each in given]
         self._able = (
-            self._hole is not None
+            any(self._holes)
             and not self._stream.root.namespaces
             and all(source.stream is self._stream for source in self._sources)
         )
@@ -103,7 +106,7 @@ class PassingColumns:
         if not len(order.inputs):
             return False
         arrivals = order.spread([np.arange(start, end) for start, end in batch.spans])
-        self._answer(self._program.laid, batch, arrivals, entries)
+        self._answer_all(self._program, batch, arrivals, entries)
         for source, taken, now in zip(self._sources, order.places, order.now, strict=True):
             source.skip(len(taken), now)
         return True
@@ -126,17 +129,21 @@ class PassingColumns:
         return program is not None
 
     def _compiled(self, template: Template) -> _Program | None:
-        assert self._hole is not None
-        query = compile_query(self._hole, self._stream.root.name.local, template)
+        root = self._stream.root.name.local
+        queries = [None if hole is None else compile_query(hole, root, template) for hole in self._holes]
         try:
             time = time_leaf(self._stream.time, template)
         except Other:
             return None
-        if query is None:
+        made = [each for each in queries if each is not None]
+        if not made:
             return None
         read = {time} if time is not None else set()
-        wanted = wanted_leaves(template, query.leaves | read, query.numbers | read)
-        return _Program(Laid.of(query, wanted), time, wanted)
+        leaves, numbers = (
+            read.union(*each) for each in zip(*((each.leaves, each.numbers) for each in made), strict=True)
+        )
+        wanted = wanted_leaves(template, leaves, numbers)
+        return _Program([None if each is None else Laid.of(each, wanted) for each in queries], time, wanted)
 
     # --- the next entries ---------------------------------------------------------------------------------
 
@@ -147,13 +154,11 @@ class PassingColumns:
         data = b"".join(part for parts, _ in raw for part in parts)
         shredded = shred_entries(data, ends, program.wanted, LIMITS)
         shredded.fits[:] &= np.concatenate([each.good for each in entries])
-        verdicts = judge(program.laid.query.condition, shredded)
-        unclear = ~shredded.fits | (verdicts == UNCLEAR)
+        unclear = ~shredded.fits
         if program.time is not None:
             unclear |= np.isnan(shredded.values[program.wanted.leaves.index(program.time)])
-        verdicts[unclear] = UNCLEAR
-        timed = np.full(len(verdicts), program.time is not None)
-        items = np.ones(len(verdicts), np.bool_)
+        timed = np.full(len(unclear), program.time is not None)
+        items = np.ones(len(unclear), np.bool_)
         times: dict[int, Fraction] = {}
         bad: list[int] = []
         spans: list[tuple[int, int]] = []
@@ -170,14 +175,13 @@ class PassingColumns:
                 timed[number] = own is not None
                 if own is not None:
                     times[number] = own
-                if not isinstance(look, Item):
-                    verdicts[number], items[number] = NO, False
+                items[number] = isinstance(look, Item)
                 if isinstance(look, DeadLetter):
                     bad.append(number)
             spans.append((first, end))
             first += len(given)
-        decimals = Decimals.read(shredded, program.time, times, len(verdicts))
-        return _Batch(shredded, verdicts, items, decimals, timed, bad, spans)
+        decimals = Decimals.read(shredded, program.time, times, len(unclear))
+        return _Batch(shredded, unclear, items, decimals, timed, bad, spans)
 
     def _look(self, entry: Entry) -> Item | Punctuation | DeadLetter | None:
         """One entry that is unclear; None where that is not for columns."""
@@ -204,24 +208,35 @@ class PassingColumns:
 
     # --- answers ------------------------------------------------------------------------------------------
 
-    def _answer(self, laid: Laid, batch: _Batch, arrivals: Indices, entries: Sequence[Entries]) -> None:
-        """Answer entries, in this order."""
-        verdicts = batch.verdicts[arrivals]
+    def _answer_all(self, program: _Program, batch: _Batch, arrivals: Indices, entries: Sequence[Entries]) -> None:
+        """Answer entries, in this order, to everyone."""
+        verdicts = [batch.verdicts(laid)[arrivals] for laid in program.laid]
         numbers = self._shelf.taken + np.cumsum(batch.items[arrivals]) - 1
-        unclear = np.flatnonzero(verdicts == UNCLEAR)
+        unclear = np.flatnonzero(np.any([each == UNCLEAR for each in verdicts], axis=0))
         asked = self._kept(batch, entries, arrivals[unclear], numbers[unclear])
+        for asker, laid, found in zip(self._askers, program.laid, verdicts, strict=True):
+            if laid is None:
+                for entry in arrivals[found == UNCLEAR].tolist():
+                    asker.answers.give(asked[entry], partial(_piece, asker, asked[entry]))
+            else:
+                self._answer(asker, laid, batch, arrivals, found, asked)
+        self._shelf.taken += int(np.count_nonzero(batch.items[arrivals]))
+
+    def _answer(
+        self, asker: Asker, laid: Laid, batch: _Batch, arrivals: Indices, verdicts: Verdicts, asked: dict[int, Kept]
+    ) -> None:
+        unclear = np.flatnonzero(verdicts == UNCLEAR)
         for start, end in pairwise([0, *unclear[_SLOW::_SLOW], len(arrivals)]):
-            chosen = verdicts[start:end] == YES if len(laid.fragments) else np.zeros(end - start, np.bool_)
+            chosen = verdicts[start:end] == YES if laid.query.fragments else np.zeros(end - start, np.bool_)
             picks = np.where(chosen, arrivals[start:end], 0)
             pieces: list[bytes] = []
             for place in np.flatnonzero(verdicts[start:end] == UNCLEAR).tolist():
-                if piece := self._slow(asked[int(arrivals[start + place])]):
+                if piece := _slow(asker, asked[int(arrivals[start + place])]):
                     chosen[place], picks[place] = True, ~len(pieces)
                     pieces.append(piece)
             if chosen.any():
-                data, offsets = laid_out(batch.shredded, laid, picks[chosen], pieces)
-                self._answers.extend(data, len(offsets) - 1, int(offsets[1]))
-        self._shelf.taken += int(np.count_nonzero(batch.items[arrivals]))
+                data, offsets = laid_out(batch.shredded, laid.fragments, picks[chosen], pieces)
+                asker.answers.extend(bytes(data), len(offsets) - 1, int(offsets[1]))
 
     def _kept(self, batch: _Batch, entries: Sequence[Entries], asked: Indices, numbers: Indices) -> dict[int, Kept]:
         """Some entries as items, with their numbers."""
@@ -233,13 +248,18 @@ class PassingColumns:
                 found[number] = Kept(self._shelf, by_entry[number], entry)
         return found
 
-    def _slow(self, kept: Kept) -> bytes:
-        """The law: the piece of one item, empty where it gives none."""
-        try:
-            return self._operator.piece(kept).text.encode()
-        except DynamicError as error:
-            self._answers.bury(kept, error)
-            return b""
+
+def _piece(asker: Asker, kept: Kept) -> Piece:
+    return asker.units.item(kept.stream.root, kept.item.tree)
+
+
+def _slow(asker: Asker, kept: Kept) -> bytes:
+    """The law: the piece of one item, empty where it gives none."""
+    try:
+        return _piece(asker, kept).text.encode()
+    except DynamicError as error:
+        asker.answers.bury(kept, error)
+        return b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +267,8 @@ class _Batch:
     """The next entries of all inputs, one input behind the other."""
 
     shredded: Shredded
-    verdicts: Verdicts
-    """Whether each is answered; unclear for those that the law answers."""
+    unclear: Flags
+    """Which columns cannot show."""
     items: Flags
     times: Decimals
     timed: Flags
@@ -257,3 +277,14 @@ class _Batch:
     """Those that are no elements at all."""
     spans: Sequence[tuple[int, int]]
     """Those of each input, up to what columns cannot show."""
+
+    def verdicts(self, laid: Laid | None) -> Verdicts:
+        """Whether each is answered to a query; unclear for those that the law answers."""
+        found = (
+            np.full(len(self.unclear), UNCLEAR, np.uint8)
+            if laid is None
+            else judge(laid.query.condition, self.shredded)
+        )
+        found[self.unclear] = UNCLEAR
+        found[~self.items] = NO
+        return found

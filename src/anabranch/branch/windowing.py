@@ -18,7 +18,6 @@ from fractions import Fraction
 import numpy as np
 
 from anabranch.branch.ahead import SAMPLE, Entries, Sight
-from anabranch.branch.answers import Answers
 from anabranch.branch.arrivals import NOWHERE, order_of
 from anabranch.branch.batches import Batch, BatchReader
 from anabranch.branch.keeping import Held, Kept, Shelf
@@ -29,13 +28,13 @@ from anabranch.columnar.kernels import Flags, Indices
 from anabranch.columnar.kernels_entries import SELECTED, VOID
 from anabranch.columnar.selecting import CompiledFor, compile_for
 from anabranch.columnar.template import Template
-from anabranch.reference.standing import Standing
 
 
 class WindowColumns:
     """The fast way of one window; changes the merge, the operator and the shelf as they themselves would."""
 
-    def __init__(self, standing: Standing, merge: Merge, operator: Windows, shelf: Shelf, answers: Answers) -> None:
+    def __init__(self, merge: Merge, operator: Windows, shelf: Shelf) -> None:
+        standing = operator.everyone.askers[0].standing
         self._clause = standing.fors[0]
         self._merge = merge
         self._source = next(iter(merge.sources.values()))
@@ -43,7 +42,7 @@ class WindowColumns:
         self._operator = operator
         self._judge = operator.judge
         self._shelf = shelf
-        self._answers = answers
+        self._everyone = operator.everyone
         self._reader = BatchReader(self._stream, 0, shelf.units, signals=True)
         self._able = len(merge.sources) == 1 and not self._stream.root.namespaces and standing.plain_hole is not None
         self._template: Template | None = None
@@ -125,9 +124,9 @@ class WindowColumns:
         for number, kept in self._kept(batch, entries, seen):
             self._operator.close(self._reached(shown, number))
             if number in batch.errors:
-                self._answers.bury(kept, batch.errors[number])
+                self._everyone.bury(kept, batch.errors[number])
             if shown.late[number]:
-                self._answers.late(kept)
+                self._everyone.late(kept)
             elif batch.status[number] == SELECTED:
                 self._operator.hold(Held(Fraction(int(shown.values[number]), shown.unit), kept, 0, 0))
         if (reached := self._reached(shown, len(batch))) is not None:
@@ -147,7 +146,7 @@ class WindowColumns:
         seen[list(batch.errors)] = True
         for number, kept in self._kept(batch, entries, seen):
             if number in batch.errors:
-                self._answers.bury(kept, batch.errors[number])
+                self._everyone.bury(kept, batch.errors[number])
             else:
                 self._operator.hold(Held(self._judge.next_number(), kept, 0, 0))
                 self._operator.close(self._judge.reached)

@@ -1,32 +1,31 @@
 """The subscriptions of one stream, answered a few thousand items at a time.
 
-For each subscription that is made for columns, items that fit the template are judged and their answers laid out
-without a step of Python for any single item.
+Queries that are made for columns are judged together (`matching.py`), and their answers laid out, without a step of
+Python for any single item or query.
 *Takers* see the same items in the same pass: they gather what windows and joins go on with.
 What remains is read by the real parser and answered by the reference evaluator, one by one and in order: items of
 another look, items whose condition is unclear, and every item for a query that is not made for columns.
 So which way an item takes never shows in an answer.
 
+Queries that differ in constants only are compiled together, and a query is answered once, however many asked it.
 The template is learned from the stream, and learned anew when most items no longer fit it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from anabranch.columnar import guided
-from anabranch.columnar.condition import NO, UNCLEAR, YES, Verdicts, judge
-from anabranch.columnar.kernels import Flags
-from anabranch.columnar.laying import Laid, laid_out
-from anabranch.columnar.query import CompiledQuery, compile_query
-from anabranch.columnar.shred import Shredded, Shredder, Wanted
+from anabranch.columnar.delivering import Answers, Delivery, Piece
+from anabranch.columnar.kernels import Flags, Indices
+from anabranch.columnar.matching import NO_MATCHES, Matches
+from anabranch.columnar.programs import Compile, ItemQueries, ItemQuery, Program, program_of
+from anabranch.columnar.shred import Shredded, Shredder
 from anabranch.columnar.template import Template
 from anabranch.errors import BadItem, DynamicError
-from anabranch.language import ast
 from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item, Punctuation
 from anabranch.stream.limits import Limits
 from anabranch.stream.lines import Cut
@@ -39,53 +38,20 @@ _SAMPLE_BYTES, _SAMPLE = 1 << 14, 20
 _HELD = 4 << 20
 """How many bytes of slow answers are held before they are handed out."""
 
+_NONE = np.empty(0, np.int64)
 
 Read: TypeAlias = Callable[[Cut], Item | Punctuation | None]
 
 
-class Answers(Protocol):
-    """Where answers and dead letters go."""
-
-    def extend(self, subscription: int, data: bytes, entries: int, first: int) -> None:
-        """Add the answers to some items, one behind the other; the first is `first` bytes long."""
-
-    def bury(self, letter: DeadLetter) -> None:
-        """Set a dead letter down."""
-
-
-@dataclass(frozen=True, slots=True)
-class Subscription:
-    """A query that answers item by item (`reference.standing`)."""
-
-    number: int
-    name: str
-    hole: ast.Expression | None
-    """What it does with one item; None if that stands in a namespace."""
-    slow: Callable[[Element], str]
-    """The law: the piece that an item adds; `DynamicError` where it fails (LAWS 2.4)."""
-
-
-class Compiled(Protocol):
-    """What was made for one template."""
-
-    @property
-    def leaves(self) -> set[int]:
-        """The leaves it looks at."""
-
-    @property
-    def numbers(self) -> set[int]:
-        """Those of them whose numbers it looks at."""
-
-
-Compile: TypeAlias = Callable[[str, Template], Compiled | None]
-"""Makes something for a template, or None if it cannot; told the name of the stream's root."""
-
-
 class Taker(Protocol):
-    """Gathers what a branch needs of the items of one range, batch by batch: `judge`, `show`, `take`."""
+    """Gathers what branches need of the items of one range, batch by batch: `judge`, `show`, `take`."""
 
-    def judge(self, compiled: Any, shredded: Shredded, known: Flags) -> Flags:
-        """Begin a batch; gives the entries that must be shown. `known` are those that are good items for certain."""
+    def judge(self, compiled: Any, shredded: Shredded, known: Flags, matches: Matches) -> Flags:
+        """Begin a batch; gives the entries that must be shown.
+
+        `known` are those that are good items for certain, `matches` what was found for its conditions: nothing where
+        `compiled` is None.
+        """
 
     def show(self, entry: int, element: Item | Punctuation) -> None:
         """See one of them; a bad one is not shown."""
@@ -94,36 +60,28 @@ class Taker(Protocol):
         """End the batch."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Program:
-    """All subscriptions for one template: None for those that are not made for columns."""
-
-    wanted: Wanted
-    queries: tuple[Laid | None, ...]
-    taken: tuple[Compiled | None, ...]
-    """What takers take, in the order of `compiles`."""
-
-
 class StreamAnswers:
     """Answers the items of one stream; what it learns of their look only makes it faster or slower."""
 
     def __init__(
         self,
-        subscriptions: Sequence[Subscription],
+        queries: Sequence[ItemQueries],
         root: Element,
         limits: Limits,
         schema: Schema | None = None,
         compiles: Sequence[Compile] = (),
     ) -> None:
         """`schema` is given where the stream is strict, `compiles` where there will be takers: one for each."""
-        self._subscriptions = subscriptions
+        self._queries = queries
+        self._members = [member for group in queries for member in group.members]
+        self._delivery = Delivery(queries)
         self._compiles = compiles
         self._root = root.name.local
         self._limits = limits
         self._schema = schema
         self._template: Template | None = None
-        self._program: _Program | None = None
-        self._able = not root.namespaces and (bool(compiles) or any(each.hole is not None for each in subscriptions))
+        self._program: Program | None = None
+        self._able = not root.namespaces and (bool(compiles) or any(each.hole is not None for each in queries))
         self._stale = True
 
     def answer(
@@ -147,21 +105,9 @@ class StreamAnswers:
 
     def _learn(self, cuts: Sequence[Cut]) -> None:
         template = Template.learn((cut.raw, tree) for cut in cuts if (tree := self._tree(cut)))
-        if template is None or template == self._template:
-            return
-        self._template = template
-        queries = [self._compiled(each, template) for each in self._subscriptions]
-        compiled = [each for each in queries if each]
-        taken = tuple(each(self._root, template) for each in self._compiles)
-        everything = [*compiled, *(each for each in taken if each)]
-        leaves = tuple(sorted(set().union(*(each.leaves for each in everything))))
-        numbers = set().union(*(each.numbers for each in everything))
-        wanted = Wanted(template, leaves, tuple(leaf in numbers for leaf in leaves))
-        laid = tuple(None if each is None else Laid.of(each, wanted) for each in queries)
-        self._program = _Program(wanted, laid, taken) if compiled or taken else None
-
-    def _compiled(self, subscription: Subscription, template: Template) -> CompiledQuery | None:
-        return None if subscription.hole is None else compile_query(subscription.hole, self._root, template)
+        if template is not None and template != self._template:
+            self._template = template
+            self._program = program_of(self._queries, self._compiles, self._root, template)
 
     def _tree(self, cut: Cut) -> Element | None:
         """The tree of a good item, for learning."""
@@ -175,15 +121,17 @@ class StreamAnswers:
         known = shredded.fits
         if self._schema is None:
             known = known | guided.fill(shredded, self._limits)
-        verdicts = self._verdicts(shredded)
+        program = self._program if shredded.wanted else None
+        matches = program.matcher.match(shredded) if program else NO_MATCHES
+        open_entries, asked = self._asked(program, matches, known)
         unread = ~known
-        for each in verdicts:
-            unread |= each == UNCLEAR
-        shown = self._judged(shredded, known, takers)
+        unread[open_entries] = True
+        shown = self._judged(program, shredded, known, matches, takers)
         for flags in shown:
             unread |= flags
         items = int(np.count_nonzero(known))
-        slow = _Slow(self._subscriptions, out)
+        batch = self._delivery.of(shredded, program, matches)
+        slow = _Slow(self._members, out)
         begin = 0
         for entry in map(int, np.flatnonzero(unread)):
             element = read(shredded.cut(entry))
@@ -195,84 +143,67 @@ class StreamAnswers:
             if isinstance(element, Punctuation):
                 continue
             items += not known[entry]
-            slow.answer(entry, element, verdicts)
+            slow.answer(entry, element, asked(entry))
             if slow.held > _HELD:
-                self._deliver(shredded, range(begin, entry + 1), verdicts, slow.take(), out)
+                batch.deliver(range(begin, entry + 1), slow.take(), out)
                 begin = entry + 1
-        self._deliver(shredded, range(begin, len(known)), verdicts, slow.take(), out)
+        batch.deliver(range(begin, len(known)), slow.take(), out)
         for taker in takers:
             taker.take()
         return items
 
-    def _judged(self, shredded: Shredded, known: Flags, takers: Sequence[Taker]) -> list[Flags]:
+    def _asked(
+        self, program: Program | None, matches: Matches, known: Flags
+    ) -> tuple[Indices, Callable[[int], Sequence[int]]]:
+        """The good entries that the law must answer, and for each of them which queries."""
+        every = range(len(self._members))
+        if program is None:
+            return np.flatnonzero(known) if self._members else _NONE, lambda entry: every
+        mine = matches.open_conditions < len(self._members)
+        queries, entries = matches.open_conditions[mine], matches.open_entries[mine]
+
+        def asked(entry: int) -> Sequence[int]:
+            first, last = np.searchsorted(entries, [entry, entry + 1])
+            found: list[int] = queries[first:last].tolist()
+            return sorted([*found, *program.others])
+
+        return np.flatnonzero(known) if program.others else entries[known[entries]], asked
+
+    def _judged(
+        self, program: Program | None, shredded: Shredded, known: Flags, matches: Matches, takers: Sequence[Taker]
+    ) -> list[Flags]:
         """Which entries each taker must be shown."""
-        program = self._program if shredded.wanted else None
-        taken = program.taken if program else (None,) * len(takers)
-        return [taker.judge(compiled, shredded, known) for taker, compiled in zip(takers, taken, strict=True)]
-
-    def _deliver(
-        self,
-        shredded: Shredded,
-        entries: range,
-        verdicts: Sequence[Verdicts],
-        slow: Sequence[Sequence[tuple[int, bytes]]],
-        out: Answers,
-    ) -> None:
-        """Hand out the answers to some entries."""
-        program = self._program if shredded.wanted else None
-        for number, subscription in enumerate(self._subscriptions):
-            laid = program.queries[number] if program else None
-            taken = np.empty(0, np.int64)
-            if laid is not None and laid.query.fragments:
-                taken = entries.start + np.flatnonzero(verdicts[number][entries.start : entries.stop] == YES)
-            pieces = slow[number]
-            if laid is not None and len(taken):
-                picks = np.concatenate([taken, ~np.arange(len(pieces))])
-                if pieces:
-                    picks = picks[np.argsort([*taken, *(entry for entry, _ in pieces)])]
-                answers, offsets = laid_out(shredded, laid, picks, [piece for _, piece in pieces])
-                out.extend(subscription.number, answers, len(offsets) - 1, int(offsets[1]))
-            elif pieces:
-                out.extend(subscription.number, b"".join(piece for _, piece in pieces), len(pieces), len(pieces[0][1]))
-
-    def _verdicts(self, shredded: Shredded) -> list[Verdicts]:
-        """What each subscription makes of each entry; yes only for those that fit."""
-        unclear = np.full(len(shredded.fits), UNCLEAR, np.uint8)
-        if self._program is None or shredded.wanted is None:
-            return [unclear] * len(self._subscriptions)
-        assert shredded.wanted is self._program.wanted, "a piece is answered before the next is fed"
-        found: list[Verdicts] = []
-        for laid in self._program.queries:
-            verdicts = judge(laid.query.condition, shredded) if laid else unclear
-            found.append(np.where(shredded.fits | (verdicts == NO), verdicts, np.uint8(UNCLEAR)))
-        return found
+        if program is None:
+            return [taker.judge(None, shredded, known, NO_MATCHES) for taker in takers]
+        taken = zip(takers, program.taken, program.shares, strict=True)
+        return [taker.judge(compiled, shredded, known, matches.part(*share)) for taker, compiled, share in taken]
 
 
 class _Slow:
-    """Answers single items by the law; holds the pieces by subscription, each with the number of its entry."""
+    """Answers single items by the law, and holds the pieces."""
 
-    def __init__(self, subscriptions: Sequence[Subscription], out: Answers) -> None:
-        self._subscriptions = subscriptions
+    def __init__(self, members: Sequence[ItemQuery], out: Answers) -> None:
+        self._members = members
         self._out = out
-        self._pieces: list[list[tuple[int, bytes]]] = []
-        self.take()
+        self._pieces: list[Piece] = []
+        self.held = 0
 
-    def answer(self, entry: int, item: Item, verdicts: Sequence[Verdicts]) -> None:
-        """Show an item to the subscriptions for which its entry is unclear."""
-        for subscription, each, pieces in zip(self._subscriptions, verdicts, self._pieces, strict=True):
-            if each[entry] != UNCLEAR:
-                continue
+    def answer(self, entry: int, item: Item, queries: Iterable[int]) -> None:
+        """Show an item to the queries for which its entry is open."""
+        for number in queries:
+            member = self._members[number]
             try:
-                piece = subscription.slow(item.tree).encode()
-            except DynamicError as error:  # LAWS 2.4: it concerns this subscription and this item only
+                piece = member.slow(item.tree).encode()
+            except DynamicError as error:  # LAWS 2.4: it concerns this query and this item only
                 raw = serialize(item.tree)[:LONGEST_RAW]
-                self._out.bury(DeadLetter(item.place, error.message, raw, error.code, subscription.name))
+                for _, name in member.subscribers:
+                    self._out.bury(DeadLetter(item.place, error.message, raw, error.code, name))
             else:
                 if piece:
-                    pieces.append((entry, piece))
+                    self._pieces.append(Piece(number, entry, piece))
                     self.held += len(piece)
 
-    def take(self) -> list[list[tuple[int, bytes]]]:
+    def take(self) -> list[Piece]:
         """What is held, which is then no longer held."""
-        pieces, self._pieces, self.held = self._pieces, [[] for _ in self._subscriptions], 0
+        pieces, self._pieces, self.held = self._pieces, [], 0
         return pieces

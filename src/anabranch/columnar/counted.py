@@ -1,14 +1,24 @@
-"""What the law sees in single items, and what a range comes to: the words in which tasks and branches talk of panes."""
+"""What the law sees in single items, and what a range comes to: the words in which tasks and branches talk of panes.
+
+A range is counted for many *members* at once, one for each window query over its stream.
+Members whose windows look at the same reference of the same items share an *axis*: what is late, and how far the range
+goes, is found once for all of them (LAWS 3.2).
+"""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
+from anabranch.columnar.pane_rows import Pane, Rows
+from anabranch.columnar.pane_tables import ManyPanes
 from anabranch.errors import DynamicError
 from anabranch.stream.elements import Item, Punctuation
 
@@ -50,44 +60,96 @@ class Law(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """What there is to say of a range."""
+class Reached:
+    """What a range shows of one axis."""
 
-    panes: pa.Table
+    largest: Reach | None = None
+    """The largest value, that of the start and of punctuations among them."""
+    low: Fraction | None = None
+    """The least value that was not late."""
+    first: Fraction | None = None
+    """The first value."""
+    late: tuple[int, ...] = ()
+    """The offsets of items that came too late."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What there is to say of a range for one member."""
+
+    reached: Reached
+    rows: Rows
+    odd: Sequence[tuple[int, Pane]]
     span: int
-    """How many places in the stream it takes up."""
+    """How many places in the stream the range takes up."""
     selected: int
     """How many nodes were selected, for windows that count them."""
-    largest: Reach | None
-    """The largest value, that of the start and of punctuations among them."""
-    low: Fraction | None
-    """The least value that was not late."""
-    first: Fraction | None
-    """The first value."""
-    late: tuple[int, ...]
-    """The offsets of items that came too late."""
     file: str
+
+
+@dataclass(frozen=True, slots=True)
+class CountedRange:
+    """What there is to say of a range."""
+
+    file: str
+    span: int
+    axes: tuple[Reached, ...]
+    members: dict[int, tuple[int, int]]
+    """By member: which axis it has, -1 for none, and how many nodes it selected."""
+    panes: ManyPanes
+
+    def member(self, member: int, paths: int) -> Counted:
+        """The same for one member, who aggregates so many paths."""
+        axis, selected = self.members[member]
+        reached = Reached() if axis < 0 else self.axes[axis]
+        return Counted(reached, *self.panes.member(member, paths), self.span, selected, self.file)
+
+    def part(self, members: Sequence[int]) -> CountedRange:
+        """The same for some members, who keep their numbers."""
+        wanted = np.zeros(max(self.members, default=-1) + 1, np.bool_)
+        wanted[list(members)] = True
+        found = {each: self.members[each] for each in members}
+        return CountedRange(self.file, self.span, self.axes, found, self.panes.part(wanted))
 
     def to_bytes(self) -> bytes:
         """One blob."""
-        values = {name: getattr(self, name) for name in ("span", "selected", "late", "file")}
-        reaches = {name: getattr(self, name) for name in ("largest", "low", "first")}
-        texts = {name: None if each is None else str(each) for name, each in reaches.items()}
-        table = self.panes.replace_schema_metadata({"range": json.dumps({**values, **texts})})
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        written: bytes = sink.getvalue().to_pybytes()
-        return written
+        tables = {name: _table_bytes(table) for name, table in self.panes.tables().items()}
+        axes = [
+            [*(None if value is None else str(value) for value in (each.largest, each.low, each.first)), each.late]
+            for each in self.axes
+        ]
+        sizes = {name: len(each) for name, each in tables.items()}
+        head = json.dumps([self.file, self.span, axes, list(self.members.items()), sizes]).encode()
+        return b"".join((head, b"\n", *tables.values()))
 
     @staticmethod
-    def from_bytes(data: bytes) -> Counted:
+    def from_bytes(data: bytes) -> CountedRange:
         """What `to_bytes` gave this blob for."""
-        with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
-            table = reader.read_all()
-        fields: dict[str, Any] = json.loads(table.schema.metadata[b"range"])
-        for name in ("largest", "low", "first"):
-            if fields[name] is not None:
-                fields[name] = float(fields[name]) if fields[name] == "inf" else Fraction(fields[name])
-        fields["late"] = tuple(fields["late"])
-        return Counted(table.replace_schema_metadata(None), **fields)
+        at = data.index(b"\n") + 1
+        file, span, axes, members, sizes = json.loads(data[:at])
+        tables: dict[str, pa.Table] = {}
+        for name, size in sizes.items():
+            with pa.ipc.open_stream(pa.py_buffer(data).slice(at, size)) as reader:
+                tables[name] = reader.read_all()
+            at += size
+        found = {member: (axis, selected) for member, (axis, selected) in members}
+        return CountedRange(file, span, tuple(map(_reached, axes)), found, ManyPanes.read(tables))
+
+
+def _reached(fields: list[Any]) -> Reached:
+    *values, late = fields
+    largest, low, first = values
+    furthest = math.inf if largest == "inf" else _value(largest)
+    return Reached(furthest, _value(low), _value(first), tuple(late))
+
+
+def _value(text: str | None) -> Fraction | None:
+    return None if text is None else Fraction(text)
+
+
+def _table_bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written

@@ -11,7 +11,7 @@ before it goes on, or whose normal form is too large; such a condition is judged
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple, TypeAlias
@@ -91,6 +91,28 @@ def formed(condition: Condition) -> tuple[Form, tuple[Constant, ...]] | None:
         large *= len(stage)
     hasty = any(isinstance(test, Fixed) for stage in stages[:-1] for clause in stage for test in clause)
     return None if hasty or large > MOST_CLAUSES else (form, tuple(constants))
+
+
+def substituted(condition: Condition, values: Mapping[Constant, Constant]) -> Condition:
+    """A condition with other constants; a number may stand there with the other sign."""
+    match condition:
+        case NumberTest(leaf, operator, number):
+            turned = -1.0 if number not in values and -number in values else 1.0
+            return NumberTest(leaf, operator, turned * float(values.get(turned * number, turned * number)))
+        case TextTest(leaf, operator, text):
+            other = values.get(text, text)
+            assert isinstance(other, bytes), "a text is replaced by a text"
+            return TextTest(leaf, operator, other)
+        case Both(operands):
+            return Both(tuple(substituted(each, values) for each in operands))
+        case Either(operands):
+            return Either(tuple(substituted(each, values) for each in operands))
+        case Not(operand):
+            return Not(substituted(operand, values))
+        case Then(first, second):
+            return Then(substituted(first, values), substituted(second, values))
+        case Settled():
+            return condition
 
 
 class _TooLarge(Exception):

@@ -9,7 +9,7 @@ The bins of an axis hold equally many ranks, so many constants in one place have
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,11 +22,14 @@ _SPREAD = 16
 _NO_BINS = np.zeros(1, np.int32)
 
 
-@dataclass(slots=True)
-class _Grid:
-    """The clauses of one grid, block by block: conditions, clause, and their lows and highs on either axis."""
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """One clause of some conditions."""
 
-    blocks: list[tuple[Places, int, tuple[Places, Places], tuple[Places, Places]]] = field(default_factory=list)
+    conditions: Places
+    clause: int
+    spans: tuple[Places, Places, Places, Places]
+    """The lows and highs on one axis of the grid, then those on the other."""
 
 
 class Grids:
@@ -34,7 +37,7 @@ class Grids:
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self._sizes = sizes
-        self._grids: dict[tuple[int, int], _Grid] = {}
+        self._grids: dict[tuple[int, int], list[_Block]] = {}
 
     def add(self, conditions: Places, clause: int, spans: Mapping[int, tuple[Places, Places]]) -> None:
         """Add one clause of some conditions; `spans` are its lows and highs by axis."""
@@ -43,7 +46,7 @@ class Grids:
         key = (axes[0] if axes else -1, axes[1] if len(axes) > 1 else -1)
         nothing = np.zeros(len(conditions), np.int32)
         chosen = [spans[axis] if axis >= 0 else (nothing, nothing) for axis in key]
-        self._grids.setdefault(key, _Grid()).blocks.append((conditions, clause, chosen[0], chosen[1]))
+        self._grids.setdefault(key, []).append(_Block(conditions, clause, (*chosen[0], *chosen[1])))
 
     def _width(self, axis: int, lows: Places, highs: Places) -> float:
         """Which part of an axis a clause has of it, for one in the middle."""
@@ -57,8 +60,8 @@ class Grids:
         conditions: list[Places] = []
         clauses: list[Places] = []
         bin_count = cells = members = 0
-        for number, (key, grid) in enumerate(self._grids.items()):
-            made = _made(grid, [self._sizes[axis] if axis >= 0 else 0 for axis in key])
+        for number, (key, blocks) in enumerate(self._grids.items()):
+            made = _made(blocks, [self._sizes[axis] if axis >= 0 else 0 for axis in key])
             shapes[number] = bin_count, bin_count + len(made.bins[0]), made.wide, cells
             bins += made.bins
             bin_count += sum(map(len, made.bins))
@@ -88,11 +91,11 @@ class _Made:
     clauses: Places
 
 
-def _made(grid: _Grid, sizes: Sequence[int]) -> _Made:
+def _made(blocks: Sequence[_Block], sizes: Sequence[int]) -> _Made:
     """Lay a grid out, as fine as is worth it."""
-    conditions = np.concatenate([block[0] for block in grid.blocks])
-    clauses = np.concatenate([np.full(len(block[0]), block[1], np.int32) for block in grid.blocks])
-    spans = [np.concatenate([block[2 + axis][side] for block in grid.blocks]) for axis in (0, 1) for side in (0, 1)]
+    conditions = np.concatenate([each.conditions for each in blocks])
+    clauses = np.concatenate([np.full(len(each.conditions), each.clause, np.int32) for each in blocks])
+    spans = [np.concatenate([each.spans[place] for each in blocks]) for place in range(4)]
     most = _MOST_PAIR_BINS if sizes[1] else _MOST_BINS
     fine = most if not sizes[1] else min(most, 1 + 4 * int(np.sqrt(len(conditions))))
     while True:

@@ -18,7 +18,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar import kernels, kernels_joins
+from anabranch.columnar import kernels_joins
 from anabranch.columnar.condition import UNCLEAR, YES, Verdicts
 from anabranch.columnar.kernels import Bytes, Indices
 from anabranch.columnar.kernels_joins import (
@@ -36,9 +36,9 @@ from anabranch.columnar.kernels_joins import (
     WAITING,
 )
 from anabranch.columnar.kernels_pairs import STRIDE, lay_out_pairs, measure_pairs
-from anabranch.columnar.laying import fragment_arrays
-from anabranch.columnar.pair_condition import PairJudge
-from anabranch.columnar.pairs import CompiledJoin
+from anabranch.columnar.laying import Fragments, laid_out
+from anabranch.columnar.pair_condition import PairCondition, PairJudge
+from anabranch.columnar.pairs import CompiledJoin, Run
 from anabranch.columnar.shred import Shredded
 
 BLOCK = 1 << 15
@@ -96,6 +96,15 @@ class StepJoin:
 
         What is given is overwritten when the next is asked for.
         """
+        return ((x, y) for x, y, _ in self._pairs(arrivals, ended, np.empty((2, 0), np.int64)))
+
+    def placed_pairs(self, arrivals: Indices, *, ended: bool) -> Iterator[tuple[Indices, Indices, NDArray[np.int64]]]:
+        """The same, and the positions at which both windows stand when each pair is made."""
+        return self._pairs(arrivals, ended, np.empty((2, BLOCK), np.int64))
+
+    def _pairs(
+        self, arrivals: Indices, ended: bool, places: NDArray[np.int64]
+    ) -> Iterator[tuple[Indices, Indices, NDArray[np.int64]]]:
         x, y = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
         at, is_done = 0, False
         while not is_done:
@@ -113,8 +122,8 @@ class StepJoin:
                 meetings,
             )
             done = np.zeros(3, np.int64)
-            while number := kernels_joins.pair(meetings[:count], self._logs, self._second, done, x, y):
-                yield x[:number], y[:number]
+            while number := kernels_joins.pair(meetings[:count], self._logs, self._second, done, x, y, places):
+                yield x[:number], y[:number], places[:, :number]
             self._make_room()
 
     def _make_room(self) -> None:
@@ -154,27 +163,61 @@ class Laid:
     first: int
 
 
-class PairAnswers:
-    """Answers pairs of items that lie in columns."""
+class PairColumns:
+    """Items of two sides that lie in columns, and what was found of them: once for all queries that ask the same."""
 
-    def __init__(self, join: CompiledJoin, sides: tuple[Shredded, Shredded], slow: Callable[[int, int], bytes]) -> None:
-        """`slow` is the law: the piece of one pair, empty where it gives none."""
-        self._judge = PairJudge(join.condition, sides)
-        self._slow = slow
+    def __init__(self, sides: tuple[Shredded, Shredded]) -> None:
+        self._sides = sides
+        self._judges: dict[PairCondition, PairJudge] = {}
+        self._texts: dict[tuple[Run, ...], RunTexts] = {}
+
+    def judge(self, condition: PairCondition) -> PairJudge:
+        if condition not in self._judges:
+            self._judges[condition] = PairJudge(condition, self._sides)
+        return self._judges[condition]
+
+    def texts(self, join: CompiledJoin) -> RunTexts:
+        if join.runs not in self._texts:
+            self._texts[join.runs] = RunTexts.of(join, self._sides)
+        return self._texts[join.runs]
+
+
+@dataclass(frozen=True, slots=True)
+class RunTexts:
+    """What the runs of a result give for all items: the side and place of each, and where in the store texts lie."""
+
+    runs: NDArray[np.int64]
+    edges: Indices
+    store: Bytes
+
+    @staticmethod
+    def of(join: CompiledJoin, sides: tuple[Shredded, Shredded]) -> RunTexts:
         edges: list[Indices] = []
         store: list[Bytes] = []
-        self._runs = np.zeros((len(join.runs), 2), np.int64)
+        runs = np.zeros((len(join.runs), 2), np.int64)
         places = size = 0
         for number, run in enumerate(join.runs):
-            fragments = fragment_arrays(run.fragments, join.sides[run.side].wanted)
-            texts, offsets = _texts(sides[run.side], *fragments)
-            self._runs[number] = run.side, places
+            texts, offsets = _texts(sides[run.side], Fragments.of([run.fragments], join.sides[run.side].wanted))
+            runs[number] = run.side, places
             edges.append(offsets + size)
             store.append(texts)
             places += len(offsets)
             size += len(texts)
-        self._edges = np.concatenate([np.empty(0, np.int64), *edges])
-        self._store = np.concatenate([*store, np.empty(STRIDE, np.uint8)])
+        return RunTexts(
+            runs,
+            np.concatenate([np.empty(0, np.int64), *edges]),
+            np.concatenate([*store, np.empty(STRIDE, np.uint8)]),
+        )
+
+
+class PairAnswers:
+    """Answers pairs of items that lie in columns, for one query."""
+
+    def __init__(self, join: CompiledJoin, columns: PairColumns, slow: Callable[[int, int], bytes]) -> None:
+        """`slow` is the law: the piece of one pair, empty where it gives none."""
+        self._judge = columns.judge(join.condition)
+        self._texts = columns.texts(join)
+        self._slow = slow
 
     def answer(self, x: Indices, y: Indices) -> Iterator[Laid]:
         """The answers to some pairs, in order."""
@@ -184,7 +227,8 @@ class PairAnswers:
             yield from self._answer(x[start:end], y[start:end], verdicts[start:end])
 
     def _answer(self, x: Indices, y: Indices, verdicts: Verdicts) -> Iterator[Laid]:
-        taken = np.flatnonzero(verdicts == YES) if len(self._runs) else np.empty(0, np.int64)
+        texts = self._texts
+        taken = np.flatnonzero(verdicts == YES) if len(texts.runs) else np.empty(0, np.int64)
         pieces: list[tuple[int, bytes]] = []
         for pair in map(int, np.flatnonzero(verdicts == UNCLEAR)):
             if piece := self._slow(int(x[pair]), int(y[pair])):
@@ -196,26 +240,22 @@ class PairAnswers:
         ready = np.frombuffer(b"".join(piece for _, piece in pieces), np.uint8)
         bounds = np.array([*accumulate((len(piece) for _, piece in pieces), initial=0)], np.int64)
         offsets = np.zeros(len(picks) + 1, np.int64)
-        measure_pairs(self._runs, self._edges, x, y, picks, bounds, offsets)
+        measure_pairs(texts.runs, texts.edges, x, y, picks, bounds, offsets)
         start = 0
         while start < len(picks):
             end = max(start + 1, int(np.searchsorted(offsets, offsets[start] + LONGEST, "right")) - 1)
             size = offsets[end] - offsets[start]
             out = np.empty(size + STRIDE, np.uint8)
             some = picks[start:end]
-            lay_out_pairs(self._runs, self._edges, self._store, x, y, some, ready, bounds, out)
+            lay_out_pairs(texts.runs, texts.edges, texts.store, x, y, some, ready, bounds, out)
             yield Laid(out[:size].tobytes(), end - start, int(offsets[start + 1] - offsets[start]))
             start = end
 
 
-def _texts(shredded: Shredded, fragments: NDArray[np.int64], fixed: Bytes) -> tuple[Bytes, Indices]:
+def _texts(shredded: Shredded, fragments: Fragments) -> tuple[Bytes, Indices]:
     """What a run gives for each item, one behind the other, and where each begins and ends; for what does not fit,
     nothing.
     """
     picks = np.where(shredded.fits, np.arange(len(shredded.fits)), -1)
-    nothing = np.empty(0, np.uint8), np.zeros(2, np.int64)
-    offsets = np.zeros(len(picks) + 1, np.int64)
-    kernels.measure(fragments, shredded.starts, shredded.ends, picks, nothing[1], offsets)
-    out = np.empty(offsets[-1], np.uint8)
-    kernels.lay_out(shredded.data, fragments, fixed, shredded.starts, shredded.ends, picks, *nothing, out)
-    return out, offsets
+    data, offsets = laid_out(shredded, fragments, picks, [b""])
+    return np.frombuffer(data, np.uint8), offsets

@@ -1,4 +1,4 @@
-"""The compiled loops: cutting items out of bytes, comparing texts, laying answers out.
+"""The compiled loops: cutting items out of bytes, comparing texts, gathering raw items.
 
 Each is compiled once for all templates and queries, which come as arrays, and is kept on disk for other processes.
 Shapes: what is known of an item's leaves is in arrays of one row per leaf asked for (a *slot*) and one column per item.
@@ -171,65 +171,6 @@ def compare(data: Bytes, starts: Places, ends: Places, other: Bytes, found: NDAr
                 order = -1 if data[start + place] < other[place] else 1
                 break
         found[item] = order
-
-
-@compiled
-def measure(
-    fragments: Indices, starts: Places, ends: Places, picks: Indices, bounds: Indices, offsets: Indices
-) -> None:
-    """Where each piece of an answer ends that `lay_out` is going to write; `offsets[0]` is where the first begins.
-
-    A pick is the number of an item, or, below 0, the complement of the number of a piece that is ready, which stands
-    between two `bounds`.
-    A fragment is fixed, (-1, 0, start, end) in the fixed bytes, or taken from the item: (slot of its first leaf, slot
-    of its last, bytes before the one, bytes behind the other).
-    """
-    for number in range(len(picks)):
-        item = picks[number]
-        size = 0
-        if item < 0:
-            size = bounds[-item] - bounds[-item - 1]
-        else:
-            for place in range(len(fragments)):
-                first, last, back, ahead = fragments[place]
-                if first < 0:
-                    size += ahead - back
-                else:
-                    size += ends[last, item] + ahead - starts[first, item] + back
-        offsets[number + 1] = offsets[number] + size
-
-
-@compiled
-def lay_out(
-    data: Bytes,
-    fragments: Indices,
-    fixed: Bytes,
-    starts: Places,
-    ends: Places,
-    picks: Indices,
-    ready: Bytes,
-    bounds: Indices,
-    out: Bytes,
-) -> None:
-    """Write the pieces of an answer one behind the other; what the arguments are says `measure`."""
-    at = 0
-    for number in range(len(picks)):
-        item = picks[number]
-        if item < 0:
-            for place in range(bounds[-item - 1], bounds[-item]):
-                out[at] = ready[place]
-                at += 1
-            continue
-        for fragment in range(len(fragments)):
-            first, last, back, ahead = fragments[fragment]
-            if first < 0:
-                for place in range(back, ahead):
-                    out[at] = fixed[place]
-                    at += 1
-            else:
-                for place in range(starts[first, item] - back, ends[last, item] + ahead):
-                    out[at] = data[place]
-                    at += 1
 
 
 @compiled

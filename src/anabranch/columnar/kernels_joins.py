@@ -19,8 +19,9 @@ NEVER = np.iinfo(np.int64).max
 SIZE, STEP, SLACK, NEXT, SOONEST, WAITING, LOW, HIGH, ARRIVING, FIELDS = range(10)
 """The fields of a side: its window; the position it moves to next, and the first at which a waiting item enters; how
 many wait; its span of the log; the number of the next item to arrive."""
-MOVED, ENTER, ENTERED, HELD, HOLDS, MEETING = range(6)
-"""The fields of a meeting: which side moved, the span of its log that entered, and the span that the other held."""
+MOVED, ENTER, ENTERED, HELD, HOLDS, MOVED_TO, OTHER_AT, MEETING = range(8)
+"""The fields of a meeting: which side moved, the span of its log that entered, and the span that the other held; and
+the positions of their windows."""
 
 
 @compiled
@@ -141,6 +142,7 @@ def _advance(
             meeting = meetings[count]
             meeting[MOVED], meeting[ENTER], meeting[ENTERED] = side, enter, window[HIGH]
             meeting[HELD], meeting[HOLDS] = other[LOW], other[HIGH]
+            meeting[MOVED_TO], meeting[OTHER_AT] = position, other[NEXT] - 1
             count += 1
     window[NEXT] = last
     return count
@@ -172,15 +174,18 @@ def pair(
     done: Indices,
     x: Indices,
     y: Indices,
+    places: NDArray[np.int64],
 ) -> int:
     """The next pairs of some meetings, as many as there is room for; outer side first, each in the order of its log.
+
+    `places` gets the positions of both windows at each pair, if it has room.
 
     `done` says how far it came: meetings, and in the next of them items of side 0, and with that one items of side 1.
     `second` is the number of the first item of side 1, which is 0 in `y`.
     """
     count = 0
     while done[0] < len(meetings):
-        moved, enter, entered, held, holds = meetings[done[0]]
+        moved, enter, entered, held, holds, moved_to, other_at = meetings[done[0]]
         if moved == 0:
             outer, behind_outer, inner, behind_inner = enter, entered, held, holds
         else:
@@ -192,6 +197,9 @@ def pair(
             for place in range(size):
                 x[count + place] = item
                 y[count + place] = logs[1, first + place] - second
+            if places.shape[1]:
+                places[moved, count : count + size] = moved_to
+                places[1 - moved, count : count + size] = other_at
             count += size
             done[2] += size
             if first + size < behind_inner:

@@ -250,8 +250,8 @@ def match(
 
 
 @compiled
-def by_condition(conditions: Places, entries: Places, bounds: Indices, ordered: Indices) -> None:
-    """Sort pairs by their conditions, those of one condition in the order in which they are; `bounds` are zeros."""
+def by_condition(conditions: Places, bounds: Indices, turn: Indices) -> None:
+    """The order of pairs by their conditions, those of one condition as they are; `bounds` are zeros."""
     for condition in conditions:
         bounds[condition + 1] += 1
     for condition in range(len(bounds) - 1):
@@ -259,5 +259,5 @@ def by_condition(conditions: Places, entries: Places, bounds: Indices, ordered: 
     ahead = bounds.copy()
     for pair in range(len(conditions)):
         condition = conditions[pair]
-        ordered[ahead[condition]] = entries[pair]
+        turn[ahead[condition]] = pair
         ahead[condition] += 1

@@ -22,8 +22,10 @@ MOST_TICKS = 1 << 60
 _POWERS = np.array([10**power for power in range(MOST_PLACES + 1)], np.int64)
 _MINUS, _PLUS, _POINT, _ZERO, _NINE = b"-+.09"
 _LARGEST = float(1 << 50)
-_HALF = 32
-_LOW = (1 << _HALF) - 1
+NODES = 20
+"""An order is the number of an entry, and in these bits that of a node in it."""
+HALF = 32
+LOW = (1 << HALF) - 1
 
 
 def exact_ticks(values: Numbers, places: int) -> tuple[Indices, Flags]:
@@ -75,15 +77,73 @@ def text_ticks(mantissas: Indices, given: Indices, places: int) -> tuple[Indices
     return np.where(exact, mantissas * np.where(exact, power, 0), 0), exact
 
 
-def sums(high: Indices, low: Indices) -> list[int]:
-    """The sums that `add_up` took, put together."""
-    return [(upper << _HALF) + lower for upper, lower in zip(high.tolist(), low.tolist(), strict=True)]
+def totals(high: Indices, low: Indices) -> list[int]:
+    """Sums in two halves, put together."""
+    return [(upper << HALF) + lower for upper, lower in zip(high.tolist(), low.tolist(), strict=True)]
+
+
+def halves(total: int) -> tuple[int, int]:
+    """A sum in the two halves that `totals` puts together."""
+    return total >> HALF, total & LOW
+
+
+@compiled
+def place(
+    entries: Indices,
+    states: Bytes,
+    ticks: Indices,
+    factor: int,
+    width: int,
+    size: int,
+    step: int,
+    panes: Indices,
+) -> None:
+    """The pane of each entry, -1 for none: it is left out (its state is not 0), or no window holds its pane.
+
+    Pane `p` is where `p <= tick * factor / width < p + 1`; most entries are in the pane of the one before.
+    """
+    pane, low, high = -1, 0, 0
+    for number in range(len(entries)):
+        entry = entries[number]
+        panes[number] = -1
+        if states[entry]:
+            continue
+        tick = ticks[entry] * factor
+        if not low <= tick < high:
+            pane = tick // width
+            low, high = pane * width, (pane + 1) * width
+            if pane < 0 or pane % step >= size:
+                pane = -1
+        panes[number] = pane
+
+
+@compiled
+def runs(bounds: Indices, panes: Indices, rows: Indices, firsts: Indices) -> int:
+    """Give a row to each run of equal panes: the row of each hit, -1 for none, and the first hit of each row.
+
+    The hits of a member lie between two `bounds`; gives the number of rows.
+    """
+    count = 0
+    for member in range(len(bounds) - 1):
+        current = -1
+        for hit in range(bounds[member], bounds[member + 1]):
+            rows[hit] = -1
+            if panes[hit] < 0:
+                continue
+            if panes[hit] != current:
+                firsts[count] = hit
+                count += 1
+                current = panes[hit]
+            rows[hit] = count - 1
+    return count
 
 
 @compiled
 def add_up(
+    entries: Indices,
     rows: Indices,
-    orders: Indices,
+    order: int,
+    ranked: bool,
     taken: Flags,
     ticks: Indices,
     values: Numbers,
@@ -95,18 +155,26 @@ def add_up(
     greatest: NDArray[np.float64],
     greatest_at: Indices,
 ) -> None:
-    """Add the values that are taken to the panes in their rows; `least` and `greatest` begin as NaN.
+    """Add the values of entries that are taken to their rows; `least` and `greatest` begin as NaN.
 
+    Nothing in `taken` means all, nothing in `ticks` that only their number counts; the least and the greatest are found
+    where they are `ranked`.
+    The order of an entry is its number behind `order`, above the bits for nodes.
     Sums are held in two halves, so that no value can carry out of them.
     """
     for number in range(len(rows)):
-        if not taken[number]:
+        row, entry = rows[number], entries[number]
+        if row < 0 or (len(taken) and not taken[entry]):
             continue
-        row, order, value = rows[number], orders[number], values[number]
         counts[row] += 1
-        high[row] += ticks[number] >> _HALF
-        low[row] += ticks[number] & _LOW
-        if not least[row] <= value or (least[row] == value and order < least_at[row]):
-            least[row], least_at[row] = value, order
-        if not greatest[row] >= value or (greatest[row] == value and order < greatest_at[row]):
-            greatest[row], greatest_at[row] = value, order
+        if not len(ticks):
+            continue
+        tick, value, at = ticks[entry], values[entry], (order + entry) << NODES
+        high[row] += tick >> HALF
+        low[row] += tick & LOW
+        if not ranked:
+            continue
+        if not least[row] <= value or (least[row] == value and at < least_at[row]):
+            least[row], least_at[row] = value, at
+        if not greatest[row] >= value or (greatest[row] == value and at < greatest_at[row]):
+            greatest[row], greatest_at[row] = value, at

@@ -16,8 +16,9 @@ that does not fit is never taken, only left open.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, product
 from typing import Any
 
@@ -35,20 +36,53 @@ _ROOM = 1 << 12
 _EDGE = np.iinfo(np.int32).max
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Matches:
     """What some conditions make of the entries of a batch."""
 
-    bounds: Indices
-    entries: Indices
-    """Condition `c` takes `entries[bounds[c] : bounds[c + 1]]`, in order."""
+    count: int
+    """How many conditions there are."""
+    conditions: Places
+    pairs: Places
+    """Each pair of a condition and an entry that it takes, in the order of entries."""
     open_conditions: Indices
     open_entries: Indices
     """The pairs that are left to the law, in the order of entries."""
 
+    def part(self, first: int, last: int) -> Matches:
+        """What some of the conditions make of them, which are numbered from 0 on then."""
+        taken = (self.conditions >= first) & (self.conditions < last)
+        opened = (self.open_conditions >= first) & (self.open_conditions < last)
+        return Matches(
+            last - first,
+            self.conditions[taken] - np.int32(first),
+            self.pairs[taken],
+            self.open_conditions[opened] - first,
+            self.open_entries[opened],
+        )
+
+    @cached_property
+    def bounds(self) -> Indices:
+        """The entries that condition `c` takes are `entries[bounds[c] : bounds[c + 1]]`."""
+        return self._by_condition[0]
+
+    @cached_property
+    def entries(self) -> Indices:
+        return self.pairs[self._by_condition[1]].astype(np.int64)
+
+    @cached_property
+    def _by_condition(self) -> tuple[Indices, Indices]:
+        bounds, turn = np.zeros(self.count + 1, np.int64), np.empty(len(self.pairs), np.int64)
+        kernels.by_condition(self.conditions, bounds, turn)
+        return bounds, turn
+
     def taken(self, condition: int) -> Indices:
         """The entries that a condition takes."""
         return self.entries[self.bounds[condition] : self.bounds[condition + 1]]
+
+
+_NONE = np.empty(0, np.int64)
+NO_MATCHES = Matches(0, np.empty(0, np.int32), np.empty(0, np.int32), _NONE, _NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +133,7 @@ class Matcher:
     @staticmethod
     def of(conditions: Sequence[Condition], wanted: Wanted) -> Matcher:
         """The matcher of some conditions."""
-        alike: dict[Form, Alike] = {}
-        others: list[tuple[int, Condition]] = []
-        for number, condition in enumerate(conditions):
-            found = formed(condition)
-            if found is None:
-                others.append((number, condition))
-                continue
-            form, constants = found
-            group = alike.setdefault(form, Alike(form, [], []))
-            group.numbers.append(number)  # type: ignore[attr-defined]
-            group.constants.append(constants)  # type: ignore[attr-defined]
-        return Matcher(len(conditions), tuple(alike.values()), others, wanted)
+        return Matcher(len(conditions), *gathered(enumerate(conditions)), wanted)
 
     def match(self, shredded: Shredded) -> Matches:
         """Judge the entries of a batch, which was cut for the same `wanted`."""
@@ -118,19 +141,18 @@ class Matcher:
         for number, condition in self._others:
             verdicts = judge(condition, shredded)
             verdicts = np.where(shredded.fits | (verdicts == NO), verdicts, np.uint8(UNCLEAR))
-            for outcome, found, where in ((YES, conditions, entries), (UNCLEAR, open_conditions, open_entries)):
+            for outcome, found, entered in ((YES, conditions, entries), (UNCLEAR, open_conditions, open_entries)):
                 these = np.flatnonzero(verdicts == outcome)
                 found.append(np.full(len(these), number, np.int32))
-                where.append(these.astype(np.int32))
-        bounds = np.zeros(self._count + 1, np.int64)
+                entered.append(these.astype(np.int32))
         taken, at = np.concatenate(conditions), np.concatenate(entries)
-        ordered = np.empty(len(at), np.int64)
-        kernels.by_condition(taken, at, bounds, ordered)
-        opened, where_open = np.concatenate(open_conditions), np.concatenate(open_entries)
-        if self._others and len(opened):
-            turn = np.argsort(where_open, kind="stable")
-            opened, where_open = opened[turn], where_open[turn]
-        return Matches(bounds, ordered, opened.astype(np.int64), where_open.astype(np.int64))
+        opened, where = np.concatenate(open_conditions), np.concatenate(open_entries)
+        if self._others:
+            turn = np.argsort(at, kind="stable")
+            taken, at = taken[turn], at[turn]
+            turn = np.argsort(where, kind="stable")
+            opened, where = opened[turn], where[turn]
+        return Matches(self._count, taken, at, opened.astype(np.int64), where.astype(np.int64))
 
     def _pairs(self, shredded: Shredded) -> tuple[list[Places], list[Places], list[Places], list[Places]]:
         """The pairs of conditions that have a form."""
@@ -140,7 +162,8 @@ class Matcher:
         while True:
             room = np.empty((4, self._room), np.int32)
             self._seen.fill(-1)
-            taken, opened, done = kernels.match(shredded.fits, ranks, *self._laid.arrays, self._seen, *room)
+            given = (shredded.fits, ranks, *self._laid.arrays, self._seen, *room)
+            taken, opened, done = kernels.match(*given)
             if done:
                 break
             self._room *= 2
@@ -159,6 +182,22 @@ class Matcher:
         bounds = np.cumsum([0, *map(len, texts)])
         spans = shredded.starts[row], shredded.ends[row]
         kernels.rank_texts(shredded.data, *spans, shredded.fits, joined, bounds, ranks)
+
+
+def gathered(conditions: Iterable[tuple[int, Condition]]) -> tuple[list[Alike], list[tuple[int, Condition]]]:
+    """Conditions with their numbers, those of one form together; and those without a form."""
+    alike: dict[Form, tuple[list[int], list[tuple[Constant, ...]]]] = {}
+    others: list[tuple[int, Condition]] = []
+    for number, condition in conditions:
+        found = formed(condition)
+        if found is None:
+            others.append((number, condition))
+            continue
+        form, constants = found
+        numbers, rows = alike.setdefault(form, ([], []))
+        numbers.append(number)
+        rows.append(constants)
+    return [Alike(form, *each) for form, each in alike.items()], others
 
 
 def _rankings(groups: Sequence[Alike], wanted: Wanted) -> list[_Ranking]:

@@ -146,9 +146,18 @@ class PairJudge:
         self._everything = tuple(np.arange(len(each.fits)) for each in sides)
         self._judge, _ = self._condition(condition)
         self._unfit = tuple(None if each.fits.all() else ~each.fits for each in sides)
+        self._last: tuple[Indices, Indices, Verdicts] | None = None
 
     def verdicts(self, x: Indices, y: Indices) -> Verdicts:
-        """The outcome for each pair; a pair of which an item does not fit is unclear."""
+        """The outcome for each pair; a pair of which an item does not fit is unclear.
+
+        Whoever asks next for the very same pairs is told what was found.
+        """
+        if self._last is None or self._last[0] is not x or self._last[1] is not y:
+            self._last = x, y, self._verdicts(x, y)
+        return self._last[2]
+
+    def _verdicts(self, x: Indices, y: Indices) -> Verdicts:
         with np.errstate(all="ignore"):
             found = self._judge((x, y))
         for unfit, picks in zip(self._unfit, (x, y), strict=True):

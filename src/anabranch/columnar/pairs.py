@@ -15,8 +15,8 @@ few runs copied one behind the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 
 from anabranch.columnar.condition import NO, YES, Condition, NumberTest, Settled, tests
@@ -47,6 +47,7 @@ from anabranch.columnar.query import (
     source_spots,
 )
 from anabranch.columnar.selecting import CompiledFor, only, reference_leaf, time_leaf, wanted_leaves
+from anabranch.columnar.shred import Wanted
 from anabranch.columnar.template import Template
 from anabranch.language import ast
 from anabranch.stream.path import Path
@@ -67,6 +68,21 @@ class CompiledJoin:
     sides: tuple[CompiledFor, CompiledFor]
     condition: PairCondition
     runs: tuple[Run, ...]
+
+
+def read_together(joins: Sequence[CompiledJoin]) -> list[CompiledJoin]:
+    """The same joins, of the same templates, over items that are read once for all of them."""
+    first, second = (_union([join.sides[side].wanted for join in joins]) for side in range(2))
+    return [
+        replace(join, sides=(replace(join.sides[0], wanted=first), replace(join.sides[1], wanted=second)))
+        for join in joins
+    ]
+
+
+def _union(wanted: Sequence[Wanted]) -> Wanted:
+    leaves = {leaf for each in wanted for leaf in each.leaves}
+    numbers = {leaf for each in wanted for leaf, numeric in zip(each.leaves, each.numeric, strict=True) if numeric}
+    return wanted_leaves(wanted[0].template, leaves, numbers)
 
 
 def compile_join(

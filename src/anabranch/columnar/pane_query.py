@@ -8,14 +8,14 @@ Windows of any other kind are looked at item by item.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from anabranch.algebra.aggregate import Function
 from anabranch.algebra.window import Panes
 from anabranch.columnar.condition import YES, Condition, NumberTest, Settled, tests
-from anabranch.columnar.kernels_panes import MOST_PLACES, MOST_TICKS
 from anabranch.columnar.query import Other, Scope, Spot, one_after_the_other, source_spots
 from anabranch.columnar.template import Template
 from anabranch.language import ast
@@ -28,29 +28,34 @@ class PaneQuery:
     clause: ast.For
     paths: tuple[ast.Expression, ...]
     """What is aggregated."""
-    numeric: tuple[bool, ...]
-    """Which paths are asked for more than the number of nodes they lead to."""
+    asked: tuple[frozenset[Function], ...]
+    """By path: the functions that are taken over it."""
     panes: Panes
     slack: Fraction = Fraction(0)
     origin: Fraction = Fraction(0)
     plain: bool = True
     """Whether its names mean what they say: no namespace is declared around it."""
+    axis: Hashable = None
+    """Queries of equal axis, but for None, find the same reference values in every item."""
 
     @property
     def is_timed(self) -> bool:
         return isinstance(self.clause.window, ast.TimeWindow)
 
-    @cached_property
-    def places(self) -> int:
-        """The number of decimal places by which width, slack and origin are whole numbers."""
-        sizes = (self.panes.width, self.slack, self.origin)
-        return next(n for n in range(10_000) if all((each * 10**n).denominator == 1 for each in sizes))
+    @property
+    def numeric(self) -> list[bool]:
+        """Which paths are asked for more than the number of nodes they lead to."""
+        return [bool(each - {"count"}) for each in self.asked]
 
-    def fits(self, places: int) -> bool:
-        """Whether these numbers, with so many decimal places, can be reckoned with in 64 bits."""
-        sizes = (self.panes.width, self.slack, self.origin)
-        ticks = (abs(each * 10**places) for each in sizes)
-        return all(each < MOST_TICKS for each in (*ticks, self.panes.size, self.panes.step))
+    @property
+    def ranked(self) -> list[bool]:
+        """Which paths are asked for their least or greatest value."""
+        return [bool(each & {"min", "max"}) for each in self.asked]
+
+    def ratio(self, places: int) -> tuple[int, int]:
+        """Whole numbers by which a value with so many decimal places is multiplied and divided to find its pane."""
+        width = self.panes.width * 10**places
+        return width.denominator, width.numerator
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,7 @@ def compile_panes(query: PaneQuery, root: str, template: Template) -> CompiledPa
 
     `root` is the name of the stream's root, which stands in no namespace.
     """
-    if not query.plain or query.places > MOST_PLACES:
+    if not query.plain:
         return None
     try:
         conditions, found = source_spots(query.clause.source, root, template)
@@ -154,3 +159,35 @@ def _condition(spot: Spot, tail: Sequence[ast.Predicate | ast.Qualifier]) -> Con
     (predicate,) = tail
     assert isinstance(predicate, ast.Predicate)
     return Scope({None: spot}).condition(predicate.condition)
+
+
+@dataclass(frozen=True)
+class CompiledMany:
+    """What several windows take from items that fit a template; None for those that are not made for columns."""
+
+    members: tuple[CompiledPanes | None, ...]
+
+    @property
+    def leaves(self) -> set[int]:
+        """All leaves that one of them looks at."""
+        return set().union(*(each.leaves for each in self.members if each))
+
+    @property
+    def numbers(self) -> set[int]:
+        """The leaves whose numbers one of them looks at."""
+        return set().union(*(each.numbers for each in self.members if each))
+
+    @cached_property
+    def matched(self) -> tuple[int, ...]:
+        """The members that take items by a condition, in the order of `conditions`."""
+        return tuple(number for number, each in enumerate(self.members) if each and each.is_reached)
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """What is to be matched for them."""
+        return tuple(each.condition for number in self.matched if (each := self.members[number]))
+
+
+def compile_many(queries: Sequence[PaneQuery], root: str, template: Template) -> CompiledMany:
+    """Compile several windows for a template."""
+    return CompiledMany(tuple(compile_panes(each, root, template) for each in queries))

@@ -1,21 +1,39 @@
-"""Panes as rows of a table: what tasks send to a branch, and what a branch keeps between epochs.
+"""Panes as rows: what tasks send to branches, and what branches keep between epochs.
 
-A row is a part of a pane; several rows of one pane are merged, in any order.
-Sums are written as hexadecimal integers, which takes time linear in their digits and has no limit.
+A row is a part of a pane of one member; several rows of one pane are merged, in any order.
+Most panes hold plain numbers and are rows of columns (`Rows`): counts, sums in two halves of 32 bits, least and
+greatest with their places in the stream.
+A pane that holds anything else (a failure, INF, more digits than fit) is a `Pane`, the same in Python's own numbers.
+
+Guarantees: nothing is rounded, and no sum overflows: a sum is at most `count * 2**60`, and counts that could take it
+beyond 64 and 32 bits are no plain numbers.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from anabranch.algebra.aggregate import Failure, Partial, Ranked
+from anabranch.algebra.aggregate import Partial, Ranked
+from anabranch.columnar.kernels import Indices
+from anabranch.columnar.kernels_panes import MOST_PLACES, MOST_TICKS, halves, totals
+from anabranch.columnar.kernels_windows import merge
+
+MOST_COUNT = 1 << 34
+MOST_PANES = 1 << 60
+
+
+class First(NamedTuple):
+    """The item that comes first in a pane, as a dead letter shows it."""
+
+    file: str
+    offset: int
+    raw: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +42,8 @@ class Pane:
 
     order: int
     """The place of the first one in the stream."""
-    file: str
-    offset: int
-    """Where its item stands."""
-    raw: str
-    """The item's text, as a dead letter shows it."""
+    first: First | None
+    """None where nothing can fail that the pane is a part of."""
     partials: tuple[Partial, ...]
     """By aggregated path."""
 
@@ -36,124 +51,173 @@ class Pane:
         """What is known of both."""
         first = self if self.order <= other.order else other
         partials = tuple(a.merge(b) for a, b in zip(self.partials, other.partials, strict=True))
-        return Pane(first.order, first.file, first.offset, first.raw, partials)
+        return Pane(first.order, first.first, partials)
+
+    def moved(self, base: int) -> Pane:
+        """The same, so many places further on in the stream."""
+        return Pane(self.order + base, self.first, tuple(each.moved(base) for each in self.partials))
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
-    """One aggregated path in columns, by row of a table."""
+class Rows:
+    """Panes that hold plain numbers; what is by aggregated path has one row per path and one column per pane."""
 
-    counts: NDArray[np.int64]
-    totals: Sequence[int]
-    places: int
+    members: Indices
+    panes: Indices
+    orders: Indices
+    firsts: Indices
+    """Which of `told` comes first in the pane, -1 where that need not be known."""
+    told: tuple[First, ...]
+    counts: Indices
+    high: Indices
+    low: Indices
+    places: Indices
     least: NDArray[np.float64]
-    least_at: NDArray[np.int64]
+    least_at: Indices
     greatest: NDArray[np.float64]
-    greatest_at: NDArray[np.int64]
+    greatest_at: Indices
+    """NaN where there is no value, or nobody asks."""
 
+    @staticmethod
+    def empty(paths: int, count: int = 0) -> Rows:
+        """Rows to be filled in: without values."""
+        members, panes, orders, firsts = (np.full(count, each, np.int64) for each in (0, 0, 0, -1))
+        counts, high, low, places, least_at, greatest_at = (np.zeros((paths, count), np.int64) for _ in range(6))
+        least, greatest = (np.full((paths, count), np.nan) for _ in range(2))
+        heads = (members, panes, orders, firsts, ())
+        return Rows(*heads, counts, high, low, places, least, least_at, greatest, greatest_at)
 
-_PANE = [
-    ("pane", pa.string()),
-    ("order", pa.int64()),
-    ("file", pa.string()),
-    ("offset", pa.int64()),
-    ("raw", pa.string()),
-]
-_PARTIAL = [
-    ("count", pa.int64()),
-    ("total", pa.string()),
-    ("places", pa.int32()),
-    ("special", pa.int8()),
-    ("least", pa.float64()),
-    ("least_at", pa.int64()),
-    ("greatest", pa.float64()),
-    ("greatest_at", pa.int64()),
-    ("failure", pa.string()),
-]
+    def __len__(self) -> int:
+        return len(self.panes)
 
+    def at(self, picks: Indices | slice | NDArray[np.bool_]) -> Rows:
+        """Some of the rows."""
+        columns = (getattr(self, name)[..., picks] for name in _COLUMNS)
+        return replace(self, **dict(zip(_COLUMNS, columns, strict=True)))
 
-def schema(paths: int) -> pa.Schema:
-    """The columns of panes with so many aggregated paths."""
-    partials = [(f"{name} {path}", kind) for path in range(paths) for name, kind in _PARTIAL]
-    return pa.schema([*_PANE, *partials])
+    def slim(self) -> Rows:
+        """With nothing told that none of the rows tells, in the order of the rows."""
+        known = np.flatnonzero(self.firsts >= 0)
+        told = tuple(self.told[each] for each in self.firsts[known].tolist())
+        firsts = np.full(len(self), -1, np.int64)
+        firsts[known] = np.arange(len(told))
+        return replace(self, firsts=firsts, told=told)
 
+    def moved(self, base: int) -> Rows:
+        """The same, so many places further on in the stream."""
+        at = {name: getattr(self, name) + base for name in ("orders", "least_at", "greatest_at")}
+        return replace(self, **at)
 
-def written(panes: Iterable[tuple[int, Pane]], paths: int) -> pa.Table:
-    """Panes by their numbers as rows."""
-    rows = [(str(number), each.order, each.file, each.offset, each.raw, each.partials) for number, each in panes]
-    columns: list[Sequence[Any]] = [[row[column] for row in rows] for column in range(len(_PANE))]
-    for path in range(paths):
-        columns += zip(*(_row(row[-1][path]) for row in rows), strict=True) if rows else [[]] * len(_PARTIAL)
-    layout = schema(paths)
-    return pa.table([pa.array(c, f.type) for c, f in zip(columns, layout, strict=True)], schema=layout)
+    def merged(self) -> Rows | None:
+        """By member and pane, rising, each once, with as many decimal places for all values of a path of a member.
 
+        None where that takes more than plain numbers.
+        """
+        rows = self._levelled()
+        if rows is None:
+            return None
+        order = np.lexsort((rows.panes, rows.members))
+        members, panes = rows.members[order], rows.panes[order]
+        fresh = np.ones(len(order), np.bool_)
+        fresh[1:] = (members[1:] != members[:-1]) | (panes[1:] != panes[:-1])
+        if fresh.all():
+            return rows.at(order)
+        groups = np.cumsum(fresh) - 1
+        found = Rows.empty(len(rows.counts), int(groups[-1]) + 1)
+        firsts = np.full(len(found), -1, np.int64)
+        sums = (rows.counts, rows.high, rows.low, rows.least, rows.least_at, rows.greatest, rows.greatest_at)
+        into = (found.counts, found.high, found.low, found.least, found.least_at, found.greatest, found.greatest_at)
+        merge(order, groups, rows.orders, *sums, firsts, *into)
+        if len(rows.counts) and found.counts.max() >= MOST_COUNT:
+            return None
+        heads = {name: getattr(rows, name)[firsts] for name in ("members", "panes", "orders", "firsts")}
+        return replace(found, **heads, told=rows.told, places=rows.places[:, firsts])
 
-def _row(partial: Partial) -> tuple[Any, ...]:
-    least, greatest = partial.least or (None, 0), partial.greatest or (None, 0)
-    failure = partial.failure and json.dumps(partial.failure)
-    return partial.count, format(partial.total, "x"), partial.places, partial.special, *least, *greatest, failure
+    def _levelled(self) -> Rows | None:
+        """With the same decimal places for all; None where sums become too large."""
+        if not self.places.size or (self.places == self.places[:, :1]).all():
+            return self
+        high, low, places = self.high.copy(), self.low.copy(), self.places.copy()
+        most = np.zeros((len(places), int(self.members.max()) + 1), np.int64)
+        for path in range(len(places)):
+            np.maximum.at(most[path], self.members, places[path])
+        for path, row in zip(*np.nonzero(places < most[:, self.members]), strict=True):
+            (total,) = totals(high[path, row : row + 1], low[path, row : row + 1])
+            wanted = most[path, self.members[row]]
+            total *= 10 ** int(wanted - places[path, row])
+            if abs(total) > int(self.counts[path, row]) * MOST_TICKS:
+                return None
+            high[path, row], low[path, row] = halves(total)
+            places[path, row] = wanted
+        return replace(self, high=high, low=low, places=places)
 
-
-def laid_out(
-    panes: NDArray[np.int64],
-    orders: NDArray[np.int64],
-    file: str,
-    offsets: NDArray[np.int64],
-    raw: Sequence[str],
-    paths: Sequence[Sums],
-) -> pa.Table:
-    """Rows that are given in columns."""
-    count = len(panes)
-    columns: list[Any] = [pa.array(panes).cast(pa.string()), orders, pa.repeat(file, count), offsets, raw]
-    for each in paths:
-        columns += [
-            each.counts,
-            [format(total, "x") for total in each.totals],
-            np.full(count, each.places, np.int32),
-            np.zeros(count, np.int8),
-            pa.array(each.least, from_pandas=True),
-            each.least_at,
-            pa.array(each.greatest, from_pandas=True),
-            each.greatest_at,
-            pa.nulls(count, pa.string()),
+    def read(self) -> list[Pane]:
+        """The rows one by one."""
+        paths = [
+            [
+                Partial(count, total, places, 0, _ranked(*least), _ranked(*greatest))
+                for count, total, places, least, greatest in zip(
+                    self.counts[path].tolist(),
+                    totals(self.high[path], self.low[path]),
+                    self.places[path].tolist(),
+                    zip(self.least[path].tolist(), self.least_at[path].tolist(), strict=True),
+                    zip(self.greatest[path].tolist(), self.greatest_at[path].tolist(), strict=True),
+                    strict=True,
+                )
+            ]
+            for path in range(len(self.counts))
         ]
-    layout = schema(len(paths))
-    return pa.table([pa.array(c, f.type) for c, f in zip(columns, layout, strict=True)], schema=layout)
+        firsts = [None if each < 0 else self.told[each] for each in self.firsts.tolist()]
+        partials = zip(*paths, strict=True) if paths else iter([()] * len(self))
+        return [Pane(*each) for each in zip(self.orders.tolist(), firsts, partials, strict=True)]
 
 
-def read(table: pa.Table, base: int = 0) -> Iterator[tuple[int, Pane]]:
-    """The panes in some rows, by number; `base` is added to every place in the stream."""
-    if not table.num_rows:
-        return
-    columns = [column.to_pylist() for column in table.columns]
-    heads = zip(*columns[: len(_PANE)], strict=True)
-    starts = range(len(_PANE), len(columns), len(_PARTIAL))
-    paths = [[*map(_Reading(base), *columns[at : at + len(_PARTIAL)])] for at in starts]
-    partials = zip(*paths, strict=True) if paths else iter([()] * table.num_rows)
-    for (pane, order, file, offset, raw), each in zip(heads, partials, strict=True):
-        yield int(pane), Pane(order + base, file, offset, raw, each)
+_COLUMNS = tuple(each.name for each in fields(Rows) if each.name != "told")
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    base: int
+def _ranked(value: float, order: int) -> Ranked | None:
+    return None if value != value else Ranked(value, order)
 
-    def __call__(
-        self,
-        count: int,
-        total: str,
-        places: int,
-        special: int,
-        least: float | None,
-        least_at: int,
-        greatest: float | None,
-        greatest_at: int,
-        failure: str | None,
-    ) -> Partial:
-        lowest = None if least is None else Ranked(least, least_at + self.base)
-        highest = None if greatest is None else Ranked(greatest, greatest_at + self.base)
-        reason: Failure | None = None
-        if failure is not None:
-            stage, order, message, code = json.loads(failure)
-            reason = Failure(stage, order + self.base, message, code)
-        return Partial(count, int(total, 16), places, special, lowest, highest, reason)
+
+def together(parts: Sequence[Rows], paths: int) -> Rows:
+    """Rows one behind the other."""
+    if not parts:
+        return Rows.empty(paths)
+    if len(parts) == 1:
+        return parts[0]
+    columns = {name: np.concatenate([getattr(each, name) for each in parts], axis=-1) for name in _COLUMNS}
+    bases = accumulate((len(each.told) for each in parts), initial=0)
+    firsts = [np.where(each.firsts < 0, -1, each.firsts + base) for each, base in zip(parts, bases, strict=False)]
+    columns["firsts"] = np.concatenate(firsts)
+    return Rows(told=tuple(each for part in parts for each in part.told), **columns)
+
+
+def is_plain(number: int, pane: Pane) -> bool:
+    """Whether a pane can be a row of `Rows`."""
+    return abs(number) < MOST_PANES and all(
+        not each.special
+        and each.failure is None
+        and each.places <= MOST_PLACES
+        and each.count < MOST_COUNT
+        and abs(each.total) <= each.count * MOST_TICKS
+        for each in pane.partials
+    )
+
+
+def laid_out(panes: Iterable[tuple[int, int, Pane]], paths: int) -> Rows:
+    """Panes by member and number, all of them plain, as rows."""
+    given = list(panes)
+    rows = Rows.empty(paths, len(given))
+    told: list[First] = []
+    for row, (member, number, pane) in enumerate(given):
+        rows.members[row], rows.panes[row], rows.orders[row] = member, number, pane.order
+        if pane.first is not None:
+            rows.firsts[row] = len(told)
+            told.append(pane.first)
+        for path, each in enumerate(pane.partials):
+            rows.counts[path, row], rows.places[path, row] = each.count, each.places
+            rows.high[path, row], rows.low[path, row] = halves(each.total)
+            if each.least is not None and each.greatest is not None:
+                rows.least[path, row], rows.least_at[path, row] = each.least
+                rows.greatest[path, row], rows.greatest_at[path, row] = each.greatest
+    return replace(rows, told=tuple(told))

@@ -129,11 +129,13 @@ def answering(
     *,
     limits: Limits | None = None,
     epoch_bytes: int = 16 << 20,
+    sharing: bool = True,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[Run]:
     """Answer the queries to the end of their inputs; the answers can be read while inside.
 
-    `epoch_bytes` bounds what Spark reads between two calls of `on_progress`.
+    `epoch_bytes` bounds what Spark reads between two calls of `on_progress`; without `sharing` nothing is done once
+    for several queries but reading.
     """
     caps = limits or Limits()
     on_spark = [query for query in queries if query.engine == "spark"]
@@ -141,7 +143,7 @@ def answering(
     with TemporaryDirectory(prefix="anabranch-") as folder:
         runs = []
         if on_spark:
-            runs.append(_on_spark(on_spark, inputs, caps, Path(folder), epoch_bytes, on_progress))
+            runs.append(_on_spark(on_spark, inputs, caps, Path(folder), epoch_bytes, sharing, on_progress))
         if others:
             runs.append(_by_reference(others, inputs, caps))
         found = {name: answer for run in runs for name, answer in run.answers.items()}
@@ -156,6 +158,7 @@ def _on_spark(
     limits: Limits,
     folder: Path,
     epoch_bytes: int,
+    sharing: bool,
     on_progress: Callable[[Progress], None] | None,
 ) -> Run:
     # Imported here: whoever only wants the reference need not wait for Spark, nor have Java.
@@ -173,6 +176,7 @@ def _on_spark(
         epoch_bytes=epoch_bytes,
         documents=inputs.documents,
         functions=inputs.functions,
+        sharing=sharing,
         on_progress=on_progress,
     )
     return Run(outcome.answers, outcome.dead_letters(), outcome.progress.items, outcome.progress.late)

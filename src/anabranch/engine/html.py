@@ -41,8 +41,7 @@ class Tally:
         for manifest in self._log.manifests.since(self._next):
             self._next = manifest.epoch + 1
             self.items += manifest.items
-            for chunk in manifest.chunks:
-                self._answers[chunk.subscription] += chunk.entries
+            self._answers.update(self._log.index(manifest).entries())
         return self
 
     def of(self, subscription: Subscription | None) -> int:
@@ -54,7 +53,7 @@ def latest(log: AnswerLog, subscription: Subscription) -> list[str]:
     """The newest pieces of an answer, oldest first."""
     found: list[str] = []
     for epoch in reversed(log.manifests.epochs()[-_LOOKED_AT:]):
-        for chunk in reversed(log.manifests.load(epoch).of(subscription.id)):
+        for chunk in reversed(log.chunks(log.manifests.load(epoch), subscription.id)):
             found += [piece.text for piece in reversed(take_apart(log.text(chunk)))]
             if len(found) >= _LATEST:
                 return found[:_LATEST][::-1]

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,8 +29,8 @@ from types import TracebackType
 from anabranch.engine.finite import Inputs, prepare, refuse_endless
 from anabranch.engine.html import Tally, engine_html, latest, subscription_html
 from anabranch.errors import UsageError
-from anabranch.language import print_query
 from anabranch.reference.calls import PythonFunction
+from anabranch.reference.texts import Texts
 from anabranch.spark import durable
 from anabranch.spark.answers import AnswerLog, Frame
 from anabranch.spark.epochs import Trunk
@@ -51,6 +52,7 @@ class Engine:
 
     `checkpoint` is a folder for all durable state; without it the state ends with the engine.
     `shards` tasks share the subscriptions that remember; another number next time changes no answer.
+    `sharing` does once what subscriptions have in common; without it, too, every answer is the same.
     `once` reads to the end of what is there and ends; otherwise the engine follows its streams until it is closed.
     `on_epoch` is called with the metrics of each epoch, on a thread of the engine's.
     """
@@ -65,6 +67,7 @@ class Engine:
         epoch_files: int | None = None,
         trigger_ms: int = 200,
         shards: int | None = None,
+        sharing: bool = True,
         keep: int | str | None = None,
         limits: Limits | None = None,
         functions: Mapping[str, PythonFunction] | None = None,
@@ -82,13 +85,16 @@ class Engine:
         self._subscriptions: dict[str, Subscription] = {}
         self._numbers = count(1)
         self._started = self._closed = False
-        settings = Settings(trigger_ms, Keep.parse(keep), limits or Limits(), shards=shards)
+        settings = Settings(trigger_ms, Keep.parse(keep), limits or Limits(), shards=shards, sharing=sharing)
         session = local_session() if spark is None else check_workers(spark)
         with ExitStack() as held:
             folder = checkpoint or held.enter_context(TemporaryDirectory(prefix="anabranch-"))
             listener = Listener(self._take, on_warning or (lambda message: None))
             self._trunk = held.enter_context(Trunk(session, Path(folder), settings, self.functions, listener))
             self._held = held.pop_all()
+        self._texts = Texts(self.functions)
+        self._plan = self._trunk.plan
+        self._at_work = {each.name: each for each in self._plan.subscriptions} if self._plan else {}
         self.log = AnswerLog(self._trunk.checkpoint)
         self._tally = Tally(self.log)
 
@@ -130,6 +136,7 @@ class Engine:
                 tuple(more),
             )
             self._want(replace(self._wanted, streams={**self._wanted.streams, name: fresh}))
+            self._texts = Texts(self.functions)
 
     def subscribe(self, text: str, name: str | None = None, *, sink: str | Path | Sink | None = None) -> Subscription:
         """Register a query; it answers from the next epoch on, also into a sink if one is given: a path is a file."""
@@ -139,24 +146,33 @@ class Engine:
                 name = f"query-{next(self._numbers)}"
             if name in held:
                 raise UsageError(f"there is a subscription '{name}' already", hint="cancel it first")
-            inputs = Inputs(tuple(self._wanted.streams.values()), functions=self.functions)
-            prepared = prepare(name, text, inputs, "spark")
-            refuse_endless(prepared, inputs)
-            query = prepared.checked.query
-            printed = print_query(query)
             chosen = Files(Path(sink)) if isinstance(sink, str | Path) else sink
-            if isinstance(chosen, Parquet):
-                check_table(name, query)
-            fresh = Subscription(self, name, printed, Frame.of(printed, self.functions))
+            printed = self._checked(name, text, chosen)
+            fresh = Subscription(self, name, printed)
             fresh.registered = self._known(name, printed)
             before, self._subscriptions = self._subscriptions, {**self._subscriptions, name: fresh}
-            sinks = dict(self._wanted.sinks) if chosen is None else {**self._wanted.sinks, name: chosen}
+            wanted = replace(self._wanted, subscriptions={**held, name: printed})
+            if chosen is None:
+                self._trunk.want_more({name: printed})
+                self._wanted = wanted
+                return fresh
             try:
-                self._want(replace(self._wanted, subscriptions={**held, name: printed}, sinks=sinks))
+                self._want(replace(wanted, sinks={**wanted.sinks, name: chosen}))
             except BaseException:
                 self._subscriptions = before
                 raise
         return fresh
+
+    def _checked(self, name: str, text: str, sink: Sink | None) -> str:
+        """A query as it is understood; one that differs from another in its constants only needs no second check."""
+        if not isinstance(sink, Parquet) and (known := self._texts.printed(text)) is not None:
+            return known
+        inputs = Inputs(tuple(self._wanted.streams.values()), functions=self.functions)
+        prepared = prepare(name, text, inputs, "spark")
+        refuse_endless(prepared, inputs)
+        if isinstance(sink, Parquet):
+            check_table(name, prepared.checked.query)
+        return self._texts.learn(text, prepared.checked.query)
 
     def start(self) -> None:
         """Begin to read, unless that has happened."""
@@ -222,9 +238,8 @@ class Engine:
 
     def _known(self, name: str, text: str) -> Registered | None:
         """The subscription that goes on, where one of the same name and text is at work."""
-        plan = self._trunk.plan
-        found = (each for each in plan.subscriptions if (each.name, each.text) == (name, text)) if plan else iter(())
-        return next(found, None)
+        found = self._at_work.get(name)
+        return found if found is not None and found.text == text else None
 
     def _want(self, wanted: Wanted) -> None:
         self._trunk.want(wanted)
@@ -232,10 +247,11 @@ class Engine:
 
     def _take(self, epoch: Epoch) -> None:
         """Hear of an epoch: the subscriptions that began with it now have their numbers."""
-        for each in epoch.plan.subscriptions:
-            handle = self._subscriptions.get(each.name)
-            if handle is not None and handle.text == each.text:
-                handle.registered = each
+        if epoch.plan is not self._plan:
+            self._plan = epoch.plan
+            self._at_work = {each.name: each for each in epoch.plan.subscriptions}
+            for name, handle in list(self._subscriptions.items()):
+                handle.registered = self._known(name, handle.text) or handle.registered
         self.metrics = epoch.metrics
         self._on_epoch(epoch.metrics)
 
@@ -252,11 +268,15 @@ class Subscription:
     name: str
     text: str
     """The query as it was understood."""
-    frame: Frame
     registered: Registered | None = None
     """Its number and first epoch, once it has begun; only the engine sets it."""
     ended: int | None = None
     """The last epoch it may have seen, once it was cancelled."""
+
+    @cached_property
+    def frame(self) -> Frame:
+        """What stands around the pieces of its answer."""
+        return Frame.of(self.text, self.engine.functions)
 
     def __iter__(self) -> Iterator[str]:
         return self.pieces()
@@ -278,7 +298,7 @@ class Subscription:
                 if self.ended is not None and epoch > self.ended:
                     break
                 manifest = manifests.load(epoch)
-                for chunk in manifest.of(self.registered.id) if self.registered else ():
+                for chunk in self.engine.log.chunks(manifest, self.registered.id) if self.registered else ():
                     if empty:
                         yield self.frame.opening
                     empty = False

@@ -1,7 +1,8 @@
-"""Two rewritings that leave a query's meaning alone and spare everybody after it a case.
+"""Rewritings that leave a query's meaning alone and spare everybody after it a case.
 
 `with_input` names the input that a query's own `.` and `/` mean; `flatten` turns loops that are directly nested into
-the clauses of one expression, which is how joins are written (sharing paper, 5.1.2).
+the clauses of one expression, which is how joins are written (sharing paper, 5.1.2); `with_plain_names` makes two
+queries equal that differ in the names of their variables only.
 """
 
 from __future__ import annotations
@@ -58,6 +59,33 @@ def flatten(query: ast.Query) -> ast.Query:
 def _flat(inner: ast.Flwor) -> bool:
     """Whether moving a condition from outside behind these clauses keeps errors where they are."""
     return all(isinstance(clause, ast.For) for clause in inner.clauses)
+
+
+def with_plain_names(query: ast.Query) -> ast.Query:
+    """Variables are called `v0`, `v1`, ... in the order in which their names first stand there.
+
+    Different names stay different, so what is bound where does not change, nor does what hides what.
+    """
+    names: dict[str, str] = {}
+
+    def plain(name: str) -> str:
+        return names.setdefault(name, f"v{len(names)}")
+
+    def visit(node: Any) -> Any:
+        match node:
+            case ast.Variable(name):
+                return replace(node, name=plain(name))
+            case ast.For(name) | ast.Let(name):
+                return rebuild(replace(node, variable=plain(name)), visit)
+            case ast.Quantified(_, bindings):
+                found = tuple((plain(name), visit(value)) for name, value in bindings)
+                return replace(node, bindings=found, condition=visit(node.condition))
+            case ast.Function(_, parameters):
+                return rebuild(replace(node, parameters=tuple(map(plain, parameters))), visit)
+            case _:
+                return rebuild(node, visit)
+
+    return visit(query)  # type: ignore[no-any-return]  # a query remains one
 
 
 def rebuild(node: Any, visit: Callable[[Any], Any]) -> Any:

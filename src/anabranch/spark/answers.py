@@ -16,7 +16,7 @@ from anabranch.reference.standing import standing
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.manifest import Manifest, Manifests
 from anabranch.spark.plan import Plans, Subscription
-from anabranch.spark.segments import DEAD_LETTERS, Chunk, read_chunk, read_dead_letters
+from anabranch.spark.segments import DEAD_LETTERS, Chunk, Index, read_chunk, read_dead_letters, read_index
 from anabranch.stream.elements import DeadLetter
 
 
@@ -56,7 +56,7 @@ class Answer:
 
     def _chunks(self) -> Iterator[Chunk]:
         for manifest in self.log.manifests.since(self.subscription.first):
-            yield from manifest.of(self.subscription.id)
+            yield from self.log.chunks(manifest, self.subscription.id)
 
     def __iter__(self) -> Iterator[str]:
         empty = True
@@ -92,6 +92,14 @@ class AnswerLog:
     def answer(self, subscription: Subscription, functions: Mapping[str, PythonFunction] | None = None) -> Answer:
         return Answer(subscription, Frame.of(subscription.text, functions), self)
 
+    def index(self, manifest: Manifest) -> Index:
+        """What an epoch answered, by subscription."""
+        return read_index(self._segments, manifest.segments)
+
+    def chunks(self, manifest: Manifest, subscription: int) -> list[Chunk]:
+        """The chunks of one subscription, or of the dead letters."""
+        return self.index(manifest).of(subscription)
+
     def text(self, chunk: Chunk, most: int | None = None) -> str:
         """What a chunk holds, or at most so many bytes of it."""
         return read_chunk(self._segments, chunk, most)
@@ -102,5 +110,5 @@ class AnswerLog:
 
     def buried(self, manifest: Manifest) -> Iterator[DeadLetter]:
         """The dead letters of one epoch."""
-        for chunk in manifest.of(DEAD_LETTERS):
+        for chunk in self.chunks(manifest, DEAD_LETTERS):
             yield from read_dead_letters(self._segments, chunk)

@@ -1,27 +1,29 @@
-"""Windows counted by panes: the way of a range from the task that counts it to the branch that merges it.
+"""Windows counted by panes: the way of a range from the task that counts it to the branches that merge it.
 
-A range is counted where it is read, without knowing what came before.
-Where that turns out to matter, because something in it is late by the ranges before, the branch reads the range once
-more and counts it from what it knows; that is rare, and the answer is the same (`columnar/panes.py`).
+A range is counted where it is read, for all branches of its stream at once, and without knowing what came before.
+What it comes to goes to each shard in one row.
+Where it turns out to matter what came before, because something in the range is late by it, the shard reads the range
+once more and counts it for those branches from what they know; that is rare, and the answer is the same
+(`columnar/panes.py`).
 Dead letters travel with the count, so that those of a count that is void do not exist.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
-from fractions import Fraction
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 
-from anabranch.branch import InputStream, State
+from anabranch.branch.pane_states import pack
 from anabranch.branch.panes import PaneLaw, PanePlan, PaneWindows
 from anabranch.branch.ports import Output
+from anabranch.branch.state import State
 from anabranch.columnar.answering import StreamAnswers
-from anabranch.columnar.counted import Counted, Reach
+from anabranch.columnar.counted import CountedRange, Reach
 from anabranch.columnar.kernels import Flags
-from anabranch.columnar.pane_query import CompiledPanes, compile_panes
-from anabranch.columnar.panes import PaneCounter
+from anabranch.columnar.matching import Matches
+from anabranch.columnar.pane_query import CompiledMany, compile_many
+from anabranch.columnar.panes import Member, PaneCounter
 from anabranch.columnar.shred import Shredded
 from anabranch.columnar.template import Template
 from anabranch.reference.calls import PythonFunction
@@ -30,6 +32,7 @@ from anabranch.spark.job import Job
 from anabranch.spark.plan import Plan, StreamPlan
 from anabranch.spark.ranges import Range
 from anabranch.spark.reading import RangeReader, show
+from anabranch.spark.roles import documents_of
 from anabranch.spark.segments import letter_from_json, letter_to_json
 from anabranch.stream.elements import DeadLetter, Item, Punctuation
 from anabranch.stream.parse import parse_root
@@ -37,38 +40,48 @@ from anabranch.stream.path import Path
 from anabranch.stream.tree import Element
 
 
+@dataclass(frozen=True, slots=True)
 class PaneTaking:
-    """One branch as the tasks count for it."""
+    """The branches of a stream as the tasks count for them, by number."""
 
-    def __init__(
-        self,
-        name: str,
-        plan: PanePlan,
+    members: Mapping[int, Member]
+
+    @staticmethod
+    def of(
+        plans: Mapping[int, tuple[str, PanePlan]],
         stream: StreamPlan,
         root: Element,
         functions: Mapping[str, PythonFunction],
         documents: Mapping[str, Input],
-    ) -> None:
-        self.name = name
-        self.plan = plan
+    ) -> PaneTaking:
+        """`plans` are by number, with the names of subscriptions that they serve."""
         time = None if stream.time is None else Path.parse(stream.time)
-        self.law = PaneLaw(plan, root, time, functions, documents)
+        found: dict[int, Member] = {}
+        for number, (name, plan) in plans.items():
+            # Between partitions, a window may wait long after the range in which all of it lies.
+            told = plan.result is None or stream.partitions > 1
+            found[number] = Member(name, plan.query, PaneLaw(plan, root, time, functions, documents), told)
+        return PaneTaking(found)
 
-    def compile(self, root: str, template: Template) -> CompiledPanes | None:
-        return compile_panes(self.plan.query, root, template)
+    def compile(self, root: str, template: Template) -> CompiledMany:
+        return compile_many([each.query for each in self.members.values()], root, template)
 
 
 class RangeCount:
-    """The count of one range for one branch, with the dead letters that came of it."""
+    """The count of one range for some branches, with the dead letters that came of it."""
 
     def __init__(self, taking: PaneTaking, reach: Range, largest: Reach | None = None) -> None:
+        self._numbers = list(taking.members)
         self._reach = reach
-        self._letters: list[DeadLetter] = []
-        names = {"name": taking.name, "file": reach.file}
-        self._counter = PaneCounter(taking.plan.query, taking.law, self._letters.append, **names, largest=largest)
+        self._letters: list[list[DeadLetter]] = [[] for _ in self._numbers]
+        members = list(taking.members.values())
+        self._counter = PaneCounter(members, self._bury, file=reach.file, largest=largest)
 
-    def judge(self, compiled: CompiledPanes | None, shredded: Shredded, known: Flags) -> Flags:
-        return self._counter.judge(compiled, shredded, known)
+    def _bury(self, member: int, letter: DeadLetter) -> None:
+        self._letters[member].append(letter)
+
+    def judge(self, compiled: CompiledMany | None, shredded: Shredded, known: Flags, matches: Matches) -> Flags:
+        return self._counter.judge(compiled, shredded, known, matches)
 
     def show(self, entry: int, element: Item | Punctuation) -> None:
         self._counter.show(entry, element)
@@ -76,93 +89,120 @@ class RangeCount:
     def take(self) -> None:
         self._counter.take()
 
-    def result(self) -> tuple[Counted, list[DeadLetter]]:
-        return self._counter.result(), self._letters
-
-    def packed(self) -> bytes:
-        """The result as it travels."""
-        counted, letters = self.result()
-        head = {"range": asdict(self._reach), "letters": [letter_to_json(each) for each in letters]}
-        return json.dumps(head).encode() + b"\n" + counted.to_bytes()
+    def result(self) -> RangeResult:
+        return RangeResult(self._reach, self._numbers, self._letters, self._counter.result())
 
 
+@dataclass(frozen=True, slots=True)
+class RangeResult:
+    """What a range comes to: for each member the number of its branch and its dead letters, and the count."""
+
+    reach: Range
+    numbers: list[int]
+    letters: list[list[DeadLetter]]
+    counted: CountedRange
+
+    def packed(self, shard: Callable[[int], int]) -> Iterator[tuple[int, bytes]]:
+        """What goes to each shard; `shard` says who has a branch."""
+        shards: dict[int, list[int]] = {}
+        for member, number in enumerate(self.numbers):
+            shards.setdefault(shard(number), []).append(member)
+        for each, members in shards.items():
+            letters = [[member, list(map(letter_to_json, self.letters[member]))] for member in members]
+            head = json.dumps([asdict(self.reach), self.numbers, letters]).encode()
+            yield each, head + b"\n" + self.counted.part(members).to_bytes()
+
+    @staticmethod
+    def unpacked(data: bytes) -> RangeResult:
+        """What a shard was sent; of other members it knows the number only."""
+        line, _, rest = data.partition(b"\n")
+        reach, numbers, told = json.loads(line)
+        letters: list[list[DeadLetter]] = [[] for _ in numbers]
+        for member, texts in told:
+            letters[member] += map(letter_from_json, texts)
+        return RangeResult(Range(**reach), numbers, letters, CountedRange.from_bytes(rest))
+
+
+@dataclass(frozen=True, slots=True)
 class PaneBranch:
-    """The branch that merges the counts of all ranges, for one epoch."""
+    """A branch that merges the counts of all ranges, for one epoch."""
 
-    def __init__(
-        self,
-        taking: PaneTaking,
-        stream: InputStream,
-        state: State | None,
-        out: Output,
-        job: Job,
-        functions: Mapping[str, PythonFunction],
-        documents: Mapping[str, Input],
-    ) -> None:
-        self._taking = taking
+    plan: PanePlan
+    name: str
+    windows: PaneWindows
+    out: Output
+
+
+class PaneBranches:
+    """The branches of a shard that are counted, for one epoch; those are opened for which there is something."""
+
+    def __init__(self, job: Job, opened: Callable[[int], PaneBranch]) -> None:
         self._job = job
-        self._out = out
-        self._windows = PaneWindows(taking.plan, taking.name, stream, state, out, functions, documents)
+        self._opened = opened
+        self._branches: dict[int, PaneBranch] = {}
+
+    def _branch(self, number: int) -> PaneBranch:
+        if number not in self._branches:
+            self._branches[number] = self._opened(number)
+        return self._branches[number]
 
     def count(self, packed: bytes) -> None:
         """Take in the next range."""
-        line, _, data = packed.partition(b"\n")
-        head: dict[str, Any] = json.loads(line)
-        reach = Range(**head["range"])
-        letters = [letter_from_json(each) for each in head["letters"]]
-        partition = int(reach.partition)
-        if not self._windows.take(partition, Counted.from_bytes(data)):
-            counted, letters = recount(self._job, self._taking, reach, self._windows.largest(partition))
-            taken = self._windows.take(partition, counted)
-            assert taken, "a count from what came before is never void"
-        for letter in letters:
-            self._out.bury(letter)
+        result = RangeResult.unpacked(packed)
+        void: dict[Reach | None, list[int]] = {}
+        for number in self._take(result):
+            largest = self._branch(number).windows.largest(int(result.reach.partition))
+            void.setdefault(largest, []).append(number)
+        for largest, numbers in void.items():
+            again = self._take(self._recount(numbers, result.reach, largest))
+            assert not again, "a count from what came before is never void"
 
-    def end(self, stream: str, partition: int) -> None:
-        """A partition has ended."""
-        self._windows.end_of(partition)
+    def _take(self, result: RangeResult) -> list[int]:
+        """Take in what holds; gives the branches for whom it is void."""
+        void: list[int] = []
+        for member in result.counted.members:
+            number = result.numbers[member]
+            branch = self._branch(number)
+            counted = result.counted.member(member, len(branch.plan.query.paths))
+            if not branch.windows.take(int(result.reach.partition), counted):
+                void.append(number)
+                continue
+            for letter in result.letters[member]:
+                branch.out.bury(letter)
+        return void
 
-    def passed(self, time: Fraction) -> None:
-        """The times of arrival place nothing in windows."""
+    def _recount(self, numbers: list[int], reach: Range, largest: Reach | None) -> RangeResult:
+        """Read a range once more and count it from the largest value that came before it."""
+        plan: Plan = self._job.plan.load()
+        (stream,) = (each for each in plan.streams if each.stream == reach.stream)
+        root = parse_root(stream.root.encode())
+        plans = {number: (each.name, each.plan) for number, each in self._branches.items() if number in numbers}
+        given = (stream, root, dict(self._job.functions), documents_of(plan.documents))
+        taking = PaneTaking.of(plans, *given)
+        reader = RangeReader(stream, root, plan.limits, reach, self._job.carry(reach))
+        count = RangeCount(taking, reach, largest)
+        answers = StreamAnswers((), root, plan.limits, stream.schema, (taking.compile,))
+        show(reader, answers, _Nobody(), (count,))
+        return count.result()
 
-    def feed(self, data: bytes) -> None:
-        raise AssertionError("panes come counted")
+    def end(self, number: int, partition: int) -> None:
+        """A partition has ended, as far as one branch is concerned."""
+        self._branch(number).windows.end_of(partition)
 
-    def save(self) -> State:
-        """Answer what is complete, and say what to remember."""
-        self._windows.close()
-        return self._windows.save()
-
-    @property
-    def held(self) -> int:
-        return self._windows.held
-
-    @property
-    def waiting(self) -> dict[tuple[str, int], int]:
-        """Nothing waits for another input."""
-        return {}
-
-    @property
-    def spilled(self) -> tuple[str, ...]:
-        return ()
-
-
-def recount(job: Job, taking: PaneTaking, reach: Range, largest: Reach | None) -> tuple[Counted, list[DeadLetter]]:
-    """Read a range once more and count it from the largest value that came before it."""
-    plan: Plan = job.plan.load()
-    (stream,) = (each for each in plan.streams if each.stream == reach.stream)
-    root = parse_root(stream.root.encode())
-    reader = RangeReader(stream, root, plan.limits, reach, job.carry(reach))
-    count = RangeCount(taking, reach, largest)
-    answers = StreamAnswers((), root, plan.limits, stream.schema, (taking.compile,))
-    show(reader, answers, _Nobody(), (count,))
-    return count.result()
+    def save(self) -> tuple[State, dict[int, int]] | None:
+        """Answer what is complete; gives what to remember, and by branch how many panes that are."""
+        for each in self._branches.values():
+            each.windows.close()
+        if not self._branches:
+            return None
+        state = pack({number: each.windows.save() for number, each in self._branches.items()})
+        return state, {number: each.windows.held for number, each in self._branches.items()}
 
 
 class _Nobody:
     """Bad items were set aside when the range was first read."""
 
-    def extend(self, subscription: int, data: bytes, entries: int, first: int) -> None:
+    def lay(self, data: bytes | memoryview, rows: object) -> None:
         raise AssertionError("there are no subscriptions")
 
     def bury(self, letter: DeadLetter) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from threading import Condition, Lock
 from time import monotonic, sleep
@@ -37,11 +38,13 @@ from anabranch.spark.faults import translated
 from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
 from anabranch.spark.job import Job
 from anabranch.spark.manifest import Manifest, Manifests
+from anabranch.spark.membership import subscriptions_of
 from anabranch.spark.metrics import Metrics
 from anabranch.spark.order import OrderLog
-from anabranch.spark.plan import Plan, Plans, StreamPlan, subscriptions_of
+from anabranch.spark.plan import Plan, PlanFile, Plans, StreamPlan
 from anabranch.spark.recovery import check_spark, sweep_spark
 from anabranch.spark.retention import Retention
+from anabranch.spark.segments import read_index
 from anabranch.spark.session import jvm_of
 from anabranch.spark.sinks.delivery import Sinks
 from anabranch.spark.stages import manifest_of, run_job
@@ -78,6 +81,8 @@ class Trunk:
         """Spark's side of it, once it is started; it is never another."""
         self._turn = Lock()
         """Held by an epoch, and by whoever must not meet one half done."""
+        self._wishes = Lock()
+        """Held while what is wanted changes."""
         self._moved = Condition()
         self._stopping = False
         self._failure: Exception | None = None
@@ -101,6 +106,8 @@ class Trunk:
             self._sinks = Sinks(checkpoint, self._functions, self._listener.warning)
             self._orders: dict[str, OrderLog] = {}
             self._wanted = Wanted({}, {})
+            self._planned: tuple[Wanted, tuple[StreamPlan, ...], PlanFile] | None = None
+            """The plan of the last epoch, and for which wishes and streams it was made."""
             on_error.pop_all()
         return self
 
@@ -128,7 +135,13 @@ class Trunk:
                 self._settings.finite,
                 before.followed_by(streams) if before else (),
             ).save(self.checkpoint)
-            self._wanted = wanted
+            with self._wishes:
+                self._wanted = wanted
+
+    def want_more(self, subscriptions: Mapping[str, str]) -> None:
+        """Answer these too, by name, from the next epoch on; waits for nothing."""
+        with self._wishes:
+            self._wanted = replace(self._wanted, subscriptions={**self._wanted.subscriptions, **subscriptions})
 
     def start(self, *, once: bool) -> None:
         """Begin: to the end of what is there (`once`), or until stopped."""
@@ -221,7 +234,7 @@ class Trunk:
     def _run_epoch(self, batch: DataFrame, number: int) -> None:
         begun = monotonic()
         self._warn()
-        file = self._plans.of(number) or self._plans.begin(number, self._next_plan(number))
+        file = self._begun_plan(number)
         plan = self._plan = file.load()
         point("plan-written", number)
         planned = monotonic()
@@ -242,23 +255,47 @@ class Trunk:
         self._sinks.deliver(manifest, plan)
         point("sinks-moved", number)
         self._retention.add(number, manifest.size)
+        answers = read_index(self.checkpoint.segments, manifest.segments).entries()
         seconds = (planned - begun, worked - planned, published - worked, monotonic() - published)
-        self._listener.epoch(Epoch(manifest, plan, Metrics.of(manifest, plan, seconds)))
+        self._listener.epoch(Epoch(manifest, plan, Metrics.of(manifest, plan, answers, seconds)))
         self._told = number
 
-    def _next_plan(self, epoch: int) -> Plan:
+    def _begun_plan(self, epoch: int) -> PlanFile:
+        """The plan that an epoch runs with, which is durable from then on."""
+        if (written := self._plans.of(epoch)) is not None:
+            self._planned = None
+            return written
         wanted = self._wanted
         streams = tuple(StreamPlan.of(source, self._orders[name].form) for name, source in wanted.streams.items())
+        if self._planned is not None and self._planned[0] is wanted and self._planned[1] == streams:
+            self._plans.again(epoch, self._planned[2])
+            return self._planned[2]
+        file = self._plans.begin(epoch, self._next_plan(epoch, wanted, streams))
+        self._planned = wanted, streams, file
+        return file
+
+    def _next_plan(self, epoch: int, wanted: Wanted, streams: tuple[StreamPlan, ...]) -> Plan:
         begun = self._last.begun if self._last else ()
-        subscriptions, following = subscriptions_of(self._plan, wanted.subscriptions, epoch, begun)
         documents = tuple((name, str(path.absolute())) for name, path in wanted.documents.items())
         settings = self._settings
-        return Plan(streams, subscriptions, settings.limits, following, self._shards, documents, settings.finite)
+        functions = tuple(self._functions.items())
+        subscriptions, following = subscriptions_of(
+            self._plan,
+            wanted.subscriptions,
+            epoch,
+            begun,
+            streams,
+            functions,
+            endless=not settings.finite,
+            sharing=settings.sharing,
+        )
+        rest = documents, settings.finite, settings.sharing
+        return Plan(streams, subscriptions, settings.limits, following, self._shards, *rest)
 
     def _settle(self, manifest: Manifest) -> None:
         """Make durable what a manifest relies on: its segments' names, and Spark's offsets, which Spark syncs never."""
         segments = self.checkpoint.segments
-        if manifest.chunks:
+        if manifest.segments:
             with durable.writing(segments):
                 durable.sync(segments / f"{manifest.epoch:08}")
                 durable.sync(segments)

@@ -10,7 +10,9 @@ import numpy as np
 
 from anabranch.branch.entries import Origin, pack, pack_columns
 from anabranch.columnar import kernels
+from anabranch.columnar.condition import Condition
 from anabranch.columnar.kernels import Flags
+from anabranch.columnar.matching import Matches
 from anabranch.columnar.shred import Shredded
 from anabranch.columnar.template import Template
 from anabranch.spark.ranges import Range
@@ -23,6 +25,7 @@ class Unread:
 
     leaves: set[int] = field(default_factory=set)
     numbers: set[int] = field(default_factory=set)
+    conditions: tuple[Condition, ...] = ()
 
     @staticmethod
     def compile(root: str, template: Template) -> Unread:
@@ -37,7 +40,7 @@ class RawFeed:
         self._origin = Origin(reach.stream, int(reach.partition), reach.file, arrived)
         self._packed: list[bytes] = []
 
-    def judge(self, compiled: Unread | None, shredded: Shredded, known: Flags) -> Flags:
+    def judge(self, compiled: Unread | None, shredded: Shredded, known: Flags, matches: Matches) -> Flags:
         self._shredded = shredded
         self._good = known.copy()
         return ~known

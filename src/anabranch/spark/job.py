@@ -20,7 +20,7 @@ from anabranch.spark.manifest import Carried
 from anabranch.spark.plan import PlanFile
 from anabranch.spark.ranges import Position, Range
 from anabranch.spark.roles import Functions
-from anabranch.spark.segments import Chunk
+from anabranch.spark.segments import Segment
 from anabranch.spark.states import Kept, kept_from_json
 
 
@@ -54,7 +54,7 @@ class Report:
     items: Mapping[str, int] = field(default_factory=dict)
     """By stream, for those of which an element was read; punctuations are elements and no items."""
     bytes_read: int = 0
-    chunks: tuple[Chunk, ...] = ()
+    segments: tuple[Segment, ...] = ()
     ends: Mapping[str, Position] = field(default_factory=dict)
     """By partition: how far its reading came."""
     carries: Mapping[str, Carried | None] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Report:
 
     def to_json(self) -> str:
         fields = asdict(self)
-        fields["chunks"] = [astuple(chunk) for chunk in self.chunks]
+        fields["segments"] = [astuple(each) for each in self.segments]
         return json.dumps(fields)
 
     @staticmethod
@@ -74,7 +74,7 @@ class Report:
         return Report(
             fields["items"],
             fields["bytes_read"],
-            tuple(Chunk(*chunk) for chunk in fields["chunks"]),
+            tuple(Segment(*each) for each in fields["segments"]),
             {key: Position(*end) for key, end in fields["ends"].items()},
             {key: None if each is None else Carried(**each) for key, each in fields["carries"].items()},
             {int(key): None if each is None else kept_from_json(each) for key, each in fields["states"].items()},

@@ -9,7 +9,7 @@ A manifest is published by an exclusive create, when all that it names is on the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from anabranch.errors import StateError
 from anabranch.spark import durable
 from anabranch.spark.ranges import Offset
-from anabranch.spark.segments import DEAD_LETTERS, Chunk
+from anabranch.spark.segments import Segment
 from anabranch.spark.states import Kept, kept_from_json
 
 
@@ -42,7 +42,7 @@ class Manifest:
     """Where every partition stood at its end."""
     carries: Mapping[str, Carried]
     """By partition, for those that stand within a document or a gzip file."""
-    chunks: tuple[Chunk, ...]
+    segments: tuple[Segment, ...]
     """All answers and dead letters, in the order of their streams."""
     items: int
     bytes_read: int
@@ -57,23 +57,12 @@ class Manifest:
 
     @property
     def dead_letters(self) -> int:
-        return sum(chunk.entries for chunk in self.chunks if chunk.subscription == DEAD_LETTERS)
+        return sum(segment.letters for segment in self.segments)
 
     @property
     def size(self) -> int:
         """The bytes of its answers."""
-        return sum(chunk.length for chunk in self.chunks)
-
-    def of(self, subscription: int) -> list[Chunk]:
-        """The chunks of one subscription, or of the dead letters."""
-        return [chunk for chunk in self.chunks if chunk.subscription == subscription]
-
-    def by_subscription(self) -> dict[int, list[Chunk]]:
-        """All chunks, by the number of their subscription."""
-        found: dict[int, list[Chunk]] = {}
-        for chunk in self.chunks:
-            found.setdefault(chunk.subscription, []).append(chunk)
-        return found
+        return sum(segment.index for segment in self.segments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,26 +118,18 @@ def _version(path: Path) -> tuple[int, ...]:
 
 
 def _to_json(manifest: Manifest) -> dict[str, Any]:
-    segments: dict[str, list[list[int]]] = {}
-    for each in manifest.chunks:
-        entry = [each.subscription, each.offset, each.length, each.entries, each.first, each.crc]
-        segments.setdefault(each.segment, []).append(entry)
     plain = ("epoch", "run", "plan", "offsets", "items", "bytes_read", "begun", "late", "noted")
     return {
         **{name: getattr(manifest, name) for name in plain},
         "carries": {key: asdict(each) for key, each in manifest.carries.items()},
         "states": {key: asdict(each) for key, each in manifest.states.items()},
-        "segments": segments,
+        "segments": [astuple(each) for each in manifest.segments],
     }
 
 
 def _from_json(fields: dict[str, Any]) -> Manifest:
-    chunks = [
-        Chunk(subscription, segment, offset, length, entries, first, crc)
-        for segment, index in fields.pop("segments").items()
-        for subscription, offset, length, entries, first, crc in index
-    ]
+    segments = tuple(Segment(*each) for each in fields.pop("segments"))
     carries = {key: Carried(**each) for key, each in fields.pop("carries").items()}
     states = {int(key): kept_from_json(each) for key, each in fields.pop("states").items()}
     begun, noted = (tuple(fields.pop(name)) for name in ("begun", "noted"))
-    return Manifest(**fields, carries=carries, chunks=tuple(chunks), states=states, begun=begun, noted=noted)
+    return Manifest(**fields, carries=carries, segments=segments, states=states, begun=begun, noted=noted)

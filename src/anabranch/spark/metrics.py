@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from heapq import nlargest
 
 from anabranch.spark.manifest import Manifest
 from anabranch.spark.plan import Plan
@@ -39,19 +40,19 @@ class Metrics:
     deliver_ms: int
 
     @staticmethod
-    def of(manifest: Manifest, plan: Plan, seconds: tuple[float, float, float, float]) -> Metrics:
-        """The numbers of an epoch; `seconds` are those for planning, the job, publishing and delivering."""
-        names = {each.id: each.name for each in plan.subscriptions}
-        matches: dict[str, int] = {}
-        for chunk in manifest.chunks:
-            if chunk.subscription in names:
-                name = names[chunk.subscription]
-                matches[name] = matches.get(name, 0) + chunk.entries
+    def of(
+        manifest: Manifest, plan: Plan, answers: Mapping[int, int], seconds: tuple[float, float, float, float]
+    ) -> Metrics:
+        """The numbers of an epoch; `answers` are counted by subscription.
+
+        `seconds` are those for planning, the job, publishing and delivering.
+        """
+        most = nlargest(SHOWN, answers, key=lambda number: answers[number])
+        names = {each.id: each.name for each in plan.subscriptions if each.id in most}
         waiting: dict[str, int] = {}
         for kept in manifest.states.values():
             for key, count in kept.waiting.items():
                 waiting[key] = max(count, waiting.get(key, 0))
-        most = sorted(matches, key=lambda name: -matches[name])[:SHOWN]
         plan_ms, job_ms, publish_ms, deliver_ms = (round(each * 1000) for each in seconds)
         return Metrics(
             manifest.epoch,
@@ -61,8 +62,8 @@ class Metrics:
             manifest.dead_letters,
             manifest.late,
             len(plan.subscriptions),
-            sum(matches.values()),
-            {name: matches[name] for name in most},
+            sum(answers.values()),
+            {names[number]: answers[number] for number in most},
             sum(each.held for each in manifest.states.values()),
             waiting,
             plan_ms,

@@ -11,15 +11,14 @@ The files are JSON: what a user wrote is never unpickled.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from anabranch.errors import StateError
-from anabranch.language import parse
-from anabranch.reference.standing import standing
 from anabranch.spark import durable
 from anabranch.spark.order import Form
 from anabranch.stream.limits import Limits
@@ -77,6 +76,19 @@ class Subscription:
     """The epoch it begins with."""
     late: tuple[str, ...] = ()
     """The streams of which an element was committed before it began (LAWS 3.6)."""
+    joined: int | None = None
+    """The number of an earlier subscription whose branch serves this one too; None for a branch of its own."""
+    family: str = ""
+    """Whom its branch can serve too (`membership.py`); empty for nobody."""
+
+    @property
+    def branch(self) -> int:
+        """The number of the branch that serves it, if it is one that remembers."""
+        return self.id if self.joined is None else self.joined
+
+
+_FIELDS = attrgetter(*(each.name for each in fields(Subscription)))
+"""A subscription as it stands in a plan's file: ten thousand names of fields would take longer than the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +106,8 @@ class Plan:
     """The files behind `doc()`, by name."""
     finite: bool = False
     """Whether the streams have an end."""
+    sharing: bool = True
+    """Whether what subscriptions have in common is done once; no answer depends on it (LAWS 3.7)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +119,9 @@ class PlanFile:
 
     @staticmethod
     def save(plan: Plan, folder: Path) -> PlanFile:
-        data = json.dumps(asdict(plan)).encode()
+        fields: dict[str, Any] = asdict(replace(plan, subscriptions=()))
+        fields["subscriptions"] = list(map(_FIELDS, plan.subscriptions))
+        data = json.dumps(fields).encode()
         digest = durable.digest(data)
         path = folder / f"{digest[:32]}.plan"
         if not path.exists():
@@ -133,8 +149,12 @@ class Plans:
     def begin(self, epoch: int, plan: Plan) -> PlanFile:
         """Write down that an epoch runs with a plan."""
         file = PlanFile.save(plan, self.folder)
-        durable.publish(self._pointer(epoch), durable.sealed({"plan": file.digest}))
+        self.again(epoch, file)
         return file
+
+    def again(self, epoch: int, file: PlanFile) -> None:
+        """Write down that an epoch runs with a plan that is there."""
+        durable.publish(self._pointer(epoch), durable.sealed({"plan": file.digest}))
 
     def epochs(self) -> list[int]:
         """The epochs that were begun and are kept, in order."""
@@ -169,26 +189,6 @@ class Plans:
         return self.folder / f"{epoch:08}.json"
 
 
-def subscriptions_of(
-    before: Plan | None, wanted: Mapping[str, str], epoch: int, begun: Collection[str]
-) -> tuple[tuple[Subscription, ...], int]:
-    """The subscriptions of an epoch, and the number that the next one gets.
-
-    Who was there with the same query goes on, others begin here; `begun` are the streams that had elements before.
-    """
-    held = {each.name: each for each in before.subscriptions} if before else {}
-    following = before.next_id if before else 0
-    found: list[Subscription] = []
-    for name, text in wanted.items():
-        if name in held and held[name].text == text:
-            found.append(held[name])
-        else:
-            late = tuple(stream for stream in standing(parse(text)).streams if stream in begun)
-            found.append(Subscription(following, name, text, epoch, late))
-            following += 1
-    return tuple(found), following
-
-
 @lru_cache(maxsize=8)
 def _load(file: PlanFile) -> Plan:
     try:
@@ -197,16 +197,21 @@ def _load(file: PlanFile) -> Plan:
         raise StateError(f"cannot read '{file.path}': {error.strerror}") from None
     if durable.digest(data) != file.digest:
         raise StateError(f"the plan '{file.path}' is damaged")
-    fields = json.loads(data)
+    found = json.loads(data)
     return Plan(
-        tuple(_stream(each) for each in fields["streams"]),
-        tuple(Subscription(**{**each, "late": tuple(each["late"])}) for each in fields["subscriptions"]),
-        Limits(**fields["limits"]),
-        fields["next_id"],
-        fields["shards"],
-        tuple((name, path) for name, path in fields["documents"]),
-        fields["finite"],
+        tuple(_stream(each) for each in found["streams"]),
+        tuple(Subscription(*_with_tuples(each)) for each in found["subscriptions"]),
+        Limits(**found["limits"]),
+        found["next_id"],
+        found["shards"],
+        tuple((name, path) for name, path in found["documents"]),
+        found["finite"],
+        found["sharing"],
     )
+
+
+def _with_tuples(fields: list[Any]) -> tuple[Any, ...]:
+    return tuple(tuple(each) if isinstance(each, list) else each for each in fields)
 
 
 def _stream(fields: dict[str, Any]) -> StreamPlan:

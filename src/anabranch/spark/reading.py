@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
-from anabranch.columnar.answering import Answers, StreamAnswers, Taker
+from anabranch.columnar.answering import StreamAnswers, Taker
+from anabranch.columnar.delivering import Answers
 from anabranch.columnar.shred import Shredder
 from anabranch.errors import StreamError
 from anabranch.reference.inputs import refuse_control, refuse_regions
@@ -103,7 +104,7 @@ class RangeReader:
     def _pieces(self, start: int, end: int) -> Iterator[bytes | Damage]:
         """The uncompressed bytes from a position on, up to the range's end on disk."""
         if not self._range.packed:
-            yield from pieces(self._range.path, start, end)
+            yield from pieces(self._range.path, start, end, lines=self._split is LineSplitter)
             return
         skip = start
         for piece in gunzip(pieces(self._range.path, 0, end, PACKED_CHUNK)):

@@ -3,7 +3,7 @@
 A query that needs one item at a time is answered where the item is read.
 A *branch* remembers: windows and joins, answers that wait for the end, and the merge of partitions that are read side
 by side and have a time (LAWS 1.2).
-A branch belongs to one shard, by its number.
+A branch belongs to one shard, by its number, and serves one subscription or several (`membership.py`).
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
+from anabranch.branch.family import twin_of
 from anabranch.branch.panes import PanePlan, pane_plan
 from anabranch.errors import UsageError
 from anabranch.language import parse
 from anabranch.reference import Input, document_input
 from anabranch.reference.calls import PythonFunction
+from anabranch.reference.shapes import Shapes
 from anabranch.reference.standing import Standing, standing
 from anabranch.spark.plan import Plan, PlanFile, StreamPlan, Subscription
 from anabranch.stream.parse import parse_document
@@ -38,9 +40,39 @@ class Role:
     panes: PanePlan | None = None
     """How a branch is counted by panes, where it can be."""
 
+
+@dataclass(frozen=True, slots=True)
+class BranchPlan:
+    """The members of a branch; all see the same elements of the same streams."""
+
+    number: int
+    twins: tuple[tuple[Role, ...], ...]
+    """Those with the same query together; each has its own answer, and one computation serves them."""
+    keys: tuple[str, ...]
+    """What tells each of the queries from the others, in every epoch."""
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """One for each query."""
+        return tuple(each[0] for each in self.twins)
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        return self.twins[0][0].standing.streams
+
+    @property
+    def late(self) -> tuple[str, ...]:
+        """The streams that had begun before the branch did (LAWS 3.6)."""
+        return self.twins[0][0].subscription.late
+
+    @property
+    def panes(self) -> bool:
+        """Whether its windows are counted by panes."""
+        return self.twins[0][0].panes is not None
+
     def shard(self, plan: Plan) -> int:
-        """The shard that a branch belongs to."""
-        return self.subscription.id % plan.shards
+        """The shard that it belongs to."""
+        return self.number % plan.shards
 
 
 @lru_cache(maxsize=4)
@@ -48,14 +80,38 @@ def roles_of(file: PlanFile, functions: Functions) -> tuple[Role, ...]:
     """The roles of all subscriptions of a plan, found once per process."""
     plan = file.load()
     streams = {stream.stream: stream for stream in plan.streams}
-    found = []
-    for each in plan.subscriptions:
-        query = standing(parse(each.text, each.name), dict(functions))
-        if all(stream in streams for stream in query.streams):
-            remembered = remembers(query, streams)
-            panes = _panes(query, streams[query.streams[0]], functions) if remembered else None
-            found.append(Role(each, query, remembered, panes))
-    return tuple(found)
+    found = (role_of(each, streams, functions) for each in plan.subscriptions)
+    return tuple(role for role in found if set(role.standing.streams) <= streams.keys())
+
+
+def role_of(subscription: Subscription, streams: Mapping[str, StreamPlan], functions: Functions) -> Role:
+    """The role of a subscription; none where one of its streams is not there.
+
+    Of a query that is answered item by item only its shape is looked at: its constants are not those of the text.
+    """
+    query = shapes_of(functions).of(subscription.text).shape.standing
+    remembered = set(query.streams) <= streams.keys() and remembers(query, streams)
+    if remembered:
+        query = standing(parse(subscription.text, subscription.name), dict(functions))
+    panes = _panes(query, streams[query.streams[0]], functions) if remembered else None
+    return Role(subscription, query, remembered, panes)
+
+
+@lru_cache(maxsize=4)
+def branches_of(file: PlanFile, functions: Functions) -> tuple[BranchPlan, ...]:
+    """The branches of a plan, found once per process."""
+    members: dict[int, list[Role]] = {}
+    for role in roles_of(file, functions):
+        if role.is_branch:
+            members.setdefault(role.subscription.branch, []).append(role)
+    return tuple(_branch(number, roles) for number, roles in members.items())
+
+
+def _branch(number: int, roles: list[Role]) -> BranchPlan:
+    twins: dict[str, list[Role]] = {}
+    for role in roles:
+        twins.setdefault(twin_of(role.standing), []).append(role)
+    return BranchPlan(number, tuple(map(tuple, twins.values())), tuple(twins))
 
 
 def _panes(query: Standing, stream: StreamPlan, functions: Functions) -> PanePlan | None:
@@ -63,6 +119,12 @@ def _panes(query: Standing, stream: StreamPlan, functions: Functions) -> PanePla
     if stream.partitions > 1 and stream.time is not None:
         return None
     return pane_plan(query, Fraction(stream.slack), Fraction(stream.origin), dict(functions))
+
+
+@lru_cache(maxsize=4)
+def shapes_of(functions: Functions) -> Shapes:
+    """The shapes of queries that this process has met."""
+    return Shapes(dict(functions))
 
 
 def remembers(query: Standing, streams: Mapping[str, StreamPlan]) -> bool:

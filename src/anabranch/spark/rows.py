@@ -1,6 +1,6 @@
 """The rows that pass from the tasks that read ranges to those that have the branches of a shard.
 
-Raw items travel once to each shard that needs them, in feeds; partial panes travel to the branch they are for.
+Raw items travel once to each shard that needs them, in feeds; so do partial panes, those of all its branches together.
 Reports take the same way to the driver, as the rows of a shard that does not exist.
 """
 

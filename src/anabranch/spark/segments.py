@@ -1,8 +1,9 @@
 """Answer segments: one file per task and epoch, holding what the task answered to all subscriptions.
 
 A file per subscription and epoch would cost seconds with ten thousand subscriptions, so a task writes one file, in
-which the answers to one subscription lie together in chunks; where the chunks are is told to the driver, which keeps
-it in the epoch's manifest.
+which the answers to one subscription lie together in *chunks*.
+Where the chunks are says the index at the end of the file, one row each; a manifest names the file and its index.
+Several subscriptions may have one chunk: what is the same for them is there once.
 Dead letters are a chunk like others, one JSON line each, and so are late items.
 A chunk's checksum is kept with its place, so that a bit that has flipped on the disk never becomes an answer.
 
@@ -19,21 +20,40 @@ import json
 import os
 import uuid
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
+import numpy as np
+
+from anabranch.columnar.delivering import ROW, Rows
+from anabranch.columnar.kernels_laying import checks
 from anabranch.errors import StateError
 from anabranch.spark import durable
 from anabranch.stream.elements import DeadLetter, Place
 
-HELD = 4 << 20
+HELD = 16 << 20
 
 DEAD_LETTERS = -1
 LATE_ITEMS = -2
 """Stand in a chunk for the number of a subscription; late items are lines as a user gets to see them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A file of a task, and where its index is."""
+
+    name: str
+    index: int
+    """Where the index begins, and what is answered ends."""
+    chunks: int
+    letters: int
+    """How many dead letters there are."""
+    crc: int
+    """The CRC-32 of the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +77,30 @@ class SegmentWriter:
         self._name = f"{epoch:08}/{sequence:06}-{uuid.uuid4().hex}"
         self._path = folder / self._name
         self._file: BinaryIO | None = None
-        self._held: dict[int, list[tuple[bytes, int, int]]] = {}
+        self._single: dict[tuple[int, ...], list[tuple[bytes, int, int]]] = {}
+        """What came for one subscription at a time, since the last of the others."""
+        self._parts: list[tuple[bytes | memoryview, Rows]] = []
+        self._rows: list[Rows] = []
         self._size = 0
         self._offset = 0
-        self.chunks: list[Chunk] = []
+        self.segments: tuple[Segment, ...] = ()
+        """What was written, once the writer is closed."""
 
-    def add(self, subscription: int, text: str) -> None:
+    def add(self, subscription: int | tuple[int, ...], text: str) -> None:
         data = text.encode()
         self.extend(subscription, data, 1, len(data))
 
-    def extend(self, subscription: int, data: bytes, entries: int, first: int) -> None:
-        """Add some answers, one behind the other; the first is `first` bytes long."""
-        self._held.setdefault(subscription, []).append((data, entries, first))
-        self._size += len(data)
-        if self._size > HELD:
-            self._write()
+    def extend(self, subscription: int | tuple[int, ...], data: bytes, entries: int, first: int) -> None:
+        """Add some answers, one behind the other, to one subscription or several; the first is `first` bytes long."""
+        numbers = (subscription,) if isinstance(subscription, int) else subscription
+        self._single.setdefault(numbers, []).append((data, entries, first))
+        self._grow(len(data))
+
+    def lay(self, data: bytes | memoryview, rows: Rows) -> None:
+        """Add the answers to many subscriptions; `rows` says what is whose, with offsets in `data` and no checksums."""
+        self._gather()
+        self._parts.append((data, rows))
+        self._grow(len(data))
 
     def bury(self, letter: DeadLetter) -> None:
         """Set a dead letter down."""
@@ -81,19 +110,42 @@ class SegmentWriter:
         """Note an item that came too late for a time window (LAWS 3.2), by its `late_line`."""
         self.add(LATE_ITEMS, line + "\n")
 
+    def _grow(self, size: int) -> None:
+        self._size += size
+        if self._size > HELD:
+            self._write()
+
+    def _gather(self) -> None:
+        """Make a part of what came for one subscription at a time; the order of each answer stays as it is."""
+        if not self._single:
+            return
+        rows = np.zeros(sum(map(len, self._single)), ROW)
+        data = bytearray()
+        at = 0
+        for numbers, held in self._single.items():
+            begin = len(data)
+            data += b"".join(each for each, _, _ in held)
+            for number in numbers:
+                rows[at] = (number, begin, len(data) - begin, sum(count for _, count, _ in held), held[0][2], 0)
+                at += 1
+        self._parts.append((bytes(data), rows))
+        self._single = {}
+
     def _write(self) -> None:
+        self._gather()
         with durable.writing(self._path):
             if self._file is None:
                 self._path.parent.mkdir(exist_ok=True)
                 self._file = self._path.open("xb")
-            for subscription, held in self._held.items():
-                data = b"".join(each for each, _, _ in held)
-                entries = sum(count for _, count, _ in held)
-                place = (self._name, self._offset, len(data))
-                self.chunks.append(Chunk(subscription, *place, entries, held[0][2], zlib.crc32(data)))
+            for data, rows in self._parts:
+                found = np.empty(len(rows), np.uint32)
+                checks(np.frombuffer(data, np.uint8), rows["offset"].copy(), rows["length"].copy(), found)
+                rows["crc"] = found
+                rows["offset"] += self._offset
+                self._rows.append(rows)
                 self._file.write(data)
                 self._offset += len(data)
-        self._held = {}
+        self._parts = []
         self._size = 0
 
     def __enter__(self) -> SegmentWriter:
@@ -102,31 +154,86 @@ class SegmentWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._held and error is None:
+        if (self._single or self._parts) and error is None:
             self._write()
         if self._file is not None:
+            rows = np.concatenate(self._rows) if self._rows else np.empty(0, ROW)
+            index = rows.tobytes()
             with durable.writing(self._path), self._file:
+                self._file.write(index)
                 self._file.flush()
                 os.fsync(self._file.fileno())
+            letters = int(rows["entries"][rows["subscription"] == DEAD_LETTERS].sum())
+            self.segments = (Segment(self._name, self._offset, len(rows), letters, zlib.crc32(index)),)
+
+
+# --- reading ----------------------------------------------------------------------------------------------
+
+
+class Index:
+    """What is in some segments, by subscription."""
+
+    def __init__(self, names: Sequence[str], rows: Sequence[Rows]) -> None:
+        every = np.concatenate([np.empty(0, ROW), *rows])
+        files = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
+        turn = np.argsort(every["subscription"], kind="stable")
+        self._names = names
+        self._rows = every[turn]
+        self._files = files[turn]
+
+    def of(self, subscription: int) -> list[Chunk]:
+        """The chunks of one subscription, of the dead letters, or of the late items, in order."""
+        numbers = self._rows["subscription"]
+        first, last = (int(np.searchsorted(numbers, subscription, side)) for side in ("left", "right"))
+        found = zip(self._rows[first:last].tolist(), self._files[first:last].tolist(), strict=True)
+        return [Chunk(row[0], self._names[file], *row[1:]) for row, file in found]
+
+    def entries(self) -> dict[int, int]:
+        """How many answers each subscription got."""
+        numbers, begins = np.unique(self._rows["subscription"], return_index=True)
+        if not len(numbers):
+            return {}
+        sums = np.add.reduceat(self._rows["entries"], begins)
+        return {number: count for number, count in zip(numbers.tolist(), sums.tolist(), strict=True) if number >= 0}
+
+
+@lru_cache(maxsize=4)
+def read_index(folder: Path, segments: tuple[Segment, ...]) -> Index:
+    """The index of some segments together."""
+    return Index([each.name for each in segments], [_rows(folder, each) for each in segments])
+
+
+def _rows(folder: Path, segment: Segment) -> Rows:
+    data = _read(folder / segment.name, segment.index, segment.chunks * ROW.itemsize)
+    if zlib.crc32(data) != segment.crc:
+        raise StateError(f"'{folder / segment.name}' is damaged: its index has changed", hint=_RESTORE)
+    return np.frombuffer(data, ROW)
+
+
+_RESTORE = "restore the checkpoint from a copy, or begin with a new one"
+
+
+def _read(path: Path, offset: int, length: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            data = file.read(length)
+    except OSError as error:
+        raise StateError(f"cannot read '{path}': {error.strerror}") from None
+    if len(data) < length:
+        raise StateError(f"'{path}' is damaged: it is too short")
+    return data
 
 
 def read_chunk(folder: Path, chunk: Chunk, most: int | None = None) -> str:
     """The text of a chunk, or of its beginning, which is not checked: at most `most` bytes, whole characters."""
     length = chunk.length if most is None else min(chunk.length, most)
     path = folder / chunk.segment
-    try:
-        with path.open("rb") as file:
-            file.seek(chunk.offset)
-            data = file.read(length)
-    except OSError as error:
-        raise StateError(f"cannot read '{path}': {error.strerror}") from None
-    if len(data) < length:
-        raise StateError(f"'{path}' is damaged: it is too short")
+    data = _read(path, chunk.offset, length)
     if length < chunk.length:
         return data.decode(errors="ignore")
     if zlib.crc32(data) != chunk.crc:
-        hint = "restore the checkpoint from a copy, or begin with a new one"
-        raise StateError(f"'{path}' is damaged: bytes {chunk.offset} to {chunk.offset + length} changed", hint=hint)
+        raise StateError(f"'{path}' is damaged: bytes {chunk.offset} to {chunk.offset + length} changed", hint=_RESTORE)
     return data.decode()
 
 
@@ -140,9 +247,9 @@ def stream_of(line: str) -> str:
     return str(json.loads(line)["stream"])
 
 
-def late_places(folder: Path, chunks: Iterable[Chunk]) -> list[str]:
-    """The lines of the late items in some chunks; what several branches have noted counts once."""
-    noted = (read_chunk(folder, chunk) for chunk in chunks if chunk.subscription == LATE_ITEMS)
+def late_places(folder: Path, segments: tuple[Segment, ...]) -> list[str]:
+    """The lines of the late items in some segments; what several branches have noted counts once."""
+    noted = (read_chunk(folder, chunk) for chunk in read_index(folder, segments).of(LATE_ITEMS))
     return list(dict.fromkeys(line for text in noted for line in text.split("\n") if line))
 
 

@@ -8,23 +8,29 @@ Only branches for which there are rows are looked at: the others keep their stat
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from anabranch.branch import Branch, InputStream, State, open_branch
+from anabranch.branch import Branch, InputStream, Member, State, open_branch
 from anabranch.branch.entries import origin_of
+from anabranch.branch.pane_states import PaneState, unpack
+from anabranch.branch.panes import PaneWindows
 from anabranch.errors import AnabranchError
-from anabranch.spark.counting import PaneBranch, PaneTaking
+from anabranch.reference.calls import PythonFunction
+from anabranch.reference.inputs import Input
+from anabranch.spark.counting import PaneBranch, PaneBranches
 from anabranch.spark.crash import point
 from anabranch.spark.faults import Fault
 from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Manifests
 from anabranch.spark.plan import Plan, StreamPlan
-from anabranch.spark.roles import Role, documents_of, roles_of
-from anabranch.spark.rows import ALL, DRIVER, Row, sorted_rows
+from anabranch.spark.roles import BranchPlan, Role, branches_of, documents_of
+from anabranch.spark.rows import DRIVER, Row, sorted_rows
 from anabranch.spark.segments import SegmentWriter, late_line
 from anabranch.spark.states import Kept, StateWriter
 from anabranch.stream.elements import DeadLetter, Place
@@ -58,66 +64,119 @@ def work(job: Job, shard: int, rows: list[Row]) -> Report:
     segment = SegmentWriter(job.segments, job.epoch, _BEHIND + shard)
     try:
         with segment, StateWriter(job.checkpoint.states, job.epoch, shard) as files:
-            fed = [(origin_of(row.payload).stream if row.branch == ALL else None, row) for row in rows]
-            for role in roles_of(job.plan, job.functions):
-                if role.is_branch and role.shard(plan) == shard and (mine := _rows_for(role, fed)):
-                    number = role.subscription.id
-                    kept = before.get(number)
-                    state = None if kept is None else State.from_bytes(files.read(kept.state))
-                    branch = _opened(job, plan, role, state, _Output(segment, number, noted), files)
-                    for row in mine:
-                        _take(branch, row)
-                    states[number] = _kept(branch, shard, files)
+            running = _Shard(job, plan, shard, before, noted, segment, files)
+            mine = [each for each in branches_of(job.plan, job.functions) if each.shard(plan) == shard]
+            states |= running.count([each for each in mine if each.panes], rows)
+            fed = [(origin_of(row.payload).stream if row.kind == "feed" else None, row) for row in rows]
+            for each in mine:
+                if not each.panes and (taken := _rows_for(each, fed)):
+                    states[each.number] = running.feed(each, taken)
     except AnabranchError as error:
         fault = Fault.of(error)
     point("states-written", job.epoch)
-    return Report(chunks=tuple(segment.chunks), states=states, fault=fault)
+    return Report(segments=segment.segments, states=states, fault=fault)
 
 
-def _rows_for(role: Role, rows: list[tuple[str | None, Row]]) -> list[Row]:
-    """The rows that concern a branch: its own, and the feeds of its streams unless it is counted by panes."""
-    streams = () if role.panes is not None else role.standing.streams
-    return [row for stream, row in rows if row.branch == role.subscription.id or stream in streams]
+def _rows_for(branch: BranchPlan, rows: list[tuple[str | None, Row]]) -> list[Row]:
+    """The rows that concern a branch: its own, and the feeds of its streams."""
+    return [row for stream, row in rows if row.branch == branch.number or stream in branch.streams]
 
 
-def _take(branch: Branch | PaneBranch, row: Row) -> None:
-    match row.kind, branch:
-        case "panes", PaneBranch():
-            branch.count(row.payload)
-        case "feed", _:
+@dataclass(frozen=True, slots=True)
+class _Shard:
+    """One epoch of a shard."""
+
+    job: Job
+    plan: Plan
+    number: int
+    before: Mapping[int, Kept]
+    """Where the states of branches lie."""
+    noted: frozenset[str]
+    segment: SegmentWriter
+    files: StateWriter
+
+    # --- branches that are fed --------------------------------------------------------------------------------
+
+    def feed(self, branch: BranchPlan, rows: Sequence[Row]) -> Kept | None:
+        """Run a branch that takes items; gives what it remembers, None for nothing."""
+        kept = self.before.get(branch.number)
+        state = None if kept is None else State.from_bytes(self.files.read(kept.state))
+        opened = self._opened(branch, state)
+        for row in rows:
+            _take(opened, row)
+        left = opened.save()
+        if left is None:
+            return None
+        waiting = {f"{stream}/{partition}": count for (stream, partition), count in opened.waiting.items() if count}
+        return Kept(self.number, self.files.write(left.to_bytes()), opened.spilled, opened.held, waiting)
+
+    def _opened(self, branch: BranchPlan, state: State | None) -> Branch:
+        inputs = {name: self._input(name, branch) for name in branch.streams}
+        members = [
+            Member(key, role.subscription.name, role.standing, self._output(twins))
+            for key, role, twins in zip(branch.keys, branch.roles, branch.twins, strict=True)
+        ]
+        return open_branch(members, inputs, state, *self._known, self.files)
+
+    @property
+    def _known(self) -> tuple[dict[str, PythonFunction], dict[str, Input]]:
+        return dict(self.job.functions), documents_of(self.plan.documents)
+
+    def _input(self, name: str, branch: BranchPlan) -> InputStream:
+        (stream,) = (each for each in self.plan.streams if each.stream == name)
+        return _input(stream, self.plan, late=name in branch.late)
+
+    def _output(self, twins: Sequence[Role]) -> _Output:
+        return _Output(self.segment, twins, self.noted)
+
+    # --- branches that are counted ----------------------------------------------------------------------------
+
+    def count(self, branches: Sequence[BranchPlan], rows: Sequence[Row]) -> dict[int, Kept]:
+        """Run the branches whose windows are counted by panes; what they remember is written together."""
+        known = {each.number: each for each in branches}
+        blobs: dict[str, dict[int, PaneState]] = {}
+        inputs: dict[tuple[tuple[str, ...], tuple[str, ...]], InputStream] = {}
+
+        def opened(number: int) -> PaneBranch:
+            branch, kept, state = known[number], self.before.get(number), None
+            (role,), (twins,) = branch.roles, branch.twins
+            name, output = role.subscription.name, self._output(twins)
+            if kept is not None:
+                if kept.state not in blobs:
+                    blobs[kept.state] = unpack(State.from_bytes(self.files.read(kept.state)), name)
+                state = blobs[kept.state][number]
+            sight = branch.streams, branch.late
+            if sight not in inputs:
+                inputs[sight] = self._input(branch.streams[0], branch)
+            assert role.panes is not None, "only such branches are counted"
+            windows = PaneWindows(role.panes, name, inputs[sight], state, output, *self._known)
+            return PaneBranch(role.panes, name, windows, output)
+
+        counting = PaneBranches(self.job, opened)
+        for row in rows:
+            if row.kind == "panes":
+                counting.count(row.payload)
+            elif row.kind == "ended" and row.branch in known:
+                counting.end(row.branch, int(row.payload.decode().rpartition("/")[2]))
+        found = counting.save()
+        if found is None:
+            return {}
+        state, held = found
+        ref = self.files.write(state.to_bytes())
+        return {number: Kept(self.number, ref, (), count, {}) for number, count in held.items()}
+
+
+def _take(branch: Branch, row: Row) -> None:
+    match row.kind:
+        case "feed":
             branch.feed(row.payload)
-        case "ended", _:
+        case "ended":
             stream, _, partition = row.payload.decode().rpartition("/")
             branch.end(stream, int(partition))
-        case "passed", _:
+        case "passed":
             branch.passed(Fraction(row.payload.decode()))
-        case kind, _:
+        case kind:
             raise AssertionError(f"no branch takes '{kind}'")
-
-
-def _kept(branch: Branch | PaneBranch, shard: int, files: StateWriter) -> Kept | None:
-    """Write down what a branch remembers, if it does."""
-    state = branch.save()
-    if state is None:
-        return None
-    waiting = {f"{stream}/{partition}": count for (stream, partition), count in branch.waiting.items() if count}
-    return Kept(shard, files.write(state.to_bytes()), branch.spilled, branch.held, waiting)
-
-
-def _opened(job: Job, plan: Plan, role: Role, state: State | None, output: _Output, files: StateWriter) -> Branch:
-    inputs = {
-        stream.stream: _input(stream, plan, late=stream.stream in role.subscription.late)
-        for stream in plan.streams
-        if stream.stream in role.standing.streams
-    }
-    functions, documents = dict(job.functions), documents_of(plan.documents)
-    name = role.subscription.name
-    if role.panes is not None:
-        (stream,) = (each for each in plan.streams if each.stream == role.standing.streams[0])
-        given = inputs[stream.stream]
-        taking = PaneTaking(name, role.panes, stream, given.root, functions, documents)
-        return PaneBranch(taking, given, state, output, job, functions, documents)
-    return open_branch(role.standing, name, inputs, state, functions, documents, output, files)
 
 
 def _input(stream: StreamPlan, plan: Plan, *, late: bool) -> InputStream:
@@ -139,22 +198,24 @@ def _input(stream: StreamPlan, plan: Plan, *, late: bool) -> InputStream:
 
 
 class _Output:
-    """Puts what a branch gives into the shard's segment."""
+    """Puts what a branch gives to a query into the shard's segment, for all who have asked it."""
 
-    def __init__(self, segment: SegmentWriter, subscription: int, noted: frozenset[str]) -> None:
+    def __init__(self, segment: SegmentWriter, twins: Sequence[Role], noted: frozenset[str]) -> None:
         self._segment = segment
-        self._subscription = subscription
+        self._numbers = tuple(each.subscription.id for each in twins)
+        self._names = [each.subscription.name for each in twins]
         self._noted = noted
         """Late items that another branch has come to in an earlier epoch."""
 
     def piece(self, text: str) -> None:
-        self._segment.add(self._subscription, text)
+        self._segment.add(self._numbers, text)
 
     def extend(self, data: bytes, pieces: int, first: int) -> None:
-        self._segment.extend(self._subscription, data, pieces, first)
+        self._segment.extend(self._numbers, data, pieces, first)
 
     def bury(self, letter: DeadLetter) -> None:
-        self._segment.bury(letter)
+        for name in self._names:
+            self._segment.bury(replace(letter, subscription=name))
 
     def late(self, place: Place) -> None:
         if (line := late_line(place)) not in self._noted:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Manifest
-from anabranch.spark.roles import roles_of
+from anabranch.spark.roles import branches_of
 from anabranch.spark.rows import REPORTS, ROWS
 from anabranch.spark.segments import late_places, stream_of
 from anabranch.spark.shard import answer_shard
@@ -22,7 +22,7 @@ _Value = TypeVar("_Value")
 
 def run_job(batch: DataFrame, job: Job, shards: int) -> list[Report]:
     """Run the tasks of an epoch; branches need a second stage, in which each shard gets the rows that are its own."""
-    if any(role.is_branch for role in roles_of(job.plan, job.functions)):
+    if branches_of(job.plan, job.functions):
         sent = batch.mapInArrow(partial(send_ranges, job), ROWS).repartition(shards, "shard").groupBy("shard")
         found = sent.applyInArrow(lambda key, table: answer_shard(job, key, table), REPORTS)
     else:
@@ -35,7 +35,7 @@ def manifest_of(job: Job, run: int, last: Manifest | None, reports: Sequence[Rep
     """What the tasks report, taken together and added to what was before; or the first of their errors."""
     offsets, carries = (dict(last.offsets), dict(last.carries)) if last else ({}, {})
     begun = dict.fromkeys(last.begun if last else ())
-    present = {each.id for each in job.plan.load().subscriptions}
+    present = {each.branch for each in job.plan.load().subscriptions}
     kept = {number: each for number, each in last.states.items() if number in present} if last else {}
     for report in reports:
         if report.fault is not None:
@@ -44,8 +44,8 @@ def manifest_of(job: Job, run: int, last: Manifest | None, reports: Sequence[Rep
         _update(carries, report.carries)
         _update(kept, report.states)
         begun |= dict.fromkeys(report.items)
-    chunks = tuple(chunk for report in reports for chunk in report.chunks)
-    late = late_places(job.segments, chunks)
+    segments = tuple(each for report in reports for each in report.segments)
+    late = late_places(job.segments, segments)
     behind = {key.rpartition("/")[0] for each in kept.values() for key in each.waiting}
     noted = (line for line in (*(last.noted if last else ()), *late) if stream_of(line) in behind)
     return Manifest(
@@ -54,7 +54,7 @@ def manifest_of(job: Job, run: int, last: Manifest | None, reports: Sequence[Rep
         job.plan.digest,
         offsets,
         carries,
-        chunks,
+        segments,
         sum(items for report in reports for items in report.items.values()),
         sum(report.bytes_read for report in reports),
         tuple(begun),

@@ -78,12 +78,17 @@ def last_line_end(path: str, position: int, limit: int) -> int:
     return position
 
 
-def pieces(path: str, start: int, end: int, size: int = PIECE) -> Iterator[bytes]:
-    """The bytes of a range, piece by piece."""
+def pieces(path: str, start: int, end: int, size: int = PIECE, *, lines: bool = False) -> Iterator[bytes]:
+    """The bytes of a range, piece by piece; of lines as a rule whole ones."""
     with open_file(path) as source:
-        source.seek(start)
         while start < end:
-            piece = source.read(min(size, end - start))
+            stop = min(end, start + size)
+            if lines and stop < end:
+                source.seek(max(start, stop - _GLANCE))
+                glance = source.read(min(_GLANCE, stop - start))
+                stop -= len(glance) - (glance.rfind(b"\n") + 1 or len(glance))
+            source.seek(start)
+            piece = source.read(stop - start)
             if not piece:
                 raise _shorter(path)
             yield piece

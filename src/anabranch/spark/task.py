@@ -9,22 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import pyarrow as pa
 
-from anabranch.columnar.answering import Compile, StreamAnswers, Subscription, Taker
+from anabranch.branch.panes import PanePlan
+from anabranch.columnar.answering import StreamAnswers, Taker
+from anabranch.columnar.programs import Compile
 from anabranch.errors import AnabranchError
-from anabranch.reference.units import Units
 from anabranch.spark.counting import PaneTaking, RangeCount
 from anabranch.spark.faults import Fault
 from anabranch.spark.feeding import RawFeed, Unread
+from anabranch.spark.items import item_queries
 from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Carried
 from anabranch.spark.plan import Plan, PlanFile
 from anabranch.spark.ranges import Position, Range
 from anabranch.spark.reading import RangeReader, show
-from anabranch.spark.roles import Functions, Role, documents_of, roles_of
+from anabranch.spark.roles import BranchPlan, Functions, branches_of, documents_of
 from anabranch.spark.rows import ALL, DRIVER, Outbox, Row
 from anabranch.spark.segments import SegmentWriter
 from anabranch.stream.parse import parse_root
@@ -65,7 +67,7 @@ def work(job: Job, found: Sequence[Range], outbox: Outbox) -> Report:
     except AnabranchError as error:
         fault = Fault.of(error)
     bytes_read = sum(each.end - each.start for each in found)
-    return Report(reading.items, bytes_read, tuple(segment.chunks), reading.ends, reading.carries, fault=fault)
+    return Report(reading.items, bytes_read, segment.segments, reading.ends, reading.carries, fault=fault)
 
 
 @dataclass(slots=True)
@@ -89,9 +91,10 @@ class _Reading:
         plan = programme.plan
         (stream,) = (known for known in plan.streams if known.stream == each.stream)
         reader = RangeReader(stream, programme.roots[each.stream], plan.limits, each, self.job.carry(each))
-        counts = {number: RangeCount(taking, each) for number, taking in programme.counted[each.stream].items()}
+        taking = programme.counted[each.stream]
+        counted = RangeCount(taking, each) if taking.members else None
         feed = RawFeed(each) if programme.fed[each.stream] else None
-        takers: list[Taker] = [*counts.values(), *((feed,) if feed else ())]
+        takers: list[Taker] = [taker for taker in (counted, feed) if taker]
         count = show(reader, programme.answers[each.stream], segment, takers)
         if count is not None:
             self.items[each.stream] = self.items.get(each.stream, 0) + count
@@ -100,21 +103,21 @@ class _Reading:
         rows = self.outbox.rows
         for packed in feed.packed() if feed else ():
             rows += [Row(shard, each.sequence, "feed", ALL, packed) for shard in programme.fed[each.stream]]
-        rows += [
-            Row(number % plan.shards, each.sequence, "panes", number, counted.packed())
-            for number, counted in counts.items()
-        ]
+        if counted:
+            shards = {branch.number: branch.shard(plan) for branch in programme.branches}
+            packed_panes = counted.result().packed(shards.__getitem__)
+            rows += [Row(shard, each.sequence, "panes", ALL, packed) for shard, packed in packed_panes]
 
     def _mark(self, each: Range, programme: Programme) -> None:
         """Tell the branches that a partition has ended, or that time has passed."""
-        for role in programme.branches:
-            if each.mark == "ended" and each.stream not in role.standing.streams:
+        for branch in programme.branches:
+            if each.mark == "ended" and each.stream not in branch.streams:
                 continue
+            if each.mark == "passed" and branch.panes:
+                continue  # the times of arrival place nothing in windows
             moment = each.key if each.mark == "ended" else str(Fraction(each.arrived or 0, 1_000_000))
-            shard = role.shard(programme.plan)
-            self.outbox.rows.append(
-                Row(shard, each.sequence, each.mark or "passed", role.subscription.id, moment.encode())
-            )
+            shard = branch.shard(programme.plan)
+            self.outbox.rows.append(Row(shard, each.sequence, each.mark or "passed", branch.number, moment.encode()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +127,11 @@ class Programme:
     plan: Plan
     roots: dict[str, Element]
     answers: dict[str, StreamAnswers]
-    counted: dict[str, dict[int, PaneTaking]]
+    counted: dict[str, PaneTaking]
     """The branches that are counted by panes."""
     fed: dict[str, list[int]]
     """The shards that need raw items."""
-    branches: tuple[Role, ...]
+    branches: tuple[BranchPlan, ...]
     """All of them."""
 
 
@@ -138,30 +141,20 @@ def programme_of(file: PlanFile, functions: Functions) -> Programme:
     plan = file.load()
     streams = {stream.stream: stream for stream in plan.streams}
     roots = {name: parse_root(stream.root.encode()) for name, stream in streams.items()}
-    documents = documents_of(plan.documents)
-    roles = roles_of(file, functions)
-    branches = tuple(role for role in roles if role.is_branch)
-    found: dict[str, list[Subscription]] = {name: [] for name in streams}
-    counted: dict[str, dict[int, PaneTaking]] = {name: {} for name in streams}
-    for role in roles:
-        number, name = role.subscription.id, role.subscription.name
-        stream = role.standing.streams[0]
+    branches = branches_of(file, functions)
+    queries = item_queries(plan, functions, roots)
+    plans: dict[str, dict[int, tuple[str, PanePlan]]] = {name: {} for name in streams}
+    for branch in branches:
+        role = branch.roles[0]
         if role.panes is not None:
-            given = (streams[stream], roots[stream], dict(functions), documents)
-            counted[stream][number] = PaneTaking(name, role.panes, *given)
-        elif not role.is_branch:
-            slow = partial(_piece, Units(role.standing, dict(functions), documents), roots[stream])
-            hole = None if role.standing.documents else role.standing.plain_hole
-            found[stream].append(Subscription(number, name, hole, slow))
-    raw = [role for role in branches if role.panes is None]
-    fed = {name: sorted({each.shard(plan) for each in raw if name in each.standing.streams}) for name in streams}
+            plans[branch.streams[0]][branch.number] = role.subscription.name, role.panes
+    given = dict(functions), documents_of(plan.documents)
+    counted = {name: PaneTaking.of(plans[name], streams[name], roots[name], *given) for name in streams}
+    raw = [branch for branch in branches if not branch.panes]
+    fed = {name: sorted({each.shard(plan) for each in raw if name in each.streams}) for name in streams}
     answers: dict[str, StreamAnswers] = {}
     for name, each in streams.items():
-        compiles: list[Compile] = [taking.compile for taking in counted[name].values()]
+        compiles: list[Compile] = [counted[name].compile] if counted[name].members else []
         compiles += [Unread.compile] if fed[name] else []
-        answers[name] = StreamAnswers(found[name], roots[name], plan.limits, each.schema, compiles)
+        answers[name] = StreamAnswers(queries[name], roots[name], plan.limits, each.schema, compiles)
     return Programme(plan, roots, answers, counted, fed, branches)
-
-
-def _piece(units: Units, root: Element, item: Element) -> str:
-    return units.item(root, item).text

@@ -24,6 +24,8 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.source import Source
 
 _SAMPLE = 400
+_SAMPLED = 20
+"""Of so many subscriptions an epoch shows a sample; a display has no room for more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ def run_queries(
     documents: Mapping[str, Path] | None = None,
     functions: Mapping[str, PythonFunction] | None = None,
     shards: int | None = None,
+    sharing: bool = True,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Outcome:
     """Answer the queries, given by name, over the streams to their end; `work` is an empty folder for this run.
@@ -86,7 +89,7 @@ def run_queries(
     total = sum(path.stat().st_size for source in streams.values() for path in source.files)
     start = Progress(0, 0, total, 0, 0, 0, dict.fromkeys(texts, 0), {})
     display = _Display(AnswerLog(Checkpoint(work.absolute())), start)
-    settings = Settings(limits=limits or Limits(), finite=True, shards=shards)
+    settings = Settings(limits=limits or Limits(), finite=True, shards=shards, sharing=sharing)
 
     def show(epoch: Epoch) -> None:
         display.add(epoch, samples=on_progress is not None)
@@ -115,11 +118,13 @@ class _Display:
     def add(self, epoch: Epoch, *, samples: bool) -> None:
         before, manifest = self.progress, epoch.manifest
         names = {each.id: each.name for each in epoch.plan.subscriptions}
-        answers, latest = dict(before.answers), {}
-        for chunk in manifest.chunks:
-            if (name := names.get(chunk.subscription)) is not None:
-                answers[name] += chunk.entries
-                if samples and name not in latest:
+        answers, latest = dict(before.answers), dict[str, str]()
+        index = self.log.index(manifest)
+        for number, entries in index.entries().items():
+            if (name := names.get(number)) is not None:
+                answers[name] += entries
+                if samples and len(latest) < _SAMPLED:
+                    chunk = index.of(number)[0]
                     latest[name] = self.log.text(chunk, min(chunk.first, _SAMPLE))
         self.progress = Progress(
             before.epochs + 1,

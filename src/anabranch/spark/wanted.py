@@ -29,6 +29,8 @@ class Settings:
     """The inputs are complete, to the last byte; otherwise a last line without a newline waits for it."""
     shards: int | None = None
     """How many tasks share the branches; None for as many as there are cores."""
+    sharing: bool = True
+    """Whether what subscriptions have in common is done once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,14 +89,14 @@ class Sinks:
 
     def deliver(self, manifest: Manifest, plan: Plan) -> None:
         """Give what an epoch adds to each sink that has not got it yet."""
-        found = manifest.by_subscription()
+        found = self._log.index(manifest)
         at_work = {each.name: each for each in plan.subscriptions}
         for (name, _), sink in self._sinks.items():
             each = at_work.get(name)
-            if each is not None and each.id in found and sink.next <= manifest.epoch:
-                sink.take(each, manifest.epoch, map(self._log.text, found[each.id]))
+            if each is not None and sink.next <= manifest.epoch and (chunks := found.of(each.id)):
+                sink.take(each, manifest.epoch, map(self._log.text, chunks))
         for number, file in self._lines.items():
-            if number in found and file.next <= manifest.epoch:
+            if file.next <= manifest.epoch and found.of(number):
                 file.append(number, manifest.epoch, self._other_lines(manifest, number))
         for held in self._all():
             held.next = max(held.next, manifest.epoch + 1)
@@ -104,7 +104,7 @@ class Sinks:
     def _other_lines(self, manifest: Manifest, number: int) -> Iterable[str]:
         if number == DEAD_LETTERS:
             return (f"{letter.to_json()}\n" for letter in self._log.buried(manifest))
-        return (f"{line}\n" for line in late_places(self._checkpoint.segments, manifest.chunks))
+        return (f"{line}\n" for line in late_places(self._checkpoint.segments, manifest.segments))
 
     def _held(self, number: int, path: Path) -> GrowingFile:
         before = self._lines.get(number)

@@ -1,0 +1,66 @@
+"""Which subscriptions an epoch has, and which branch serves each.
+
+A subscription keeps the branch it began with for good, and a branch lasts as long as one of its members; nobody's
+answer depends on who else is there (LAWS 3.7).
+So a new subscription joins a branch only where the branch has seen exactly what is in front of the new one: both
+began with the same epoch, or before any of their streams did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from anabranch.branch.family import family_of, twin_of
+from anabranch.spark.plan import Plan, StreamPlan, Subscription
+from anabranch.spark.roles import Functions, Role, role_of
+from anabranch.stream.path import Path
+
+
+def subscriptions_of(
+    before: Plan | None,
+    wanted: Mapping[str, str],
+    epoch: int,
+    begun: Collection[str],
+    streams: Collection[StreamPlan],
+    functions: Functions = (),
+    *,
+    endless: bool = True,
+    sharing: bool = True,
+) -> tuple[tuple[Subscription, ...], int]:
+    """The subscriptions of an epoch, and the number that the next one gets.
+
+    Who was there with the same query goes on, others begin here; `begun` are the streams that had elements before,
+    and `endless` says that nobody waits for the streams' end.
+    """
+    held = {each.name: each for each in before.subscriptions} if before else {}
+    following = before.next_id if before else 0
+    found = {name: held[name] for name, text in wanted.items() if name in held and held[name].text == text}
+    branches = {_sight(each): each.branch for each in found.values() if each.family}
+    known = {stream.stream: stream for stream in streams}
+    for name, text in wanted.items():
+        if name in found:
+            continue
+        role = role_of(Subscription(following, name, text, epoch), known, functions)
+        late = tuple(stream for stream in role.standing.streams if stream in begun)
+        family = _family(role, known, endless=endless) if sharing and role.is_branch else ""
+        new = replace(role.subscription, late=late, family=family)
+        if family and (branch := branches.setdefault(_sight(new), new.id)) != new.id:
+            new = replace(new, joined=branch)
+        found[name] = new
+        following += 1
+    return tuple(found[name] for name in wanted), following
+
+
+def _family(role: Role, streams: Mapping[str, StreamPlan], *, endless: bool) -> str:
+    if role.panes is not None:
+        return twin_of(role.standing)
+    given = {name: streams[name].time for name in role.standing.streams}
+    times = {name: None if path is None else Path.parse(path) for name, path in given.items()}
+    return family_of(role.standing, times, endless=endless)
+
+
+def _sight(subscription: Subscription) -> tuple[str, int, tuple[str, ...]]:
+    """What members of one branch have in common: the family, and the elements they see."""
+    first = subscription.first if subscription.late else -1
+    return subscription.family, first, subscription.late
