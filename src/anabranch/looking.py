@@ -12,7 +12,8 @@ from anabranch.reference.standing import standing
 from anabranch.site import read_site
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.manifest import Manifests
-from anabranch.spark.plan import Plans, Subscription
+from anabranch.spark.plan import Subscription
+from anabranch.spark.plans import Plans
 
 _SHOWN = 4
 """How many members of a branch are named."""

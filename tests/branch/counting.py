@@ -10,6 +10,7 @@ from random import Random
 
 import numpy as np
 
+from anabranch.branch.pane_group import PaneGroup
 from anabranch.branch.pane_states import PaneState, pack, unpack
 from anabranch.branch.panes import PaneLaw, PanePlan, PaneWindows, pane_plan
 from anabranch.branch.ports import InputStream
@@ -117,17 +118,16 @@ class Stream:
         while ranges or state is None:
             epoch = [ranges.pop(0) for _ in range(min(len(ranges), random.choice((1, 1, 2, 5))))]
             before: dict[int, PaneState] = {} if state is None else unpack(state, "q")
-            branches = [
-                PaneWindows(plan, "q", self.stream, before.get(number), found[number])
-                for number, plan in enumerate(plans)
-            ]
+            group = PaneGroup()
+            for number, plan in enumerate(plans):
+                group.add(number, PaneWindows(plan, "q", self.stream, before.get(number), found[number]))
             for start, data in epoch:
-                self._take_range(plans, branches, start, data, random, found)
-            for branch in branches:
+                self._take_range(plans, group, start, data, random, found)
+            for number in range(len(plans)):
                 if ends and not ranges:
-                    branch.end_of(0)
-                branch.close()
-            state = State.from_bytes(pack({number: each.save() for number, each in enumerate(branches)}).to_bytes())
+                    group.of(number).end_of(0)
+            group.close()
+            state = State.from_bytes(pack(group.save()).to_bytes())
         texts = ["".join(each.pieces) for each in found]
         frames = [each.standing for each in plans]
         return [
@@ -138,23 +138,24 @@ class Stream:
     def _take_range(
         self,
         plans: Sequence[PanePlan],
-        branches: Sequence[PaneWindows],
+        group: PaneGroup,
         start: int,
         data: bytes,
         random: Random,
         found: Sequence[Found],
     ) -> None:
         once = [Found() for _ in plans]
-        counted = self.count(plans, start, data, random, once)
-        for number, (branch, each) in enumerate(zip(branches, found, strict=True)):
-            paths = len(plans[number].query.paths)
-            if branch.take(0, counted.part([number]).member(number, paths)):
+        parts = random.choice(([[*range(len(plans))]], [[number] for number in range(len(plans))]))
+        whole = self.count(plans, start, data, random, once)
+        void = [each for part in parts for each in group.take(0, whole.part(part), range(len(plans)))]
+        for number, each in enumerate(found):
+            if number not in void:
                 each.dead += once[number].dead
                 each.shown += once[number].shown
             else:
                 each.voids += 1
-                again = self.count([plans[number]], start, data, random, [each], branch.largest(0))
-                assert branch.take(0, again.member(0, paths)), "counted from where the stream is, it holds"
+                again = self.count([plans[number]], start, data, random, [each], group.of(number).largest(0))
+                assert not group.take(0, again, [number]), "counted from where the stream is, it holds"
 
     @property
     def stream(self) -> InputStream:

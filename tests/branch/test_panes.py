@@ -4,6 +4,7 @@ from random import Random
 
 import pytest
 
+from anabranch.branch.pane_group import PaneGroup
 from anabranch.branch.pane_states import PaneState, pack, unpack
 from anabranch.branch.panes import PaneWindows
 from anabranch.branch.state import State
@@ -212,14 +213,15 @@ def test_the_state_is_as_large_as_a_window() -> None:
     state: PaneState | None = None
     lines = stream.data.splitlines(keepends=True)
     for at in range(0, len(lines), 100):
-        branch = PaneWindows(plan, "q", stream.stream, state, found := Found())
+        group = PaneGroup()
+        group.add(7, branch := PaneWindows(plan, "q", stream.stream, state, found := Found()))
         offset = sum(map(len, lines[:at]))
         counted = stream.count([plan], offset, b"".join(lines[at : at + 100]), Random(1), [found])
-        assert branch.take(0, counted.member(0, 1))
-        branch.close()
+        assert not group.take(0, counted, [7])
+        group.close()
         assert found.shown <= 2, "items of the usual look are counted in columns"
-        blob = pack({0: branch.save()}).to_bytes()
-        state = unpack(State.from_bytes(blob), "q")[0]
+        blob = pack(group.save()).to_bytes()
+        state = unpack(State.from_bytes(blob), "q")[7]
         held.append(branch.held)
         sizes.append(len(blob))
     assert set(held) == {3}

@@ -14,7 +14,7 @@ from anabranch.branch.asking import Asker
 from anabranch.branch.batches import Batch, BatchReader
 from anabranch.branch.joins import Pairing, StepJoin
 from anabranch.branch.keeping import Held, Shelf
-from anabranch.branch.narrower import Narrower
+from anabranch.branch.narrower import Leaders, Led
 from anabranch.columnar.selecting import CompiledFor
 from anabranch.reference.units import Units
 from anabranch.stream.photons import photons
@@ -115,10 +115,10 @@ class Kind:
 
 
 KINDS = {
-    "joins": Kind(joins, 12, "ab"),
-    "windows": Kind(windows, 12, "a"),
-    "intervals": Kind(intervals, 8, "ab", timed=1, endless=True),
-    "items": Kind(items, 10, "a", partitions=3, timed=1),
+    "joins": Kind(joins, 8, "ab"),
+    "windows": Kind(windows, 8, "a"),
+    "intervals": Kind(intervals, 6, "ab", timed=1, endless=True),
+    "items": Kind(items, 8, "a", partitions=3, timed=1),
 }
 
 
@@ -180,13 +180,14 @@ def test_a_wider_join_has_the_pairs_of_a_narrower_one(monkeypatch: pytest.Monkey
     Not where sizes do not differ by a multiple of the step, so that windows end apart, as those of q5 and q7 do.
     """
     led: list[tuple[int, int]] = []
-    follow = Narrower.follow
+    find = Leaders.led
 
-    def noted(self: Narrower, wider: Pairing) -> None:
-        led.append((int(self.pairing.sides[0].extent.size), int(wider.sides[0].extent.size)))
-        follow(self, wider)
+    def noted(self: Leaders) -> list[Led]:
+        found = find(self)
+        led.extend((_size(each.pairing), _size(leader.pairing)) for leader in found for each in leader.narrower)
+        return found
 
-    monkeypatch.setattr(Narrower, "follow", noted)
+    monkeypatch.setattr(Leaders, "led", noted)
     streams = [stream_of(name, range(60)) for name in "ab"]
     sizes = ((10, 4), (15, 10), (15, 12), (15, 14), (20, 14))
     crowd = Crowd([Question(JOIN.format(*each, 5, 2), streams) for each in sizes])
@@ -195,6 +196,11 @@ def test_a_wider_join_has_the_pairs_of_a_narrower_one(monkeypatch: pytest.Monkey
     led.clear()
     Crowd([Question(JOIN.format(*each, 5, 10), streams) for each in ((10, 20), (30, 15))]).check(Random(3), 4, "q5, q7")
     assert not led
+
+
+def _size(pairing: Pairing) -> int:
+    """That of the first window."""
+    return int(pairing.sides[0].extent.size)
 
 
 def operator_of(crowd: Crowd) -> StepJoin:

@@ -141,7 +141,8 @@ def test_rows_give_back_what_was_written() -> None:
         assert dict([*zip(rows.panes.tolist(), rows.read(), strict=True), *others])[number] == pane
     assert not len(many.member(1, 2)[0])
     (rows, _), (_, moved) = many.member(2, 2), panes[1][2].moved(10).partials
-    assert rows.moved(10).read() == [panes[2][2].moved(10)]
+    ahead, none = np.array([10]), np.zeros(1, np.int64)
+    assert rows.placed(none, ahead, none, none).read() == [panes[2][2].moved(10)]
     assert moved.failure == (0, 2**41 + 10, "no", "X")
 
 

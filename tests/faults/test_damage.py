@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from anabranch.errors import AnabranchError, StateError
-from anabranch.spark import durable, plan
+from anabranch.spark import durable, plans
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.states import Blob
 from faults.small import Small
@@ -50,7 +50,8 @@ class Half:
     spare: Path
 
     def restore(self) -> None:
-        plan._load.cache_clear()  # another process would not have it
+        plans._load.cache_clear()  # another process would not have it
+        plans._blocks.clear()
         for name in ("state", "out"):
             shutil.rmtree(self.small.folder / name)
             shutil.copytree(self.spare / name, self.small.folder / name)

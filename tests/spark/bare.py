@@ -22,7 +22,8 @@ from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Manifest, Manifests
 from anabranch.spark.membership import subscriptions_of
 from anabranch.spark.order import OrderLog
-from anabranch.spark.plan import Plan, Plans, StreamPlan
+from anabranch.spark.plan import Plan, StreamPlan
+from anabranch.spark.plans import Plans
 from anabranch.spark.ranges import Offset, Range
 from anabranch.spark.rows import Outbox, Row, sorted_rows
 from anabranch.spark.segments import late_places

@@ -14,7 +14,8 @@ from anabranch.errors import StateError
 from anabranch.spark import durable
 from anabranch.spark.checkpoint import Checkpoint, RunLock
 from anabranch.spark.manifest import Carried, Manifest, Manifests
-from anabranch.spark.plan import Plan, Plans, Subscription
+from anabranch.spark.plan import Plan, Subscription
+from anabranch.spark.plans import Plans
 from anabranch.spark.recovery import check_spark
 from anabranch.spark.retention import Keep
 from anabranch.spark.segments import Segment, SegmentWriter, late_line, late_places, read_chunk, read_index

@@ -12,7 +12,8 @@ from anabranch.spark.faults import Fault, translated
 from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Carried
 from anabranch.spark.order import Form
-from anabranch.spark.plan import Plan, PlanFile, StreamPlan, Subscription
+from anabranch.spark.plan import Plan, StreamPlan, Subscription
+from anabranch.spark.plans import PlanFile
 from anabranch.spark.ranges import Position, Range
 from anabranch.spark.rows import Outbox
 from anabranch.spark.segments import DEAD_LETTERS, HELD, SegmentWriter, read_chunk, read_dead_letters, read_index

@@ -116,9 +116,9 @@ def _run(folder: Path, queries: dict[str, str], phases: list[list[str]]) -> tupl
     for number, phase in enumerate(phases):
         for file in files.values():
             with file.open("a") as out:
-                for t in range(40 * number, 40 * number + 40):
+                for t in range(30 * number, 30 * number + 30):
                     out.write(f"<i><t>{t / 2}</t><n>{random.randrange(9)}</n></i>\n")
-        trunk.run({name: queries[name] for name in phase}, [700, 2_000], [1, 2, 3])
+        trunk.run({name: queries[name] for name in phase}, [900, 3_000], [1, 2, 3])
         plan = trunk.plan
         assert plan is not None
         *_, last = trunk.log.manifests.since(0)

@@ -16,7 +16,8 @@ from anabranch.errors import StateError, StreamError
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
 from anabranch.spark.order import Form, OrderLog
-from anabranch.spark.plan import Plan, PlanFile, StreamPlan, Subscription
+from anabranch.spark.plan import Plan, StreamPlan, Subscription
+from anabranch.spark.plans import PlanFile
 from anabranch.spark.ranges import Offset, Range
 from anabranch.spark.reading import RangeReader, show
 from anabranch.spark.segments import SegmentWriter

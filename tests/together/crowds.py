@@ -19,7 +19,7 @@ from anabranch.language import ast, print_query
 from anabranch.spark.answers import AnswerLog
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.manifest import Manifests
-from anabranch.spark.plan import Plans
+from anabranch.spark.plans import Plans
 from anabranch.spark.segments import late_places
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.source import Source

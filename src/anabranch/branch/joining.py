@@ -27,7 +27,7 @@ from anabranch.branch.joining_units import JoinSide, Shown, shown, unit_of
 from anabranch.branch.joins import Side, StepJoin
 from anabranch.branch.keeping import Held, Kept, Shelf
 from anabranch.branch.merge import Merge
-from anabranch.branch.narrower import Led, led
+from anabranch.branch.narrower import Leaders, Led
 from anabranch.columnar import joining
 from anabranch.columnar.joining import Lane, PairColumns
 from anabranch.columnar.kernels import Indices
@@ -42,6 +42,7 @@ class JoinColumns:
         self._shelf = shelf
         self._operator = operator
         self._everyone = operator.everyone
+        self._leaders = Leaders(operator)
         self._sides = [
             JoinSide(merge.sources[judge.stream, 0], judge, windows, BatchReader(stream, number, shelf.units))
             for number, judge in enumerate(operator.judges)
@@ -56,7 +57,8 @@ class JoinColumns:
         )
         self._templates: list[Template | None] = [None, None]
         self._joins: CompiledJoins | None = None
-        self._sights = [Sight() for _ in self._sides]
+        # a first look need not go far: behind it, windows may have settled
+        self._sights = [Sight(min(len(operator.pairings), 8)) for _ in self._sides]
 
     def take(self) -> bool:
         """Take some of what may be taken; False where there is nothing, or nothing for columns."""
@@ -105,7 +107,7 @@ class JoinColumns:
             self._arrive(side, batch, each, mine)
         columns = PairColumns((batches[0].shredded, batches[1].shredded))
         pairings = self._operator.pairings
-        for leader in [Led(each, []) for each in pairings] if ended else led(pairings, self._operator.judges):
+        for leader in self._leaders.apart() if ended else self._leaders.led():
             number = pairings.index(leader.pairing)
             lanes = [_Lane.of(*given, number) for given in zip(self._sides, batches, found, items, strict=True)]
             windows = [InWindow(side.values, side.extents[number][1]) for side in found]
@@ -176,43 +178,61 @@ def _pair(leader: Led, lanes: Sequence[_Lane], answers: PairingAnswers, arrivals
     moving = joining.StepJoin(first.lane, second.lane)
     if leader.narrower:
         for x, y, places in moving.placed_pairs(arrivals, ended=ended):
-            answers.answer(first.numbers.take(x), second.numbers.take(y), places)
+            answers.answer(first.numbered(x), second.numbered(y), places)
     else:
         for x, y in moving.pairs(arrivals, ended=ended):
-            answers.answer(first.numbers.take(x), second.numbers.take(y))
+            answers.answer(first.numbered(x), second.numbered(y))
     for number, lane in enumerate(lanes):
         lane.leave(moving.next(number), moving.held(number), moving.waiting(number))
-    for each in leader.narrower:
-        each.follow(leader.pairing)
+        for each in leader.narrower:
+            lane.leave_narrower(each.pairing.sides[number], each.shifts[number], moving.held(number))
 
 
 class _Lane:
     """One side of one pairing: its window, and the items that it holds or waits for or that arrive, by number."""
 
-    def __init__(self, window: Side, lane: Lane, numbers: Indices, items: _Items) -> None:
+    def __init__(self, window: Side, lane: Lane, numbers: Indices | None, items: _Items) -> None:
         self.lane = lane
-        self.numbers = numbers
         self._window = window
+        self._numbers = numbers
+        """Those of its items among all that the side has; None where it has them all, in their order."""
         self._items = items
 
     @staticmethod
     def of(side: JoinSide, batch: Batch, found: Shown, items: _Items, pairing: int) -> _Lane:
         window, (size, step) = side.windows[pairing], found.extents[pairing]
         before = window.all()
-        numbers = np.concatenate([items.numbers_of(before), np.arange(batch.before, len(found.values))])
+        numbers, values, status = None, found.values, found.status
+        if len(side.windows) > 1:
+            numbers = np.concatenate([items.numbers_of(before), np.arange(batch.before, len(found.values))])
+            values, status = values[numbers], status[numbers]
         start = max(window.next, side.judge.first_window(window.extent))
         held = len(window.held)
-        values, status = found.values[numbers], found.status[numbers]
         lane = Lane(size, step, found.slack, start, held, len(before) - held, values, status)
         return _Lane(window, lane, numbers, items)
+
+    def numbered(self, items: Indices) -> Indices:
+        """Items of the lane, by their numbers among all that the side has."""
+        return items if self._numbers is None else self._numbers.take(items)
 
     def leave(self, following: int, held: Indices, waiting: Indices) -> None:
         """Leave to the operator what the window then holds, and what waits for it."""
         self._window.next = following
-        self._window.held = self._items.all(self.numbers[held].tolist())
+        self._window.held = self._items.all(self.numbered(held).tolist())
         self._window.waiting = {}
-        for each in self._items.all(self.numbers[waiting].tolist()):
+        for each in self._items.all(self.numbered(waiting).tolist()):
             self._window.wait(each)
+
+    def leave_narrower(self, window: Side, shift: int, held: Indices) -> None:
+        """The same for a window that starts some positions later and ends where this one does."""
+        window.next = self._window.next + shift
+        inside = held[self.lane.values.take(held) >= (window.next - 1) * self.lane.step]
+        window.held = self._items.all(self.numbered(inside).tolist())
+        window.waiting = {}
+        for position, items in self._window.waiting.items():
+            start = window.extent.start(position + shift)
+            if kept := [each for each in items if each.value >= start]:
+                window.waiting[position + shift] = kept
 
 
 class _Items:

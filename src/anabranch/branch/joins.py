@@ -31,8 +31,8 @@ from anabranch.branch.keeping import HELD, Held, Kept, Shelf
 from anabranch.branch.merge import Signal
 from anabranch.reference.windows import Reach, extent_of
 
-SIDES = HELD.append(pa.field("position", pa.string())).append(pa.field("pairing", pa.string()))
-"""The columns of what the sides hold, in order; the position is where it waits to enter, null if it has entered."""
+PLACED = pa.schema([("pairing", pa.string()), ("item", pa.int64()), ("position", pa.string())])
+"""Where items stand: in the windows of which pairing, and where it waits to enter, null if it has entered."""
 
 
 class Side:
@@ -72,14 +72,14 @@ class Side:
     def all(self) -> list[Held]:
         return [*self.held, *(each for items in self.waiting.values() for each in items)]
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """What the state keeps, in order."""
-        yield from ({**each.row(), "position": None} for each in self.held)
+    def placed(self) -> Iterator[tuple[Held, str | None]]:
+        """What the state keeps, in order: items, each with the position where it waits to enter, if it does."""
+        yield from ((each, None) for each in self.held)
         for position, items in self.waiting.items():
-            yield from ({**each.row(), "position": str(position)} for each in items)
+            yield from ((each, str(position)) for each in items)
 
     def restore(self, item: Held, position: str | None) -> None:
-        """Take in the next row that `rows` gave."""
+        """Take in the next that `placed` gave."""
         if position is None:
             self.held.append(item)
         else:
@@ -96,11 +96,8 @@ class Pairing:
     def __init__(self, extents: Sequence[Extent], askers: Sequence[Asker]) -> None:
         self.sides = [Side(extent) for extent in extents]
         self.askers = askers
-
-    @property
-    def name(self) -> str:
+        self.name = " ".join(f"{extent.size}:{extent.step}" for extent in extents)
         """Tells its windows from others."""
-        return " ".join(f"{side.extent.size}:{side.extent.step}" for side in self.sides)
 
     def move(self, number: int, reached: Reach) -> None:
         """Move a window as far as it may; what enters meets what the others hold."""
@@ -169,16 +166,24 @@ class StepJoin:
         return [each for pairing in self.pairings for side in pairing.sides for each in side.all()]
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
-        """What must be remembered beside that."""
-        positions = {pairing.name: [side.next for side in pairing.sides] for pairing in self.pairings}
-        rows = [
-            {"pairing": pairing.name, **row}
-            for pairing in self.pairings
-            for side in pairing.sides
-            for row in side.rows()
-        ]
-        meta = {"judges": [judge.save() for judge in self.judges], "next": positions}
-        return meta, {"sides": pa.Table.from_pylist(rows, schema=SIDES)}
+        """What must be remembered beside that; an item that is in many windows is there once."""
+        items: dict[tuple[int, int, int], Held] = {}
+        rows: dict[tuple[int, int, int], int] = {}
+        placed: dict[str, list[Any]] = {name: [] for name in PLACED.names}
+        for pairing in self.pairings:
+            for clause, side in enumerate(pairing.sides):
+                for held, position in side.placed():
+                    key = clause, *held.key
+                    items[key] = held
+                    placed["pairing"].append(pairing.name)
+                    placed["item"].append(rows.setdefault(key, len(rows)))
+                    placed["position"].append(position)
+        meta = {
+            "judges": [judge.save() for judge in self.judges],
+            "next": {pairing.name: [side.next for side in pairing.sides] for pairing in self.pairings},
+        }
+        held = pa.Table.from_pylist([each.row() for each in items.values()], schema=HELD)
+        return meta, {"held": held, "placed": pa.table(placed, schema=PLACED)}
 
     def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None:
         """Take in what `save` gave; what only those have held who are gone is forgotten."""
@@ -188,10 +193,8 @@ class StepJoin:
         for name, positions in meta["next"].items():
             for number, position in enumerate(positions if name in pairings else ()):
                 pairings[name].sides[number].next = position
-        held: dict[tuple[int, int, int], Held] = {}
-        for row in tables["sides"].to_pylist():
-            if (pairing := pairings.get(row["pairing"])) is not None:
-                key = row["clause"], row["number"], row["index"]
-                if key not in held:
-                    held[key] = self._shelf.held(row)
-                pairing.sides[row["clause"]].restore(held[key], row["position"])
+        items = [self._shelf.held(row) for row in tables["held"].to_pylist()]
+        for name, item, position in zip(*(column.to_pylist() for column in tables["placed"].columns), strict=True):
+            if name in pairings:
+                held = items[item]
+                pairings[name].sides[held.clause].restore(held, position)

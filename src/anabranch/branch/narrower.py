@@ -11,10 +11,9 @@ until then, and where the streams end and windows close in the order of what sti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from anabranch.branch.joins import Pairing, Side
+from anabranch.branch.joins import Pairing, Side, StepJoin
 from anabranch.branch.judging import Judge
 
 
@@ -26,17 +25,6 @@ class Narrower:
     shifts: tuple[int, ...]
     """By side: how many positions its window is ahead, which starts that much later and ends at the same place."""
 
-    def follow(self, wider: Pairing) -> None:
-        """Become what the wider one, which has moved, says."""
-        for side, other, shift in zip(self.pairing.sides, wider.sides, self.shifts, strict=True):
-            side.next = other.next + shift
-            start = side.extent.start(side.next - 1)
-            side.held = [each for each in other.held if each.value >= start]
-            side.waiting = {}
-            for items in other.waiting.values():
-                for each in items:
-                    side.wait(each)
-
 
 @dataclass(frozen=True, slots=True)
 class Led:
@@ -46,30 +34,45 @@ class Led:
     narrower: list[Narrower]
 
 
-def led(pairings: Sequence[Pairing], judges: Sequence[Judge]) -> list[Led]:
-    """All pairings, each behind the first wide one that contains it."""
-    found: list[Led] = []
-    for pairing in sorted(pairings, key=lambda each: [-side.extent.size for side in each.sides]):
-        for wider in found:
-            shifts = _shifts(pairing, wider.pairing, judges)
-            if shifts is not None:
-                wider.narrower.append(Narrower(pairing, shifts))
-                break
-        else:
-            found.append(Led(pairing, []))
-    return found
+class Leaders:
+    """Finds for each pairing the wide one that contains it; who has settled once need not be looked at again."""
 
+    def __init__(self, operator: StepJoin) -> None:
+        by_size = [(each, [-side.extent.size for side in each.sides]) for each in operator.pairings]
+        self._pairings = [each for each, _ in sorted(by_size, key=lambda each: each[1])]
+        self._judges = operator.judges
+        self._settled: set[tuple[str, str]] = set()
 
-def _shifts(narrow: Pairing, wide: Pairing, judges: Sequence[Judge]) -> tuple[int, ...] | None:
-    found: list[int] = []
-    for side, other, judge in zip(narrow.sides, wide.sides, judges, strict=True):
-        shift = (other.extent.size - side.extent.size) / side.extent.step
-        if side.extent.step != other.extent.step or shift < 0 or shift.denominator != 1:
+    def apart(self) -> list[Led]:
+        """All pairings, each on its own."""
+        return [Led(each, []) for each in self._pairings]
+
+    def led(self) -> list[Led]:
+        """All pairings, each behind the first wide one that contains it."""
+        found: list[Led] = []
+        for pairing in self._pairings:
+            for wider in found:
+                shifts = self._shifts(pairing, wider.pairing)
+                if shifts is not None:
+                    wider.narrower.append(Narrower(pairing, shifts))
+                    break
+            else:
+                found.append(Led(pairing, []))
+        return found
+
+    def _shifts(self, narrow: Pairing, wide: Pairing) -> tuple[int, ...] | None:
+        found: list[int] = []
+        for side, other in zip(narrow.sides, wide.sides, strict=True):
+            shift = (other.extent.size - side.extent.size) / side.extent.step
+            if side.extent.step != other.extent.step or shift < 0 or shift.denominator != 1:
+                return None
+            found.append(int(shift))
+        names = narrow.name, wide.name
+        sides = zip(narrow.sides, wide.sides, self._judges, found, strict=True)
+        if names not in self._settled and not all(_has_settled(*each) for each in sides):
             return None
-        if not _has_settled(side, other, judge, int(shift)):
-            return None
-        found.append(int(shift))
-    return tuple(found)
+        self._settled.add(names)
+        return tuple(found)
 
 
 def _has_settled(side: Side, other: Side, judge: Judge, shift: int) -> bool:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from anabranch.branch.state import State
 from anabranch.columnar.pane_rows import Pane, Rows, together
@@ -31,8 +29,7 @@ def pack(states: Mapping[int, PaneState]) -> State:
     rows: dict[int, list[Rows]] = {}
     odd: list[Numbered] = []
     for place, each in enumerate(states.values()):
-        mine = replace(each.rows, members=np.full(len(each.rows), place))
-        rows.setdefault(len(mine.counts), []).append(mine)
+        rows.setdefault(len(each.rows.counts), []).append(each.rows.of(place))
         odd += ((place, number, pane) for number, pane in each.odd)
     panes = ManyPanes({paths: together(parts, paths) for paths, parts in rows.items()}, tuple(odd))
     branches = [[number, len(each.rows.counts), each.meta] for number, each in states.items()]

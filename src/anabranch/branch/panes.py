@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -40,7 +40,7 @@ from anabranch.branch.progress import Progress
 from anabranch.columnar.counted import Counted, Looked, Seen, Texts
 from anabranch.columnar.kernels_windows import find_windows
 from anabranch.columnar.pane_query import PaneQuery
-from anabranch.columnar.pane_rows import MOST_PANES, Pane, Rows, together
+from anabranch.columnar.pane_rows import MOST_PANES, Pane, Rows
 from anabranch.columnar.pane_tables import ManyPanes
 from anabranch.errors import DynamicError
 from anabranch.language import ast
@@ -174,7 +174,8 @@ class PaneWindows:
         self._out = out
         self._answers = Answers(name, out)
         self._known = functions or {}, documents or {}
-        self._rows: list[Rows] = []
+        self.rows = Rows.empty(self.paths)
+        """The panes that are remembered, before others are added to them, and when they are merged with those."""
         self._odd: dict[int, Pane] = {}
         self._next = 0  # the first window that is not answered yet
         self._order = 0  # where the next range begins in the stream
@@ -184,7 +185,7 @@ class PaneWindows:
             self._next, self._order, self._arrived = (state.meta[each] for each in ("next", "order", "arrived"))
             self._progress.restore(state.meta["progress"])
             self._answers.restore(state.meta["answers"])
-            self._rows, self._odd = [state.rows], dict(state.odd)
+            self.rows, self._odd = state.rows, dict(state.odd)
 
     # --- ranges -------------------------------------------------------------------------------------------
 
@@ -192,11 +193,14 @@ class PaneWindows:
         """The largest value that a partition has shown so far."""
         return self._progress.largest(partition)
 
-    def take(self, partition: int, counted: Counted) -> bool:
-        """Take in the next range; False, and nothing is taken, where the result is void."""
+    def take(self, partition: int, counted: Counted, odd: Sequence[tuple[int, Pane]]) -> tuple[int, int] | None:
+        """Take in the next range, but for its rows; None, and nothing is taken, where the result is void.
+
+        Gives how many places in the stream, and how many nodes that were selected, are before it.
+        """
         before, reached = self.largest(partition), counted.reached
         if before is not None and reached.low is not None and reached.low < before - self._stream.slack:
-            return False
+            return None
         for offset in reached.late:
             self._out.late(Place(self._stream.name, counted.file, offset))
         if reached.first is not None:
@@ -204,15 +208,12 @@ class PaneWindows:
         if reached.largest is not None:
             self._progress.passed(partition, reached.largest - self._stream.slack)
         self._next = max(self._next, self._progress.first_window(self._plan.extent))
-        rows = counted.rows.moved(self._order)
-        if not self._is_timed:
-            rows = replace(rows, panes=(self._arrived + rows.panes) // int(self._panes_of.width))
-        self._rows.append(rows)
-        for number, pane in counted.odd:
+        for number, pane in odd:
             self._add(number, pane.moved(self._order))
+        at = self._order, self._arrived
         self._order += counted.span
         self._arrived += counted.selected
-        return True
+        return at
 
     def end_of(self, partition: int) -> None:
         """A partition has ended; a count window that is not full gives nothing."""
@@ -221,6 +222,16 @@ class PaneWindows:
     @property
     def _is_timed(self) -> bool:
         return self._plan.query.is_timed
+
+    @property
+    def paths(self) -> int:
+        """How many paths are aggregated."""
+        return len(self._plan.query.paths)
+
+    @property
+    def count_width(self) -> int:
+        """How many nodes are in a pane; 0 where panes are those of a reference."""
+        return 0 if self._is_timed else int(self._panes_of.width)
 
     @property
     def _panes_of(self) -> Panes:
@@ -237,43 +248,43 @@ class PaneWindows:
         """Answer the windows whose ends the stream has reached, in their order."""
         reached = self._progress.reached if self._is_timed else Fraction(self._arrived)
         ended = 0 if reached is None else None if reached == math.inf else self._panes_of.ended(Fraction(reached))
-        rows = together(self._rows, len(self._plan.query.paths))
-        if not self._close_columns(rows, ended):
-            self._close_panes(rows, ended)
+        if not self._close_columns(ended):
+            self._close_panes(ended)
 
-    def _close_columns(self, rows: Rows, ended: int | None) -> bool:
+    def _close_columns(self, ended: int | None) -> bool:
         """Answer in columns; False, and nothing is answered, where that takes more than plain numbers."""
-        panes, result = self._panes_of, self._plan.result
+        panes, result, rows = self._panes_of, self._plan.result, self.rows
         is_near = max(panes.size, panes.step, self._next * panes.step) < MOST_PANES
         if result is None or self._odd or not is_near or not is_made_for(result):
             return False
         is_used = (rows.panes >= self._next * panes.step) & (rows.panes % panes.step < panes.size)
-        used = (rows if is_used.all() else rows.at(is_used)).merged()
-        if used is None:
+        used = rows if is_used.all() else rows.at(is_used)
+        level = used if used.is_merged else used.merged()
+        if level is None:
             return False
         begins, ends = np.empty((2, _AT_ONCE), np.int64)
         k, last, count = self._next, _FAR if ended is None else min(ended, _FAR), _AT_ONCE
         while count == _AT_ONCE:
-            count, k = find_windows(used.panes, k, last, panes.size, panes.step, begins, ends)
-            found = texts(result, WindowColumns(used, self._plan.seen.calls, begins[:count], ends[:count]))
+            count, k = find_windows(level.panes, k, last, panes.size, panes.step, begins, ends)
+            found = texts(result, WindowColumns(level, self._plan.seen.calls, begins[:count], ends[:count]))
             if len(found):
                 _, offsets, data = found.buffers()
                 bounds = np.frombuffer(offsets, np.int32)[: len(found) + 1]
                 self._answers.extend(data[: bounds[-1]].to_pybytes(), len(found), int(bounds[1]))
         self._next = max(k if ended is None else ended, self._next)
-        open_from = int(np.searchsorted(used.panes, min(self._next * panes.step, _FAR)))
-        self._rows = [used.at(slice(open_from, None))]
+        open_from = int(np.searchsorted(level.panes, min(self._next * panes.step, _FAR)))
+        self.rows = level.part(open_from, len(level))
         return True
 
-    def _close_panes(self, rows: Rows, ended: int | None) -> None:
+    def _close_panes(self, ended: int | None) -> None:
         """Answer window by window."""
         panes, held = self._panes_of, dict(self._odd)
-        for number, pane in zip(rows.panes.tolist(), rows.read(), strict=True):
+        for number, pane in zip(self.rows.panes.tolist(), self.rows.read(), strict=True):
             held[number] = held[number].merge(pane) if number in held else pane
         held = {each: held[each] for each in held if panes.is_used(each) and each >= self._next * panes.step}
         self._answer_before(ended, held)
         left = ManyPanes.of((0, each, held[each]) for each in sorted(held) if each >= self._next * panes.step)
-        self._rows = [*left.rows.values()]
+        self.rows = left.rows.get(self.paths, Rows.empty(self.paths))
         self._odd = {number: pane for _, number, pane in left.odd}
 
     def _answer_before(self, ended: int | None, held: Mapping[int, Pane]) -> None:
@@ -321,7 +332,7 @@ class PaneWindows:
     @property
     def held(self) -> int:
         """How many panes it remembers."""
-        return sum(map(len, self._rows)) + len(self._odd)
+        return len(self.rows) + len(self._odd)
 
     def save(self) -> PaneState:
         """What to remember after the epoch."""
@@ -332,7 +343,7 @@ class PaneWindows:
             "progress": self._progress.save(),
             "answers": self._answers.save(),
         }
-        return PaneState(meta, together(self._rows, len(self._plan.query.paths)), tuple(self._odd.items()))
+        return PaneState(meta, self.rows, tuple(self._odd.items()))
 
 
 def _value(known: Partial, function: Function) -> Values:

@@ -70,8 +70,13 @@ class StreamAnswers:
         limits: Limits,
         schema: Schema | None = None,
         compiles: Sequence[Compile] = (),
+        *,
+        together: bool = True,
     ) -> None:
-        """`schema` is given where the stream is strict, `compiles` where there will be takers: one for each."""
+        """`schema` is given where the stream is strict, `compiles` where there will be takers: one for each.
+
+        `together` queries are judged by an index, else each by itself.
+        """
         self._queries = queries
         self._members = [member for group in queries for member in group.members]
         self._delivery = Delivery(queries)
@@ -79,6 +84,7 @@ class StreamAnswers:
         self._root = root.name.local
         self._limits = limits
         self._schema = schema
+        self._together = together
         self._template: Template | None = None
         self._program: Program | None = None
         self._able = not root.namespaces and (bool(compiles) or any(each.hole is not None for each in queries))
@@ -107,7 +113,7 @@ class StreamAnswers:
         template = Template.learn((cut.raw, tree) for cut in cuts if (tree := self._tree(cut)))
         if template is not None and template != self._template:
             self._template = template
-            self._program = program_of(self._queries, self._compiles, self._root, template)
+            self._program = program_of(self._queries, self._compiles, self._root, template, together=self._together)
 
     def _tree(self, cut: Cut) -> Element | None:
         """The tree of a good item, for learning."""

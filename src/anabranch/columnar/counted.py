@@ -17,7 +17,6 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from anabranch.columnar.pane_rows import Pane, Rows
 from anabranch.columnar.pane_tables import ManyPanes
 from anabranch.errors import DynamicError
 from anabranch.stream.elements import Item, Punctuation
@@ -75,11 +74,9 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What there is to say of a range for one member."""
+    """What there is to say of a range for one member, beside its panes."""
 
     reached: Reached
-    rows: Rows
-    odd: Sequence[tuple[int, Pane]]
     span: int
     """How many places in the stream the range takes up."""
     selected: int
@@ -98,11 +95,10 @@ class CountedRange:
     """By member: which axis it has, -1 for none, and how many nodes it selected."""
     panes: ManyPanes
 
-    def member(self, member: int, paths: int) -> Counted:
-        """The same for one member, who aggregates so many paths."""
+    def of(self, member: int) -> Counted:
+        """What there is to say for one member."""
         axis, selected = self.members[member]
-        reached = Reached() if axis < 0 else self.axes[axis]
-        return Counted(reached, *self.panes.member(member, paths), self.span, selected, self.file)
+        return Counted(Reached() if axis < 0 else self.axes[axis], self.span, selected, self.file)
 
     def part(self, members: Sequence[int]) -> CountedRange:
         """The same for some members, who keep their numbers."""

@@ -56,9 +56,11 @@ class Delivery:
         """What columns answer to the entries of one batch."""
         if program is None:
             return Batch(self, NO_TEXTS, matches.conditions, matches.pairs)
+        if matches.count > self.count:
+            matches = matches.part(0, self.count)  # takers are no queries
         given = program.sets[matches.conditions]
         store = Store.of(shredded, program.fragments, given, matches.pairs)
-        gives = store.lengths > 0  # some take items and give nothing, and takers are no queries
+        gives = store.lengths > 0  # some take items and give nothing
         if gives.all():
             return Batch(self, store, matches.conditions, matches.pairs)
         return Batch(self, store.some(gives), matches.conditions[gives], matches.pairs[gives])

@@ -20,7 +20,14 @@ import numpy as np
 
 from anabranch.columnar.counted import Law, Reach, Reached, Seen
 from anabranch.columnar.kernels import Bytes, Flags, Indices
-from anabranch.columnar.kernels_panes import MOST_PLACES, MOST_TICKS, exact_ticks, read_decimals, text_ticks
+from anabranch.columnar.kernels_panes import (
+    MOST_PLACES,
+    MOST_TICKS,
+    best_places,
+    exact_ticks,
+    read_decimals,
+    text_ticks,
+)
 from anabranch.columnar.pane_query import PaneQuery
 from anabranch.columnar.shred import Shredded
 from anabranch.stream.elements import Item, Punctuation
@@ -37,11 +44,8 @@ class AxisBatch:
     ticks: Indices | None = None
     """The values of the others from the origin on, in units of `10**-places`; None where these have none."""
     places: int = 0
-
-    @property
-    def largest(self) -> int:
-        """No value is larger, nor smaller than minus this."""
-        return 0 if self.ticks is None else int(np.abs(self.ticks).max(initial=0))
+    most: int = 0
+    """No value is larger, nor smaller than minus this."""
 
 
 class Axis:
@@ -70,7 +74,8 @@ class Axis:
         origin, slack = self._origin * 10**places, self._slack * 10**places
         if max(abs(origin), slack) >= MOST_TICKS:
             return AxisBatch(np.ones(len(known), np.bool_))
-        return AxisBatch(~exact | ~known, ticks - int(origin), places)
+        ticks -= int(origin)
+        return AxisBatch(~exact | ~known, ticks, places, int(np.abs(ticks).max(initial=0)))
 
     def take(
         self, batch: AxisBatch, shredded: Shredded, shown: Mapping[int, tuple[Item, Sequence[Seen]] | Punctuation]
@@ -163,6 +168,9 @@ def _references(shredded: Shredded, leaf: int, least: int) -> tuple[Indices, Fla
     """
     assert shredded.wanted is not None, "only what was shredded is counted"
     row = shredded.wanted.leaves.index(leaf)
+    if not shredded.fits.any():
+        places = max(least, best_places(shredded.values[row]))
+        return *exact_ticks(shredded.values[row], places), places
     mantissas, given = np.empty((2, len(shredded.fits)), np.int64)
     read_decimals(shredded.data, shredded.starts[row], shredded.ends[row], mantissas, given)
     tried = [least, *(each for each in (np.flatnonzero(np.bincount(given + 1)) - 1).tolist() if each > least)]

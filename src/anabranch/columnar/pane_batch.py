@@ -137,7 +137,7 @@ class BatchJudge:
 def _fits(query: PaneQuery, axis: AxisBatch) -> bool:
     """Whether the panes of these values can be found in 64 bits."""
     factor, width = query.ratio(axis.places)
-    return (axis.largest + 1) * factor + width < _MOST and max(query.panes.size, query.panes.step) < MOST_PANES
+    return (axis.most + 1) * factor + width < _MOST and max(query.panes.size, query.panes.step) < MOST_PANES
 
 
 class _Columns:

@@ -8,6 +8,7 @@ Windows of any other kind are looked at item by item.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -54,8 +55,10 @@ class PaneQuery:
 
     def ratio(self, places: int) -> tuple[int, int]:
         """Whole numbers by which a value with so many decimal places is multiplied and divided to find its pane."""
-        width = self.panes.width * 10**places
-        return width.denominator, width.numerator
+        width = self.panes.width
+        unit = 10**places
+        common = math.gcd(unit, width.denominator)
+        return width.denominator // common, width.numerator * (unit // common)
 
 
 @dataclass(frozen=True, slots=True)

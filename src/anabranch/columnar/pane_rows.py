@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,21 +92,43 @@ class Rows:
 
     def at(self, picks: Indices | slice | NDArray[np.bool_]) -> Rows:
         """Some of the rows."""
-        columns = (getattr(self, name)[..., picks] for name in _COLUMNS)
-        return replace(self, **dict(zip(_COLUMNS, columns, strict=True)))
+        members, panes, orders, firsts = self.members[picks], self.panes[picks], self.orders[picks], self.firsts[picks]
+        return Rows(members, panes, orders, firsts, self.told, *(each[:, picks] for each in self._sums))
 
-    def slim(self) -> Rows:
-        """With nothing told that none of the rows tells, in the order of the rows."""
+    def part(self, first: int, last: int) -> Rows:
+        """The rows from one to another."""
+        return self.at(slice(first, last))
+
+    @property
+    def _sums(self) -> tuple[NDArray[Any], ...]:
+        whole = (self.counts, self.high, self.low, self.places)
+        return (*whole, self.least, self.least_at, self.greatest, self.greatest_at)
+
+    def of(self, member: int) -> Rows:
+        """The same as the rows of one member, with nothing told that none of them tells."""
         known = np.flatnonzero(self.firsts >= 0)
         told = tuple(self.told[each] for each in self.firsts[known].tolist())
         firsts = np.full(len(self), -1, np.int64)
         firsts[known] = np.arange(len(told))
-        return replace(self, firsts=firsts, told=told)
+        members = np.full(len(self), member, np.int64)
+        return Rows(members, self.panes, self.orders, firsts, told, *self._sums)
 
-    def moved(self, base: int) -> Rows:
-        """The same, so many places further on in the stream."""
-        at = {name: getattr(self, name) + base for name in ("orders", "least_at", "greatest_at")}
-        return replace(self, **at)
+    def placed(self, places: Indices, orders: Indices, widths: Indices, arrived: Indices) -> Rows:
+        """The same for members who are called otherwise, each so many places further on in the stream.
+
+        Where a member has a width, its rows are numbered items behind so many others, and become panes of that width.
+        """
+        panes, base, width = self.panes, orders[self.members], widths[self.members]
+        if width.any():
+            panes = np.where(width > 0, (arrived[self.members] + panes) // np.maximum(width, 1), panes)
+        heads = (places[self.members], panes, self.orders + base, self.firsts)
+        whole = (self.counts, self.high, self.low, self.places)
+        return Rows(*heads, self.told, *whole, self.least, self.least_at + base, self.greatest, self.greatest_at + base)
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether these rows of one member are what `merged` gives."""
+        return bool((self.panes[1:] > self.panes[:-1]).all() and (self.places == self.places[:, :1]).all())
 
     def merged(self) -> Rows | None:
         """By member and pane, rising, each once, with as many decimal places for all values of a path of a member.

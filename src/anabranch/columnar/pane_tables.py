@@ -52,8 +52,7 @@ class ManyPanes:
         """The panes of one member, who is then the only one."""
         rows = self.rows[paths] if paths in self.rows else Rows.empty(paths)
         first, last = np.searchsorted(rows.members, (member, member + 1)).tolist()
-        mine = replace(rows.at(slice(first, last)).slim(), members=np.zeros(last - first, np.int64))
-        return mine, [(number, pane) for each, number, pane in self.odd if each == member]
+        return rows.part(first, last).of(0), [(number, pane) for each, number, pane in self.odd if each == member]
 
     def tables(self) -> dict[str, pa.Table]:
         """The panes as tables."""
@@ -61,17 +60,18 @@ class ManyPanes:
         found = {"odd": pa.table([odd], ["pane"])}
         for paths, rows in self.rows.items():
             columns = {name: _narrow(getattr(rows, name)) for name in _HEADS}
-            rows = rows.slim()
-            columns["told"] = pa.array(rows.firsts >= 0)
+            known = rows.firsts >= 0
+            told = [rows.told[each] for each in rows.firsts[known].tolist()]
+            columns["told"] = pa.array(known)
             for path in range(paths):
                 columns |= {f"{name} {path}": _narrow(getattr(rows, name)[path]) for name in _SUMS}
                 columns |= {f"{name} {path}": _doubles(getattr(rows, name)[path]) for name in _DOUBLES}
             found[f"rows {paths}"] = pa.table(columns)
             found[f"told {paths}"] = pa.table(
                 [
-                    pa.array([each.file for each in rows.told], pa.string()).dictionary_encode(),
-                    pa.array([each.offset for each in rows.told], pa.int64()),
-                    pa.array([each.raw for each in rows.told], pa.string()),
+                    pa.array([each.file for each in told], pa.string()).dictionary_encode(),
+                    pa.array([each.offset for each in told], pa.int64()),
+                    pa.array([each.raw for each in told], pa.string()),
                 ],
                 ["file", "offset", "raw"],
             )

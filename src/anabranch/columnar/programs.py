@@ -85,9 +85,12 @@ class Program:
 
 
 def program_of(
-    queries: Sequence[ItemQueries], compiles: Sequence[Compile], root: str, template: Template
+    queries: Sequence[ItemQueries], compiles: Sequence[Compile], root: str, template: Template, *, together: bool = True
 ) -> Program | None:
-    """Compile for a template; None where nothing is made for columns."""
+    """Compile for a template; None where nothing is made for columns.
+
+    `together` conditions are matched by an index, else each by itself.
+    """
     made = [None if each.hole is None else compile_query(each.hole, root, template) for each in queries]
     taken = tuple(each(root, template) for each in compiles)
     everything: list[CompiledQuery | Compiled] = [each for each in (*made, *taken) if each]
@@ -117,7 +120,7 @@ def program_of(
         single += enumerate(asked, count)
         sets += [len(fragments)] * len(asked)
         count += len(asked)
-    more_groups, apart = gathered(single)
+    more_groups, apart = gathered(single) if together else ([], single)
     return Program(
         wanted,
         Matcher(count, [*groups, *more_groups], apart, wanted),

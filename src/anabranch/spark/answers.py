@@ -15,7 +15,8 @@ from anabranch.reference.calls import PythonFunction
 from anabranch.reference.standing import standing
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.manifest import Manifest, Manifests
-from anabranch.spark.plan import Plans, Subscription
+from anabranch.spark.plan import Subscription
+from anabranch.spark.plans import Plans
 from anabranch.spark.segments import DEAD_LETTERS, Chunk, Index, read_chunk, read_dead_letters, read_index
 from anabranch.stream.elements import DeadLetter
 

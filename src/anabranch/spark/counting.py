@@ -14,6 +14,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 
+from anabranch.branch.pane_group import PaneGroup
 from anabranch.branch.pane_states import pack
 from anabranch.branch.panes import PaneLaw, PanePlan, PaneWindows
 from anabranch.branch.ports import Output
@@ -140,18 +141,19 @@ class PaneBranches:
         self._job = job
         self._opened = opened
         self._branches: dict[int, PaneBranch] = {}
+        self._group = PaneGroup()
 
-    def _branch(self, number: int) -> PaneBranch:
+    def _open(self, number: int) -> None:
         if number not in self._branches:
-            self._branches[number] = self._opened(number)
-        return self._branches[number]
+            branch = self._branches[number] = self._opened(number)
+            self._group.add(number, branch.windows)
 
     def count(self, packed: bytes) -> None:
         """Take in the next range."""
         result = RangeResult.unpacked(packed)
         void: dict[Reach | None, list[int]] = {}
         for number in self._take(result):
-            largest = self._branch(number).windows.largest(int(result.reach.partition))
+            largest = self._branches[number].windows.largest(int(result.reach.partition))
             void.setdefault(largest, []).append(number)
         for largest, numbers in void.items():
             again = self._take(self._recount(numbers, result.reach, largest))
@@ -159,16 +161,13 @@ class PaneBranches:
 
     def _take(self, result: RangeResult) -> list[int]:
         """Take in what holds; gives the branches for whom it is void."""
-        void: list[int] = []
         for member in result.counted.members:
-            number = result.numbers[member]
-            branch = self._branch(number)
-            counted = result.counted.member(member, len(branch.plan.query.paths))
-            if not branch.windows.take(int(result.reach.partition), counted):
-                void.append(number)
-                continue
-            for letter in result.letters[member]:
-                branch.out.bury(letter)
+            self._open(result.numbers[member])
+        void = self._group.take(int(result.reach.partition), result.counted, result.numbers)
+        for member in result.counted.members:
+            if result.numbers[member] not in void:
+                for letter in result.letters[member]:
+                    self._branches[result.numbers[member]].out.bury(letter)
         return void
 
     def _recount(self, numbers: list[int], reach: Range, largest: Reach | None) -> RangeResult:
@@ -187,16 +186,15 @@ class PaneBranches:
 
     def end(self, number: int, partition: int) -> None:
         """A partition has ended, as far as one branch is concerned."""
-        self._branch(number).windows.end_of(partition)
+        self._open(number)
+        self._branches[number].windows.end_of(partition)
 
     def save(self) -> tuple[State, dict[int, int]] | None:
         """Answer what is complete; gives what to remember, and by branch how many panes that are."""
-        for each in self._branches.values():
-            each.windows.close()
         if not self._branches:
             return None
-        state = pack({number: each.windows.save() for number, each in self._branches.items()})
-        return state, {number: each.windows.held for number, each in self._branches.items()}
+        self._group.close()
+        return pack(self._group.save()), {number: each.windows.held for number, each in self._branches.items()}
 
 
 class _Nobody:

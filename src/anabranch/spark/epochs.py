@@ -41,7 +41,8 @@ from anabranch.spark.manifest import Manifest, Manifests
 from anabranch.spark.membership import subscriptions_of
 from anabranch.spark.metrics import Metrics
 from anabranch.spark.order import OrderLog
-from anabranch.spark.plan import Plan, PlanFile, Plans, StreamPlan
+from anabranch.spark.plan import Plan, StreamPlan
+from anabranch.spark.plans import PlanFile, Plans
 from anabranch.spark.recovery import check_spark, sweep_spark
 from anabranch.spark.retention import Retention
 from anabranch.spark.segments import read_index

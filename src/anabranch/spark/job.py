@@ -17,7 +17,7 @@ from pathlib import Path
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.faults import Fault
 from anabranch.spark.manifest import Carried
-from anabranch.spark.plan import PlanFile
+from anabranch.spark.plans import PlanFile
 from anabranch.spark.ranges import Position, Range
 from anabranch.spark.roles import Functions
 from anabranch.spark.segments import Segment

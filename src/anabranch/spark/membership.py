@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from operator import attrgetter
 
 from anabranch.branch.family import family_of, twin_of
 from anabranch.spark.plan import Plan, StreamPlan, Subscription
@@ -28,7 +29,7 @@ def subscriptions_of(
     endless: bool = True,
     sharing: bool = True,
 ) -> tuple[tuple[Subscription, ...], int]:
-    """The subscriptions of an epoch, and the number that the next one gets.
+    """The subscriptions of an epoch, by their numbers, and the number that the next one gets.
 
     Who was there with the same query goes on, others begin here; `begun` are the streams that had elements before,
     and `endless` says that nobody waits for the streams' end.
@@ -49,7 +50,7 @@ def subscriptions_of(
             new = replace(new, joined=branch)
         found[name] = new
         following += 1
-    return tuple(found[name] for name in wanted), following
+    return tuple(sorted(found.values(), key=attrgetter("id"))), following
 
 
 def _family(role: Role, streams: Mapping[str, StreamPlan], *, endless: bool) -> str:

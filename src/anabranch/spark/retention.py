@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from anabranch.errors import UsageError
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.manifest import Manifests
-from anabranch.spark.plan import Plans
+from anabranch.spark.plans import Plans
 
 LEAST = 100
 """The epochs that stay whatever was asked for."""

@@ -23,7 +23,8 @@ from anabranch.reference import Input, document_input
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.shapes import Shapes
 from anabranch.reference.standing import Standing, standing
-from anabranch.spark.plan import Plan, PlanFile, StreamPlan, Subscription
+from anabranch.spark.plan import Plan, StreamPlan, Subscription
+from anabranch.spark.plans import PlanFile
 from anabranch.stream.parse import parse_document
 
 Functions: TypeAlias = tuple[tuple[str, PythonFunction], ...]

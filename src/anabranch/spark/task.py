@@ -23,7 +23,8 @@ from anabranch.spark.feeding import RawFeed, Unread
 from anabranch.spark.items import item_queries
 from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Carried
-from anabranch.spark.plan import Plan, PlanFile
+from anabranch.spark.plan import Plan
+from anabranch.spark.plans import PlanFile
 from anabranch.spark.ranges import Position, Range
 from anabranch.spark.reading import RangeReader, show
 from anabranch.spark.roles import BranchPlan, Functions, branches_of, documents_of
@@ -156,5 +157,7 @@ def programme_of(file: PlanFile, functions: Functions) -> Programme:
     for name, each in streams.items():
         compiles: list[Compile] = [counted[name].compile] if counted[name].members else []
         compiles += [Unread.compile] if fed[name] else []
-        answers[name] = StreamAnswers(queries[name], roots[name], plan.limits, each.schema, compiles)
+        answers[name] = StreamAnswers(
+            queries[name], roots[name], plan.limits, each.schema, compiles, together=plan.sharing
+        )
     return Programme(plan, roots, answers, counted, fed, branches)

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from anabranch.spark.plan import Subscription
-from anabranch.spark.sinks.pieces import take_apart, visible
+from anabranch.spark.sinks.pieces import take_apart
+from anabranch.stream.visible import visible
 
 
 class ConsoleLines:

@@ -18,7 +18,8 @@ from anabranch.reference.calls import PythonFunction
 from anabranch.spark.answers import AnswerLog, Frame
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.manifest import Manifest
-from anabranch.spark.plan import Plan, Plans, Subscription
+from anabranch.spark.plan import Plan, Subscription
+from anabranch.spark.plans import Plans
 from anabranch.spark.segments import DEAD_LETTERS, LATE_ITEMS, late_places
 from anabranch.spark.sinks import Console, Files, Parquet, Sink, path_of
 from anabranch.spark.sinks.console import ConsoleLines

@@ -8,7 +8,6 @@ A row is an element whose children are leaves; its attributes and children are i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -16,7 +15,6 @@ from xml.parsers import expat
 
 _AROUND = "answer"
 """Stands around what is taken apart, since a document has one element only."""
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +49,6 @@ def take_apart(text: str) -> list[Piece]:
     rows = (row for _, row in reading.found)
     found = (Piece(data[start:end].decode(), row) for (start, end), row in zip(bounds, rows, strict=True))
     return [piece for piece in found if piece.text.strip()]
-
-
-def visible(text: str) -> str:
-    """Text for one line of a terminal: what a terminal would act on stands there as a reference."""
-    return _UNSEEN.sub(lambda found: f"&#{ord(found[0])};", text)
 
 
 @dataclass(slots=True)

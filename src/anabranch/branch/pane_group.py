@@ -1,0 +1,81 @@
+"""Window queries that are counted together: ranges are taken in, and panes merged, for all of them at once.
+
+What a range shows, and so whether its count is void, is each branch's own business: one that came later has seen less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from anabranch.branch.pane_states import PaneState
+from anabranch.branch.panes import PaneWindows
+from anabranch.columnar.counted import CountedRange
+from anabranch.columnar.pane_rows import Pane, Rows, together
+
+
+class PaneGroup:
+    """The branches of some queries by number, for one epoch."""
+
+    def __init__(self) -> None:
+        self._places: dict[int, int] = {}
+        self._windows: list[PaneWindows] = []
+        self._parts: dict[int, list[Rows]] = {}
+
+    def add(self, number: int, windows: PaneWindows) -> None:
+        """Let a branch join; its number is new."""
+        place = self._places[number] = len(self._windows)
+        self._windows.append(windows)
+        rows = windows.rows
+        if len(rows):
+            self._parts.setdefault(windows.paths, []).append(rows.of(place))
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._places
+
+    def of(self, number: int) -> PaneWindows:
+        return self._windows[self._places[number]]
+
+    def take(self, partition: int, counted: CountedRange, numbers: Sequence[int]) -> list[int]:
+        """Take in the next range; `numbers` says which branch each of its members is.
+
+        Gives the branches for which the count is void; for those nothing is taken.
+        """
+        void: list[int] = []
+        places, orders, widths, arrived = np.zeros((4, max(counted.members, default=-1) + 1), np.int64)
+        places -= 1
+        odd: dict[int, list[tuple[int, Pane]]] = {}
+        for member, number, pane in counted.panes.odd:
+            odd.setdefault(member, []).append((number, pane))
+        for member in counted.members:
+            windows = self.of(numbers[member])
+            at = windows.take(partition, counted.of(member), odd.get(member, ()))
+            if at is None:
+                void.append(numbers[member])
+            else:
+                places[member], widths[member] = self._places[numbers[member]], windows.count_width
+                orders[member], arrived[member] = at
+        for paths, rows in counted.panes.rows.items():
+            taken = places[rows.members] >= 0
+            mine = rows if taken.all() else rows.at(taken)
+            self._parts.setdefault(paths, []).append(mine.placed(places, orders, widths, arrived))
+        return void
+
+    def close(self) -> None:
+        """Answer what is complete."""
+        for paths, parts in self._parts.items():
+            whole = together(parts, paths)
+            level = whole.merged()
+            rows = whole.at(np.argsort(whole.members, kind="stable")) if level is None else level
+            bounds = np.searchsorted(rows.members, np.arange(len(self._windows) + 1)).tolist()
+            for place, windows in enumerate(self._windows):
+                if windows.paths == paths:
+                    windows.rows = rows.part(bounds[place], bounds[place + 1]).of(0)
+        self._parts = {}
+        for windows in self._windows:
+            windows.close()
+
+    def save(self) -> dict[int, PaneState]:
+        """What to remember after the epoch, by branch."""
+        return {number: self._windows[place].save() for number, place in self._places.items()}
