@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anabranch.columnar import matching
 from anabranch.columnar.query import compile_query
 from anabranch.columnar.template import Template
 from anabranch.stream.limits import Limits
@@ -71,6 +72,17 @@ def check_against_law(form: Format, items: str, places: list[int]) -> None:
 def test_every_kind_of_item_is_answered_as_by_law(form: Format, item: str) -> None:
     """An item of each kind, once among usual ones."""
     check_against_law(form, f"{item}\n{FRONT}", [])
+
+
+@pytest.mark.parametrize("form", ["lines", "document"])
+def test_a_batch_with_too_many_answers_is_taken_in_parts(form: Format, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With room for a few pairs at a time, answers, dead letters and their order are the same."""
+    monkeypatch.setattr(matching, "_ROOM", 4)
+    monkeypatch.setattr(matching, "_MOST_PAIRS", 16)
+    items = [USUAL.format(x=each, y="abd", z="3") for each in NUMBERS] + [
+        each.format(x="4.5", y="b", z="3") for each in SHAPES
+    ]
+    check_against_law(form, "\n".join(items) + "\n", [])
 
 
 @pytest.mark.parametrize("form", ["lines", "document"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 import numpy as np
@@ -22,7 +23,7 @@ from anabranch.columnar.condition import (
     Then,
     judge,
 )
-from anabranch.columnar.matching import Matcher
+from anabranch.columnar.matching import Matcher, Matches
 from anabranch.columnar.selecting import wanted_leaves
 from anabranch.columnar.shred import Shredded, Shredder
 from anabranch.columnar.template import Template
@@ -79,6 +80,13 @@ def _staged(random: Random) -> Condition:
     return found
 
 
+def _matches(conditions: Sequence[Condition], shredded: Shredded) -> Matches:
+    assert shredded.wanted is not None
+    found = Matcher.of(conditions, shredded.wanted).match(shredded)
+    assert found is not None
+    return found
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_the_index_finds_what_each_condition_finds(seed: int) -> None:
     """Every pair of a condition and an entry has the outcome that `judge` gives, and comes in its order."""
@@ -86,7 +94,7 @@ def test_the_index_finds_what_each_condition_finds(seed: int) -> None:
     shredded = _batch(random, 120)
     conditions = [_staged(random) for _ in range(random.choice([1, 7, 150]))]
     conditions += random.choices(conditions, k=3)
-    matches = Matcher.of(conditions, shredded.wanted).match(shredded)  # type: ignore[arg-type]
+    matches = _matches(conditions, shredded)
     opened = list(zip(matches.open_conditions.tolist(), matches.open_entries.tolist(), strict=True))
     assert [entry for _, entry in opened] == sorted(entry for _, entry in opened)
     for number, condition in enumerate(conditions):
@@ -112,7 +120,19 @@ def test_boxes_over_two_axes() -> None:
         )
         for low in (random.uniform(-6, 9) for _ in range(500))
     ]
-    matches = Matcher.of(boxes, shredded.wanted).match(shredded)  # type: ignore[arg-type]
+    matches = _matches(boxes, shredded)
     for number, box in enumerate(boxes):
         expected = np.flatnonzero((judge(box, shredded) == YES) & shredded.fits)
         assert matches.taken(number).tolist() == expected.tolist()
+
+
+def test_more_pairs_than_one_batch_may_have() -> None:
+    """A batch with too many is refused, its parts are not, and together they say the same."""
+    shredded = _batch(Random(4), 1_200)
+    assert shredded.wanted is not None
+    matcher = Matcher.of([NumberTest(0, ">=", float(-each)) for each in range(1_500)], shredded.wanted)
+    assert matcher.match(shredded) is None
+    halves = [matcher.match(shredded.part(*each)) for each in ((0, 600), (600, len(shredded.fits)))]
+    first, second = (each for each in halves if each is not None)
+    expected = np.flatnonzero((judge(NumberTest(0, ">=", -7.0), shredded) == YES) & shredded.fits)
+    assert [*first.taken(7), *(600 + second.taken(7))] == expected.tolist()

@@ -129,6 +129,10 @@ class StreamAnswers:
             known = known | guided.fill(shredded, self._limits)
         program = self._program if shredded.wanted else None
         matches = program.matcher.match(shredded) if program else NO_MATCHES
+        if matches is None:
+            middle = len(known) // 2
+            halves = shredded.part(0, middle), shredded.part(middle, len(known))
+            return sum(self._answer(each, read, out, takers) for each in halves)
         open_entries, asked = self._asked(program, matches, known)
         unread = ~known
         unread[open_entries] = True

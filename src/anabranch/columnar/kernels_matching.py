@@ -141,6 +141,63 @@ def _verdict(
 
 
 @compiled
+def _judge_open(
+    entry: int,
+    fit: bool,
+    ranks: Places,
+    stage_bounds: Indices,
+    clause_bounds: Indices,
+    test_bounds: Indices,
+    tests: Indices,
+    axes: Indices,
+    negated: Flags,
+    forms: Indices,
+    first_tests: Indices,
+    bases: Indices,
+    lows: Places,
+    highs: Places,
+    user_bounds: Indices,
+    users: Indices,
+    settled: Indices,
+    seen: Indices,
+    found_conditions: Places,
+    found_entries: Places,
+    open_conditions: Places,
+    open_entries: Places,
+    taken: int,
+    opened: int,
+) -> tuple[int, int, bool]:
+    """The pairs of an entry with the conditions that look at what is not known of it."""
+    for axis in range(len(ranks) + 1):
+        if axis < len(ranks):
+            if ranks[axis, entry] >= 0:
+                continue
+            first, last = user_bounds[axis], user_bounds[axis + 1]
+        else:
+            first, last = 0, 0 if fit else len(settled)
+        for place in range(first, last):
+            condition = users[place] if axis < len(ranks) else settled[place]
+            if seen[condition] == entry:
+                continue
+            seen[condition] = entry
+            outcome = _verdict(
+                condition, entry, fit, ranks, stage_bounds, clause_bounds, test_bounds, tests, axes, negated,
+                forms, first_tests, bases, lows, highs,
+            )  # fmt: skip
+            if outcome == YES and fit:
+                if taken == len(found_entries):
+                    return taken, opened, False
+                found_conditions[taken], found_entries[taken] = condition, entry
+                taken += 1
+            elif outcome != NO:
+                if opened == len(open_entries):
+                    return taken, opened, False
+                open_conditions[opened], open_entries[opened] = condition, entry
+                opened += 1
+    return taken, opened, True
+
+
+@compiled
 def match(
     fits: Flags,
     ranks: Places,
@@ -179,32 +236,17 @@ def match(
     taken = opened = 0
     for entry in range(len(fits)):
         fit = fits[entry]
-        for axis in range(len(ranks) + 1):
-            if axis < len(ranks):
-                if ranks[axis, entry] >= 0:
-                    continue
-                first, last = user_bounds[axis], user_bounds[axis + 1]
-            else:
-                first, last = 0, 0 if fit else len(settled)
-            for place in range(first, last):
-                condition = users[place] if axis < len(ranks) else settled[place]
-                if seen[condition] == entry:
-                    continue
-                seen[condition] = entry
-                outcome = _verdict(
-                    condition, entry, fit, ranks, stage_bounds, clause_bounds, test_bounds, tests, axes, negated,
-                    forms, first_tests, bases, lows, highs,
-                )  # fmt: skip
-                if outcome == YES and fit:
-                    if taken == len(found_entries):
-                        return taken, opened, False
-                    found_conditions[taken], found_entries[taken] = condition, entry
-                    taken += 1
-                elif outcome != NO:
-                    if opened == len(open_entries):
-                        return taken, opened, False
-                    open_conditions[opened], open_entries[opened] = condition, entry
-                    opened += 1
+        is_open = not fit
+        for axis in range(len(ranks)):
+            is_open = is_open or ranks[axis, entry] < 0
+        if is_open:
+            taken, opened, done = _judge_open(
+                entry, fit, ranks, stage_bounds, clause_bounds, test_bounds, tests, axes, negated, forms, first_tests,
+                bases, lows, highs, user_bounds, users, settled, seen, found_conditions, found_entries,
+                open_conditions, open_entries, taken, opened,
+            )  # fmt: skip
+            if not done:
+                return taken, opened, False
         for grid in range(len(grid_axes)):
             one, two = grid_axes[grid]
             cell = grid_shape[grid, 3]
@@ -234,6 +276,79 @@ def match(
                         holds = False
                         break
                 if not holds:
+                    continue
+                seen[condition] = entry
+                if fit:
+                    if taken == len(found_entries):
+                        return taken, opened, False
+                    found_conditions[taken], found_entries[taken] = condition, entry
+                    taken += 1
+                else:
+                    if opened == len(open_entries):
+                        return taken, opened, False
+                    open_conditions[opened], open_entries[opened] = condition, entry
+                    opened += 1
+    return taken, opened, True
+
+
+@compiled
+def match_few(
+    fits: Flags,
+    ranks: Places,
+    stage_bounds: Indices,
+    clause_bounds: Indices,
+    test_bounds: Indices,
+    tests: Indices,
+    axes: Indices,
+    negated: Flags,
+    forms: Indices,
+    first_tests: Indices,
+    bases: Indices,
+    lows: Places,
+    highs: Places,
+    user_bounds: Indices,
+    users: Indices,
+    settled: Indices,
+    clause_conditions: Places,
+    rows: Indices,
+    held: NDArray[np.uint64],
+    untested: NDArray[np.uint64],
+    seen: Indices,
+    found_conditions: Places,
+    found_entries: Places,
+    open_conditions: Places,
+    open_entries: Places,
+) -> tuple[int, int, bool]:
+    """The same as `match`, for so few clauses that each is a bit.
+
+    Clauses are numbered, and `clause_conditions` says whose each is; `held` has a row of bits for each rank of each
+    axis, from `rows` on: the clauses that a value of this rank fulfils as far as the axis goes; `untested` those that
+    do not look at an axis.
+    """
+    taken = opened = 0
+    for entry in range(len(fits)):
+        fit = fits[entry]
+        is_open = not fit
+        for axis in range(len(ranks)):
+            is_open = is_open or ranks[axis, entry] < 0
+        if is_open:
+            taken, opened, done = _judge_open(
+                entry, fit, ranks, stage_bounds, clause_bounds, test_bounds, tests, axes, negated, forms, first_tests,
+                bases, lows, highs, user_bounds, users, settled, seen, found_conditions, found_entries,
+                open_conditions, open_entries, taken, opened,
+            )  # fmt: skip
+            if not done:
+                return taken, opened, False
+        for word in range(untested.shape[1]):
+            left = ALL_BITS
+            for axis in range(len(ranks)):
+                rank = ranks[axis, entry]
+                left &= held[rows[axis] + rank, word] if rank >= 0 else untested[axis, word]
+            while left:
+                lowest = left & (~left + ONE_BIT)
+                left ^= lowest
+                condition = clause_conditions[word * 64 + BIT_PLACES[(lowest * DE_BRUIJN) >> BIT_SHIFT]]
+                if condition < 0 or seen[condition] == entry:
                     continue
                 seen[condition] = entry
                 if fit:

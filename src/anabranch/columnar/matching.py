@@ -32,7 +32,8 @@ from anabranch.columnar.grids import Grids
 from anabranch.columnar.kernels import Indices, Places
 from anabranch.columnar.shred import Shredded, Wanted
 
-_ROOM = 1 << 12
+_ROOM, _MOST_PAIRS = 1 << 12, 1 << 20
+"""Room for pairs: to begin with, and at most, unless there is but one entry."""
 _EDGE = np.iinfo(np.int32).max
 
 
@@ -135,9 +136,12 @@ class Matcher:
         """The matcher of some conditions."""
         return Matcher(len(conditions), *gathered(enumerate(conditions)), wanted)
 
-    def match(self, shredded: Shredded) -> Matches:
-        """Judge the entries of a batch, which was cut for the same `wanted`."""
-        conditions, entries, open_conditions, open_entries = self._pairs(shredded)
+    def match(self, shredded: Shredded) -> Matches | None:
+        """Judge the entries of a batch, which was cut for the same `wanted`; None where fewer must be shown at once."""
+        pairs = self._pairs(shredded)
+        if pairs is None:
+            return None
+        conditions, entries, open_conditions, open_entries = pairs
         for number, condition in self._others:
             verdicts = judge(condition, shredded)
             verdicts = np.where(shredded.fits | (verdicts == NO), verdicts, np.uint8(UNCLEAR))
@@ -154,8 +158,9 @@ class Matcher:
             opened, where = opened[turn], where[turn]
         return Matches(self._count, taken, at, opened.astype(np.int64), where.astype(np.int64))
 
-    def _pairs(self, shredded: Shredded) -> tuple[list[Places], list[Places], list[Places], list[Places]]:
-        """The pairs of conditions that have a form."""
+    def _pairs(self, shredded: Shredded) -> tuple[list[Places], list[Places], list[Places], list[Places]] | None:
+        """The pairs of conditions that have a form; None if they are too many for one batch."""
+        most = _MOST_PAIRS if len(shredded.fits) > 1 else _EDGE
         ranks = np.empty((len(self._rankings), len(shredded.fits)), np.int32)
         for row, ranking in enumerate(self._rankings):
             self._rank(ranking, shredded, ranks[row])
@@ -166,6 +171,8 @@ class Matcher:
             taken, opened, done = kernels.match(*given)
             if done:
                 break
+            if self._room >= most:
+                return None
             self._room *= 2
         cut = (room[0, :taken], room[1, :taken], room[2, :opened], room[3, :opened])
         if self._is_ordered:

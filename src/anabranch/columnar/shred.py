@@ -74,6 +74,19 @@ class Shredded:
     """What the splitter gave, by the number of the entry; a line that does not fit is cut when it is asked for."""
     limits: Limits
 
+    def part(self, start: int, stop: int) -> Shredded:
+        """Some of the entries."""
+        return replace(
+            self,
+            fits=self.fits[start:stop],
+            begins=self.begins[start:stop],
+            finishes=self.finishes[start:stop],
+            starts=self.starts[:, start:stop],
+            ends=self.ends[:, start:stop],
+            values=self.values[:, start:stop],
+            cuts={entry - start: cut for entry, cut in self.cuts.items() if start <= entry < stop},
+        )
+
     def cut(self, entry: int) -> Cut:
         """The raw item of an entry."""
         if entry in self.cuts:

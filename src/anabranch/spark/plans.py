@@ -133,7 +133,7 @@ def _saved(folder: Path, data: bytes, kind: str) -> str:
 _written: dict[tuple[Path, int], tuple[_Block, str]] = {}
 """The blocks that this process wrote last, by folder and number."""
 _blocks: dict[str, _Block] = {}
-"""Those that it wrote or read, by digest: a plan that is read has the very subscriptions of the one that was written."""
+"""Those that it wrote or read, by digest; so a plan that is read has the very subscriptions of the one written."""
 _MOST_BLOCKS = 2_000
 
 
