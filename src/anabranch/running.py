@@ -23,7 +23,8 @@ from typing import IO, Any, TextIO
 from rich.console import Console
 from rich.status import Status
 
-from anabranch.engine import Inputs, prepare, refuse_endless
+from anabranch.engine import Inputs, prepare
+from anabranch.engine.checking import Checking
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.language import print_query
 from anabranch.site import Site, read_site
@@ -35,7 +36,6 @@ from anabranch.spark.retention import Keep
 from anabranch.spark.session import local_session
 from anabranch.spark.sinks import Console as ConsoleSink
 from anabranch.spark.sinks import Parquet, Sink
-from anabranch.spark.sinks.tables import check_table
 from anabranch.spark.wanted import Epoch, Listener, Settings, Wanted
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -111,14 +111,12 @@ def _inputs(site: Site) -> Inputs:
 def _wanted(site: Site, outputs: Outputs) -> Wanted:
     """What a site asks of a trunk; raises for a query that is wrong, or cannot be answered without an end."""
     Keep.parse(site.keep)
+    checking = Checking(_inputs(site))
     texts: dict[str, str] = {}
     sinks: dict[str, Sink] = {}
     for name, each in site.subscriptions.items():
-        prepared = prepare(name, each.text, _inputs(site), "spark", label=str(each.file))
-        refuse_endless(prepared, _inputs(site))
-        texts[name] = print_query(prepared.checked.query)
-        if isinstance(each.sink, Parquet):
-            check_table(name, prepared.checked.query)
+        table = isinstance(each.sink, Parquet)
+        texts[name] = checking.printed(name, each.text, label=str(each.file), table=table)
         if each.sink is not None:
             sinks[name] = ConsoleSink(outputs.console) if isinstance(each.sink, ConsoleSink) else each.sink
     return Wanted(

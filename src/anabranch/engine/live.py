@@ -26,11 +26,11 @@ from tempfile import TemporaryDirectory
 from threading import RLock
 from types import TracebackType
 
-from anabranch.engine.finite import Inputs, prepare, refuse_endless
+from anabranch.engine.checking import Checking
+from anabranch.engine.finite import Inputs
 from anabranch.engine.html import Tally, engine_html, latest, subscription_html
 from anabranch.errors import UsageError
 from anabranch.reference.calls import PythonFunction
-from anabranch.reference.texts import Texts
 from anabranch.spark import durable
 from anabranch.spark.answers import AnswerLog, Frame
 from anabranch.spark.epochs import Trunk
@@ -39,7 +39,6 @@ from anabranch.spark.plan import Subscription as Registered
 from anabranch.spark.retention import Keep
 from anabranch.spark.session import Session, check_workers, local_session
 from anabranch.spark.sinks import Files, Parquet, Sink
-from anabranch.spark.sinks.tables import check_table
 from anabranch.spark.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Wanted
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
@@ -92,7 +91,7 @@ class Engine:
             listener = Listener(self._take, on_warning or (lambda message: None))
             self._trunk = held.enter_context(Trunk(session, Path(folder), settings, self.functions, listener))
             self._held = held.pop_all()
-        self._texts = Texts(self.functions)
+        self._checking = Checking(Inputs(functions=self.functions))
         self._plan = self._trunk.plan
         self._at_work = {each.name: each for each in self._plan.subscriptions} if self._plan else {}
         self.log = AnswerLog(self._trunk.checkpoint)
@@ -136,7 +135,7 @@ class Engine:
                 tuple(more),
             )
             self._want(replace(self._wanted, streams={**self._wanted.streams, name: fresh}))
-            self._texts = Texts(self.functions)
+            self._checking = Checking(Inputs(tuple(self._wanted.streams.values()), functions=self.functions))
 
     def subscribe(self, text: str, name: str | None = None, *, sink: str | Path | Sink | None = None) -> Subscription:
         """Register a query; it answers from the next epoch on, also into a sink if one is given: a path is a file."""
@@ -147,7 +146,7 @@ class Engine:
             if name in held:
                 raise UsageError(f"there is a subscription '{name}' already", hint="cancel it first")
             chosen = Files(Path(sink)) if isinstance(sink, str | Path) else sink
-            printed = self._checked(name, text, chosen)
+            printed = self._checking.printed(name, text, table=isinstance(chosen, Parquet))
             fresh = Subscription(self, name, printed)
             fresh.registered = self._known(name, printed)
             before, self._subscriptions = self._subscriptions, {**self._subscriptions, name: fresh}
@@ -162,17 +161,6 @@ class Engine:
                 self._subscriptions = before
                 raise
         return fresh
-
-    def _checked(self, name: str, text: str, sink: Sink | None) -> str:
-        """A query as it is understood; one that differs from another in its constants only needs no second check."""
-        if not isinstance(sink, Parquet) and (known := self._texts.printed(text)) is not None:
-            return known
-        inputs = Inputs(tuple(self._wanted.streams.values()), functions=self.functions)
-        prepared = prepare(name, text, inputs, "spark")
-        refuse_endless(prepared, inputs)
-        if isinstance(sink, Parquet):
-            check_table(name, prepared.checked.query)
-        return self._texts.learn(text, prepared.checked.query)
 
     def start(self) -> None:
         """Begin to read, unless that has happened."""
