@@ -7,8 +7,8 @@ import pytest
 from anabranch.errors import Unsupported
 from anabranch.predicate import EVERYTHING
 from anabranch.sharing.derive import derive
-from anabranch.sharing.explain import tree_lines
 from anabranch.sharing.match import matches, merge, merge_all, same
+from anabranch.sharing.picture import tree_lines
 from anabranch.sharing.render import generic_names, render
 from anabranch.stream.schema import Schema
 from reference.asking import stream
@@ -68,6 +68,16 @@ RULES = (
         "a name for a path says nothing by itself",
         f"{LOOP} let $x := $p/c where $x/a > 1 return $p/b",
         ["r", f"  i  {S} c/a > 1", "    b •", "    c", "      a •"],
+    ),
+    (
+        "a round is counted though nothing of its element is returned",
+        f"{LOOP} for $c in $p/c return $p/a",
+        ["r", "  i", "    a •", "    c ◦"],
+    ),
+    (
+        "sums and distances are compared",
+        f"{LOOP} where $p/a >= $p/b + 0.5 and 3 > $p/a - $p/c return $p/d",
+        ["r", f"  i  {S} a >= b + 0.5 and a - c < 3", "    a •", "    b •", "    c •", "    d •"],
     ),
     (
         "conditions on elements inside an item hold for the item only as far as they can",
@@ -141,6 +151,8 @@ WITHOUT = (
         f"{LOOP} where $p/b > 1 or $p/k return $p/a",
         ["r", "  i", "    a •", "    b •", "    k •"],
     ),
+    ("a product", f"{LOOP} where $p/a * 2 > 5 return $p/b", ["r", "  i", "    a •", "    b •"]),
+    ("a sum of three", f"{LOOP} where $p/a > $p/b + 1 + 2 return $p/b", ["r", "  i", "    a •", "    b •"]),
     ("an order", f"{LOOP} order by $p/b return $p/a", ["r", "  i", "    a •", "    b •"]),
     ("a step upwards", f"{LOOP} return $p/a/..", ["everything •"]),
     ("a stream's descendants", "stream('s')//a", ["everything •"]),
@@ -185,13 +197,20 @@ def test_constructs_without_a_rule(text: str, expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("for $x in stream('s')/r/i|count 2| for $y in stream('u')/r/i|count 2| return $x/a", "several inputs"),
-        ("for $x in stream('s')/r/i|count 2| for $y in stream('s')/r/i|count 2| return $x/a", "self-join"),
+        (
+            "for $x in stream('s')/r/i|count 2| for $y in stream('u')/r/i|count 2| return $x/a",
+            "several inputs has a property forest",
+        ),
+        (
+            "for $x in stream('s')/r/i|count 2| for $y in stream('s')/r/i|count 2| return $x/a",
+            "several inputs has a property forest",
+        ),
+        ("(stream('s')/r/i/a, stream('u')/r/i/a)", "several inputs has a property forest"),
         ("<o/>", "no stream"),
     ],
 )
 def test_queries_without_a_tree(text: str, message: str) -> None:
-    """Joins need forests, and say so."""
+    """A join has a forest, and what reads no stream has neither; both are said."""
     with pytest.raises(Unsupported, match=message):
         tree(text)
 

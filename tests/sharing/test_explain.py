@@ -33,12 +33,15 @@ def explain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     return run
 
 
-def test_the_page_shows_what_comes_out(explain: Explain) -> None:
-    """The example of docs/explain.md is what its queries give."""
+def test_the_page_shows_what_comes_out(explain: Explain, capsys: pytest.CaptureFixture[str]) -> None:
+    """The examples of docs/explain.md are what its queries give."""
     page = PAGE.read_text(encoding="utf-8")
-    queries = dict(re.findall(r"```\n\(: (\w+)\.xq :\)\n(.*?)\n```", page, re.S))
-    [shown] = re.findall(r"```console\n\$ anabranch explain [^\n]*\n(.*?)\n```", page, re.S)
-    assert explain(**queries) == f"{shown}\n"
+    explain(**dict(re.findall(r"```\n\(: (\w+)\.xq :\)\n(.*?)\n```", page, re.S)))
+    examples = re.findall(r"```console\n\$ anabranch explain ([^\n]*)\n(.*?)\n```", page, re.S)
+    assert len(examples) == 2
+    for arguments, shown in examples:
+        assert main(["explain", *arguments.replace("photons.dtd", DTD).split()]) == 0
+        assert capsys.readouterr().out == f"{shown}\n"
 
 
 def test_how_the_papers_queries_share(explain: Explain) -> None:
@@ -62,6 +65,17 @@ def test_a_match_is_said(explain: Explain) -> None:
     assert "against q4: matches, nothing is added" in explain(q4=papers.Q4, q3=papers.Q3)
 
 
+def test_what_is_missing_is_said(explain: Explain) -> None:
+    """Energies below 1.3 beside those above; where all of a query is missing, nothing more is said."""
+    query = '<o>{ for $p in stream("photons")/photons/photon where $p/en >= 1.3 return $p/en }</o>'
+    found = explain(above=query, all=query.replace("1.3", "0.5"))
+    assert found.split("beside it would be sent:\n")[1].splitlines()[2].endswith(" en >= 0.5 and en < 1.3")
+    assert "beside" not in explain(above=query, other=query.replace("$p/en", "$p/phc"))
+    [_, second] = json.loads(explain("--json", above=query, all=query.replace("1.3", "0.5")))["queries"]
+    [output] = second["against"][0]["remainder"]["outputs"]
+    assert output["condition"] == "en >= 0.5 and en < 1.3"
+
+
 def test_streams_are_apart(explain: Explain) -> None:
     """A query is compared only with those of the same stream."""
     other = papers.Q3.replace('stream("photons")', 'stream("others")')
@@ -70,11 +84,38 @@ def test_streams_are_apart(explain: Explain) -> None:
     assert "one stream" not in found
 
 
-def test_joins_are_named(explain: Explain) -> None:
-    """A query that needs a forest is listed with the reason why it has no tree, and the others go on."""
-    found = explain(q5=papers.Q5, q4=papers.Q4)
-    assert found.startswith("q5: a query that reads several inputs has a property forest")
-    assert 'q4: stream "photons"' in found
+def test_how_the_papers_joins_share(explain: Explain) -> None:
+    """q5 to q8: one join for the first two, windows for the others, and inputs for a query of one stream."""
+    one = papers.Q4.replace('stream("photons")', 'stream("photon1")')
+    found = explain(**{name: papers.SHARING[name] for name in ("q5", "q6", "q7", "q8")}, one=one)
+    against = [line.strip() for line in found.splitlines() if line.startswith("  against q5")]
+    assert against == [
+        "against q5: shares the tuples of the join; adds photon1/det_time, photon2/det_time; "
+        "widens the selection of photon1/en, photon2/en",
+        "against q5: shares windows of 10 every 5 and 5 every 5, by SELECTWINDOWS(3, 2, 1) and "
+        "SELECTWINDOWS(3, 1, 2); joins by itself",
+        "against q5: shares windows of 5 every 5 and 10 every 5, by SELECTWINDOWS(3, 1, 2) and "
+        "SELECTWINDOWS(3, 2, 3); joins by itself",
+        "against q5: removes the join of photon1 and photon2, and sends what it needs of each",
+    ]
+    assert 'one step join of "photon1" and "photon2" for q5, q6:' in found
+    assert 'one stream "photon1" for q5, q6, q7, q8, one:' in found
+
+
+def test_a_stream_may_be_the_input_of_a_join(explain: Explain) -> None:
+    """A join is told for each input what it finds in a stream; two joins of other kinds keep to themselves."""
+    everything = "for $p in stream('photon1')/photons/photon return $p"
+    found = explain(one=everything, q5=papers.Q5, figure11=papers.INTERVAL_JOIN)
+    assert "  against one: as input photon1 it matches, nothing is added\n" in found
+    assert "  against q5: joins by itself, for one is a step join, the other an interval join" in found
+
+
+def test_inputs_that_are_apart(explain: Explain) -> None:
+    """Streams that do not meet have a tree each, and what reads none has a reason."""
+    found = explain(both="(stream('photon1')/photons/photon/en, stream('photon2')/photons/photon/phc)", none="<o/>")
+    assert 'both: stream "photon1"' in found
+    assert 'both: stream "photon2"' in found
+    assert "none: a query that reads no stream has no property tree" in found
 
 
 def test_as_data(explain: Explain) -> None:
@@ -93,8 +134,30 @@ def test_as_data(explain: Explain) -> None:
         }
     ]
     assert second["abstract"].startswith("<photons>")
-    assert join["tree"] is None
+    assert join["forest"]["kind"] == "step"
+    assert join["forest"]["condition"] == "photon1/en >= photon2/en + 0.5"
+    assert [each["window"]["extent"] for each in join["forest"]["trees"]] == [
+        "|det_time diff 10 step 5|",
+        "|det_time diff 20 step 10|",
+    ]
     assert [each["serves"] for each in found["streams"]] == [["q1", "q2"]]
+
+
+def test_levels_as_data(explain: Explain) -> None:
+    """Programs are told at which level a join is shared, with the parameters of the operators."""
+    larger = papers.Q6.replace("diff 10 step 5", "diff 20 step 5")
+    texts = {"q5": papers.Q5, "larger": larger, "q8": papers.Q8, "figure11": papers.INTERVAL_JOIN}
+    found = json.loads(explain("--json", **texts))
+    levels = [query["against"][0]["join"] for query in found["queries"][1:]]
+    assert levels[0] == {
+        "level": "selective join result sharing",
+        "windows": ["20", "20"],
+        "stream": ["10", "20"],
+        "query": ["20", "20"],
+    }
+    assert levels[1]["query"] == ["SELECTWINDOWS(3, 1, 2)", "SELECTWINDOWS(3, 2, 3)"]
+    assert levels[2] == {"level": "separate joins", "reason": "one is a step join, the other an interval join"}
+    assert [each["serves"] for each in found["joins"]] == [["q5", "larger"]]
 
 
 def test_a_bad_query_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

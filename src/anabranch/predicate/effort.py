@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-MOST = 4_000
-"""Steps of about 50 microseconds, most questions take less than ten."""
+MOST = 500
+"""Steps of about 100 microseconds, most questions take less than ten."""
 
 
 class TooLong(Exception):

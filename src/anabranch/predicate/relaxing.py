@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from anabranch.predicate.formula import Compare, Difference, Predicate, and_, or_
+from anabranch.predicate.formula import Compare, Difference, Predicate, and_, or_, terms
 from anabranch.predicate.normal import Conjunction, conjunctions, disjuncts, thinned
 from anabranch.predicate.sets import implies
 
@@ -53,8 +53,8 @@ def _add(found: list[Conjunction], new: Conjunction, most: int) -> None:
     """Take a conjunction into the union, by itself or with another that makes way for the hull of both."""
     if implies(and_(*new), or_(*(and_(*each) for each in found))):
         return
-    hulls = [(each, _around(each, new)) for each in found]
-    for partner, joined in hulls:
+    for partner in [each for each in found if _differ_in_one_term(each, new)]:
+        joined = _around(partner, new)
         if implies(and_(*joined), or_(and_(*partner), and_(*new))):
             _replace(found, partner, joined)
             found.remove(joined)
@@ -63,7 +63,13 @@ def _add(found: list[Conjunction], new: Conjunction, most: int) -> None:
     if len(found) < most:
         found.append(new)
     else:
+        hulls = [(each, _around(each, new)) for each in found]
         _replace(found, *max(hulls, key=lambda pair: len(pair[1])))  # the hull that still says most
+
+
+def _differ_in_one_term(first: Conjunction, second: Conjunction) -> bool:
+    """Whether a hull may add nothing: that of two boxes which differ in several directions always does."""
+    return len({terms(each) for each in {*first} ^ {*second}}) <= 1
 
 
 def _replace(found: list[Conjunction], partner: Conjunction, joined: Conjunction) -> None:

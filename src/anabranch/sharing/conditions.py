@@ -13,18 +13,14 @@ So it is exact for a variable that stands for the item itself, and too wide for 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from anabranch.language import ast
 from anabranch.language.rewrite import parts as parts_of
-from anabranch.predicate import EVERYTHING, NOTHING, Operator, Predicate, Term, and_, compare, difference, not_, or_
+from anabranch.predicate import EVERYTHING, NOTHING, Predicate, and_, not_, or_
+from anabranch.sharing.comparing import Found, Of, compared, unknown
 from anabranch.sharing.tree import ITEM, Aggregate, Steps, item_term
-
-_LARGEST = 300
-"""Constants with more digits before the point, or as many zeros behind it, may be beyond the doubles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +35,8 @@ class Nodes:
     exact: bool = True
     usable: bool = True
     window: bool = False
+    input: str = ""
+    """Which tree of a forest they belong to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +48,11 @@ Meaning: TypeAlias = Nodes | Aggregate | Something
 Names: TypeAlias = Mapping[str, Meaning]
 CONTEXT = "."
 """The name of the node that a predicate looks at."""
+
+
+def stream_name(name: str) -> str:
+    """The name under which a stream as a whole may be given a meaning, where a query reads several."""
+    return f"stream({name})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +67,6 @@ class Located:
     """False where a step without a rule ends what is known; `path` then leads to the element above it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What is known of a condition."""
-
-    predicate: Predicate
-    exact: bool = True
-    rest: tuple[ast.Expression, ...] = ()
-
-
 def locate(expression: ast.Expression, names: Names) -> Located | None:
     """Where a path leads; None for what is no path from the stream."""
     match expression:
@@ -81,8 +75,9 @@ def locate(expression: ast.Expression, names: Names) -> Located | None:
             return Located(meaning.path, meaning) if isinstance(meaning, Nodes) else None
         case ast.ContextItem():
             return locate(ast.Variable(CONTEXT), names)
-        case ast.Source("stream"):
-            return Located((), Nodes(()))
+        case ast.Source("stream", name):
+            stream = names.get(stream_name(name), Nodes(()))
+            return Located((), stream) if isinstance(stream, Nodes) else None
         case ast.Filter(base, tail):
             filtered = locate(base, names)
             return None if filtered is None else _with_tail(filtered, tail)
@@ -132,19 +127,19 @@ class Conditions:
             case ast.Or(operands):
                 parts = [self.find(each, names) for each in operands]
                 if any(each.rest for each in parts):
-                    return _unknown(condition)
+                    return unknown(condition)
                 return Found(or_(*(each.predicate for each in parts)), all(each.exact for each in parts))
             case ast.Call("not" | "fn:not", (operand,)):
                 inner = self.find(operand, names)
-                return Found(not_(inner.predicate)) if inner.exact else _unknown(condition)
+                return Found(not_(inner.predicate)) if inner.exact else unknown(condition)
             case ast.Call("true" | "fn:true", ()):
                 return Found(EVERYTHING)
             case ast.Call("false" | "fn:false", ()):
                 return Found(NOTHING)
             case ast.Comparison():
-                return self._comparison(condition, names)
+                return compared(condition, lambda each: self._term(each, names))
             case _:
-                return _unknown(condition)
+                return unknown(condition)
 
     def on_way(self, found: Located, names: Names) -> list[tuple[Names, Found]]:
         """What each predicate on a path says of the item, with the names that it was read with."""
@@ -152,7 +147,7 @@ class Conditions:
         for depth, conditions in found.tails:
             at_item = depth <= len(found.base.path) or (not found.base.path and depth == ITEM)
             usable = found.base.usable and depth >= ITEM
-            here = Nodes(found.path[:depth], found.base.exact and at_item, usable, found.base.window)
+            here = replace(found.base, path=found.path[:depth], exact=found.base.exact and at_item, usable=usable)
             inside: Names = {**names, CONTEXT: here}
             parts += [(inside, self.find(each, inside)) for each in conditions]
         return parts
@@ -161,68 +156,23 @@ class Conditions:
         """The predicates on a path as what they say of the nodes they stand at; None where that cannot be said."""
         parts: dict[int, Predicate] = {}
         for depth, conditions in found.tails:
-            inside = {**names, CONTEXT: Nodes(found.path[:depth])}
+            inside = {**names, CONTEXT: Nodes(found.path[:depth], input=found.base.input)}
             known = [self.find(each, inside) for each in conditions]
             if depth < ITEM or not all(each.exact for each in known) or _names_others(conditions):
                 return None
             parts[depth] = and_(parts.get(depth, EVERYTHING), *(each.predicate for each in known))
         return tuple(parts.items())
 
-    def _comparison(self, comparison: ast.Comparison, names: Names) -> Found:
-        left, right = self._term(comparison.left, names), self._term(comparison.right, names)
-        operator: Operator = comparison.operator
-        if left is None and right is not None:
-            left, right, operator = right, None, _MIRRORED[operator]
-            constant = comparison.left
-        else:
-            constant = comparison.right
-        if left is None:
-            return _unknown(comparison)
-        term, exact = left
-        if right is not None:
-            other, other_exact = right
-            if term.input or other.input:
-                return _unknown(comparison)
-            return Found(difference(term, operator, other), exact and other_exact)
-        value = _constant(constant, rounded=bool(term.input) and not term.input.startswith("count"))
-        if value is None or (term.input and isinstance(value, str)):
-            return _unknown(comparison)
-        return Found(compare(term, operator, value), exact)
-
-    def _term(self, expression: ast.Expression, names: Names) -> tuple[Term, bool] | None:
+    def _term(self, expression: ast.Expression, names: Names) -> Of | None:
         aggregate = self._aggregate(expression, names)
         if aggregate is not None:
-            return aggregate.term, True
+            return Of(aggregate.term, True)
         found = locate(expression, names)
         if found is None or not found.complete or found.tails or not found.base.path or not found.base.usable:
             return None
-        return item_term(found.path), found.base.exact
-
-
-_MIRRORED: dict[Operator, Operator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+        return Of(item_term(found.path, found.base.input), found.base.exact)
 
 
 def _names_others(conditions: tuple[ast.Expression, ...]) -> bool:
     """Whether a condition looks at more than the node it stands at."""
     return any(isinstance(part, ast.Variable | ast.Source) for part in parts_of(conditions))
-
-
-def _unknown(condition: ast.Expression) -> Found:
-    return Found(EVERYTHING, False, (condition,))
-
-
-def _constant(expression: ast.Expression, *, rounded: bool) -> Fraction | str | None:
-    """A literal's value; against computed doubles it is `rounded` as the comparison would, to one name per double."""
-    match expression:
-        case ast.String(value):
-            return value
-        case ast.Negation(operand):
-            positive = _constant(operand, rounded=rounded)
-            return -positive if isinstance(positive, Fraction) else None
-        case ast.Number(text):
-            number = Decimal(text)
-            if number and abs(number.adjusted()) > _LARGEST:
-                return None
-            return Fraction(Decimal(repr(float(number)))) if rounded else Fraction(number)
-        case _:
-            return None

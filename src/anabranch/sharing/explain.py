@@ -1,12 +1,7 @@
 """What sharing makes of queries, for people and for programs.
 
-Each query is shown with its property tree, what it finds in each query before it, and its abstract query; at the end
-each stream with the merge of all that read it.
-
-In the picture of a tree every line is an element.
-A bullet marks what is sent whole, a ring what is sent as an element only; the paper's letters stand for the kinds of
-annotation: sigma for a selection, pulled up to the first element that has all it holds for below it (3.2.2), omega for
-a window, gamma for an aggregate.
+Each query is shown with its property tree or forest, what it finds in each query before it, and its abstract query; at
+the end the joins that several queries share, and each stream with the merge of all that read it.
 """
 
 from __future__ import annotations
@@ -15,26 +10,29 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from anabranch.predicate import EVERYTHING, Predicate, equivalent
-from anabranch.sharing.match import Difference, differences, merge, merge_all
-from anabranch.sharing.render import render, window_text
-from anabranch.sharing.tree import ITEM, PropertyTree, Steps, aggregate_label
-from anabranch.sharing.writing import condition_text
+from anabranch.predicate.writing import number_text
+from anabranch.sharing.forest import PropertyForest
+from anabranch.sharing.match import merge_all
+from anabranch.sharing.match_joins import merge_all_joins
+from anabranch.sharing.picture import forest_json, forest_lines, indented, tree_json, tree_lines
+from anabranch.sharing.render import render, render_join
+from anabranch.sharing.settle import unjoined
+from anabranch.sharing.tree import PropertyTree
+from anabranch.sharing.verdicts import Verdict, level_json, verdicts
 
-_SELECT, _WINDOW, _AGGREGATE = (
-    "\N{GREEK SMALL LETTER SIGMA}",
-    "\N{GREEK SMALL LETTER OMEGA}",
-    "\N{GREEK SMALL LETTER GAMMA}",
-)
+_NAMED = 4
+"""So many of those that ask the same are called by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A query with its tree, or with the reason why it has none."""
+    """A query with its trees, or with the reason why it has none."""
 
     name: str
-    tree: PropertyTree | None
+    forest: PropertyForest | None
     reason: str | None = None
+    alike: tuple[str, ...] = ()
+    """The names of others that ask the same."""
 
 
 def explain_text(queries: Sequence[Explained]) -> Iterator[str]:
@@ -42,168 +40,123 @@ def explain_text(queries: Sequence[Explained]) -> Iterator[str]:
     for number, query in enumerate(queries):
         if number:
             yield ""
-        if query.tree is None:
+        if query.forest is None:
             yield f"{query.name}: {query.reason}"
+            yield from _alike(query)
             continue
-        yield f'{query.name}: stream "{query.tree.stream}"'
-        yield from _indented(tree_lines(query.tree))
-        for other, found in _against(query.tree, queries[:number]):
-            yield f"  against {other.name}: {_verdict(other.tree, query.tree, found)}"
-        yield "  abstract query:"
-        yield from _indented(_indented(render(query.tree).splitlines()))
+        against = [line for each in _against(query.forest, queries[:number]) for line in _verdict_text(*each)]
+        against = [*_alike(query), *against]
+        if query.forest.kind == "apart":
+            for place, tree in enumerate(query.forest.trees):
+                yield from _tree_text(f"{query.name}:", tree, [] if place else against)
+        else:
+            yield from _join_text(f"{query.name}:", query.forest, against)
+    for serves, forest in _joins(queries):
+        yield ""
+        yield from _join_text("one", forest, [], f" for {', '.join(serves)}:")
     for serves, tree in _streams(queries):
         yield ""
-        yield f'one stream "{tree.stream}" for {", ".join(serves)}:'
-        yield from _indented(tree_lines(tree))
-        yield "  abstract query:"
-        yield from _indented(_indented(render(tree).splitlines()))
+        yield from _tree_text("one", tree, [], f" for {', '.join(serves)}:")
+
+
+def _verdict_text(other: Explained, verdict: Verdict) -> Iterator[str]:
+    yield f"  against {other.name}: {verdict.words}"
+    if verdict.remainder is not None:
+        yield "    beside it would be sent:"
+        yield from indented(indented(indented(tree_lines(verdict.remainder))))
+
+
+def _alike(query: Explained) -> Iterator[str]:
+    if query.alike:
+        left = len(query.alike) - _NAMED
+        more = f" and {left:,} more" if left > 0 else ""
+        yield f"  the same as {', '.join(query.alike[:_NAMED])}{more}"
+
+
+def _tree_text(head: str, tree: PropertyTree, against: Sequence[str], tail: str = "") -> Iterator[str]:
+    yield f'{head} stream "{tree.stream}"{tail}'
+    yield from indented(tree_lines(tree))
+    yield from against
+    yield "  abstract query:"
+    yield from indented(indented(render(tree).splitlines()))
+
+
+def _join_text(head: str, forest: PropertyForest, against: Sequence[str], tail: str = "") -> Iterator[str]:
+    streams = " and ".join(f'"{each}"' for each in forest.streams)
+    yield f"{head} {forest.kind} join of {streams}{tail}"
+    yield from indented(forest_lines(forest))
+    for sizes in forest.smaller:
+        yield f"  also fires for windows of {' and '.join(map(number_text, sizes))}"
+    yield from against
+    yield "  abstract query:"
+    yield from indented(indented(render_join(forest).splitlines()))
 
 
 def explain_json(queries: Sequence[Explained]) -> dict[str, Any]:
     """The same as data."""
     found: list[dict[str, Any]] = []
     for number, query in enumerate(queries):
-        if query.tree is None:
-            found.append({"name": query.name, "tree": None, "reason": query.reason})
+        if query.forest is None:
+            found.append({**_names_json(query), "tree": None, "reason": query.reason})
             continue
-        against = [
-            {"query": other.name, "matches": not lacks, "lacks": [{"kind": k, "of": what} for k, what in lacks]}
-            for other, lacks in _against(query.tree, queries[:number])
-        ]
-        abstract = render(query.tree)
-        found.append({"name": query.name, "tree": _tree_json(query.tree), "against": against, "abstract": abstract})
+        against = [_verdict_json(other, each) for other, each in _against(query.forest, queries[:number])]
+        found.append({**_names_json(query), **_forest_json(query.forest), "against": against})
+    joins = [{"serves": list(serves), **_forest_json(forest)} for serves, forest in _joins(queries)]
     streams = [
-        {"serves": list(serves), "tree": _tree_json(tree), "abstract": render(tree)}
+        {"serves": list(serves), "tree": tree_json(tree), "abstract": render(tree)}
         for serves, tree in _streams(queries)
     ]
-    return {"queries": found, "streams": streams}
+    return {"queries": found, "joins": joins, "streams": streams}
 
 
-def _against(tree: PropertyTree, before: Sequence[Explained]) -> Iterator[tuple[Explained, list[Difference]]]:
+def _names_json(query: Explained) -> dict[str, Any]:
+    return {"name": query.name, "alike": list(query.alike)} if query.alike else {"name": query.name}
+
+
+def _forest_json(forest: PropertyForest) -> dict[str, Any]:
+    """A tree that stands alone is `tree`, the trees of a join are its `forest`, several others `inputs`."""
+    if forest.kind != "apart":
+        return {"forest": forest_json(forest), "abstract": render_join(forest)}
+    trees = [{"tree": tree_json(tree), "abstract": render(tree)} for tree in forest.trees]
+    return trees[0] if len(trees) == 1 else {"inputs": trees}
+
+
+def _verdict_json(other: Explained, verdict: Verdict) -> dict[str, Any]:
+    found: dict[str, Any] = {"query": other.name}
+    if verdict.input is not None:
+        found["input"] = verdict.input
+    if verdict.level is not None:
+        found["join"] = level_json(verdict.level)
+    if verdict.remainder is not None:
+        found["remainder"] = tree_json(verdict.remainder)
+    lacks = [{"kind": kind, "of": what} for kind, what in verdict.lacks]
+    return {**found, "matches": not lacks, "lacks": lacks}
+
+
+def _against(forest: PropertyForest, before: Sequence[Explained]) -> Iterator[tuple[Explained, Verdict]]:
     for other in before:
-        if other.tree is not None and other.tree.stream == tree.stream:
-            yield other, list(differences(other.tree, tree))
+        if other.forest is not None:
+            for found in verdicts(other.forest, forest):
+                yield other, found
+
+
+def _joins(queries: Sequence[Explained]) -> Iterator[tuple[Sequence[str], PropertyForest]]:
+    """The joins that serve several queries, with these."""
+    joining = [(each.name, each.forest) for each in queries if each.forest and each.forest.kind != "apart"]
+    for served, forest in merge_all_joins([each for _, each in joining]):
+        if len(served) > 1:
+            yield [joining[number][0] for number in served], forest
 
 
 def _streams(queries: Sequence[Explained]) -> Iterator[tuple[Sequence[str], PropertyTree]]:
-    """For each stream that several queries read, these and the merge of their trees."""
-    trees = [(each.name, each.tree) for each in queries if each.tree is not None]
-    for stream in dict.fromkeys(tree.stream for _, tree in trees):
-        readers = [(name, tree) for name, tree in trees if tree.stream == stream]
-        if len(readers) > 1:
-            yield [name for name, _ in readers], merge_all([tree for _, tree in readers])
-
-
-def _verdict(stream: PropertyTree | None, query: PropertyTree, lacks: list[Difference]) -> str:
-    if not lacks:
-        return "matches, nothing is added"
-    assert stream is not None
-    merged = merge(stream, query)
-    window = f" to {window_text(merged.window)}" if merged.window else ""
-    words: dict[str, list[str]] = {}
-    for kind, what in lacks:
-        words.setdefault(kind, []).append(what)
-    said = {kind: ", ".join(what) for kind, what in words.items()}
-    return "; ".join(_WORDS[kind].format(what=what, window=window) for kind, what in said.items())
-
-
-_WORDS = {
-    "path": "adds {what}",
-    "selection": "widens the selection of {what}",
-    "postselection": "widens the postselection of the windows of {what}",
-    "aggregate": "adds {what}",
-    "window": "relaxes the windows of {what}{window}",
-    "no window": "removes the windows and aggregates of {what}, and sends the elements they need",
-}
-
-
-# --- the picture of a tree --------------------------------------------------------------------------------
-
-
-def tree_lines(tree: PropertyTree) -> list[str]:
-    """A line for each element, with its annotations behind it."""
-    if any(each.path == () for each in tree.outputs):
-        return ["everything •"]
-    if not tree.paths:
-        return ["nothing"]
-    notes = _Notes(tree)
-    return [f"{'  ' * (len(path) - 1)}{path[-1]}{notes.of(path)}" for path in tree.paths]
-
-
-class _Notes:
-    """What stands behind each element."""
-
-    def __init__(self, tree: PropertyTree) -> None:
-        self.tree = tree
-        self.conditions: dict[Steps, Predicate] = {}
-        for path in dict.fromkeys(each.path[:ITEM] for each in tree.outputs):
-            self.pull_up(path, named=False)
-
-    def pull_up(self, path: Steps, *, named: bool) -> None:
-        """Find the elements at which conditions are named, from `path` down; `named`: one above has been."""
-        below = [each for each in self.tree.outputs if each.path[: len(path)] == path]
-        own = next((each.condition for each in below if each.path == path), None)
-        children = list(dict.fromkeys(each.path[: len(path) + 1] for each in below if each.path != path))
-        if all(equivalent(each.condition, below[0].condition) for each in below):
-            if own is None and len(children) == 1:
-                self.pull_up(children[0], named=named)
-            elif named or below[0].condition != EVERYTHING:
-                self.conditions[path] = below[0].condition
-            return
-        if own is not None and (named or own != EVERYTHING):
-            self.conditions[path] = own
-        for child in children:
-            self.pull_up(child, named=named or own is not None)
-
-    def of(self, path: Steps) -> str:
-        marks = "".join(" •" if each.whole else " ◦" for each in self.tree.outputs if each.path == path)
-        notes = [f"{_SELECT} {self.text(self.conditions[path])}"] if path in self.conditions else []
-        window = self.tree.window
-        if window and window.path == path:
-            notes.append(f"{_WINDOW} {window_text(window)}")
-            notes += [f"pre-{_SELECT} {self.text(window.pre)}"] if window.pre != EVERYTHING else []
-            notes += [f"post-{_SELECT} {self.text(window.post)}"] if window.post != EVERYTHING else []
-        for each in self.tree.aggregates:
-            if each.path == path:
-                notes.append(f"{_AGGREGATE} {aggregate_label(each)} •")
-                notes += [f"{_SELECT} {self.text(each.selection)}"] if each.selection != EVERYTHING else []
-        return marks + (f"  {', '.join(notes)}" if notes else "")
-
-    def text(self, condition: Predicate) -> str:
-        return _relative(self.tree, condition)
-
-
-def _relative(tree: PropertyTree, condition: Predicate) -> str:
-    """A condition as text, its paths from the item down where they are all of one item."""
-    items = {path[:ITEM] for path in tree.paths if len(path) >= ITEM}
-    names = {each.term.input: aggregate_label(each) for each in tree.aggregates}
-    return condition_text(condition, next(iter(items)) if len(items) == 1 else (), names=names)
-
-
-def _tree_json(tree: PropertyTree) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "stream": tree.stream,
-        "paths": ["/".join(path) for path in tree.paths],
-        "outputs": [
-            {"path": "/".join(each.path), "whole": each.whole, "condition": _relative(tree, each.condition)}
-            for each in tree.outputs
-        ],
-        "aggregates": [
-            {"value": aggregate_label(each), "path": "/".join(each.path), "selection": _relative(tree, each.selection)}
-            for each in tree.aggregates
-        ],
-        "window": None,
-    }
-    if tree.window:
-        found["window"] = {
-            "path": "/".join(tree.window.path),
-            "extent": window_text(tree.window),
-            "pre": _relative(tree, tree.window.pre),
-            "post": _relative(tree, tree.window.post),
-        }
-    return found
-
-
-def _indented(lines: Sequence[str] | Iterator[str]) -> Iterator[str]:
-    for line in lines:
-        yield f"  {line}"
+    """For each stream that several queries read, these and the merge of their trees; of joins, of their inputs."""
+    readers: dict[str, list[tuple[str, PropertyTree]]] = {}
+    for query in queries:
+        if query.forest is not None:
+            joined = query.forest.kind != "apart"
+            for tree in unjoined(query.forest) if joined else query.forest.trees:
+                readers.setdefault(tree.stream, []).append((query.name, tree))
+    for found in readers.values():
+        names = list(dict.fromkeys(name for name, _ in found))
+        if len(names) > 1:
+            yield names, merge_all([tree for _, tree in found])

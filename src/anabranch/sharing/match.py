@@ -40,7 +40,7 @@ from anabranch.sharing.tree import (
     union,
 )
 
-Change: TypeAlias = Literal["path", "selection", "window", "postselection", "aggregate", "no window"]
+Change: TypeAlias = Literal["path", "selection", "window", "postselection", "aggregate", "no window", "results", "join"]
 Difference: TypeAlias = tuple[Change, str]
 """What a stream lacks for a query: the kind of annotation, and the path or aggregate that it is about."""
 
@@ -59,9 +59,9 @@ def differences(stream: PropertyTree, query: PropertyTree) -> Iterator[Differenc
     """What the stream lacks for the query, in the order in which a reader would look for it."""
     if stream.stream != query.stream:
         raise ValueError(f"trees of different streams: '{stream.stream}' and '{query.stream}'")
-    if _is_plain(stream):
-        yield from _outputs(stream, unwindowed(query))
-    elif not _combine(stream, query):
+    if is_plain(stream):
+        yield from missing(stream, unwindowed(query))
+    elif not combine(stream, query):
         yield "no window", _label(stream)
     else:
         yield from _windows(stream, query)
@@ -74,7 +74,7 @@ def merge(stream: PropertyTree, query: PropertyTree) -> PropertyTree:
     if matches(query, stream):
         return replace(query, schema=stream.schema or query.schema)
     schema = stream.schema or query.schema
-    if not _is_plain(stream) and _combine(stream, query):
+    if not is_plain(stream) and combine(stream, query):
         return _merged_windows(stream, query)
     outputs = (*unwindowed(stream).outputs, *unwindowed(query).outputs)
     return tree_of(stream.stream, outputs, None, (), schema)
@@ -88,17 +88,17 @@ def merge_all(trees: Sequence[PropertyTree]) -> PropertyTree:
 # --- structures and selections (4.1, 4.2) -----------------------------------------------------------------
 
 
-def _outputs(stream: PropertyTree, query: PropertyTree) -> Iterator[Difference]:
+def missing(stream: PropertyTree, query: PropertyTree) -> Iterator[Difference]:
     """Outputs of the query that are missing, or there under a narrower condition."""
     for needed in query.outputs:
-        given = _given(stream, needed)
+        given = given_where(stream, needed)
         if given == NOTHING:
-            yield "path", "/".join(needed.path)
+            yield "path", "/".join(needed.path) or "everything"
         elif not implies(needed.condition, given):
-            yield "selection", "/".join(needed.path)
+            yield "selection", "/".join(needed.path) or "everything"
 
 
-def _given(stream: PropertyTree, needed: Output) -> Predicate:
+def given_where(stream: PropertyTree, needed: Output) -> Predicate:
     """When an element is there: by itself, or implicit in one around it (the special case of 4.1)."""
     given: Predicate = NOTHING
     for each in stream.outputs:
@@ -115,11 +115,12 @@ def _given(stream: PropertyTree, needed: Output) -> Predicate:
 # --- windows and aggregates (4.2, 4.3) --------------------------------------------------------------------
 
 
-def _is_plain(tree: PropertyTree) -> bool:
+def is_plain(tree: PropertyTree) -> bool:
+    """Whether a tree selects and projects, and no more."""
     return tree.window is None and not tree.aggregates
 
 
-def _combine(stream: PropertyTree, query: PropertyTree) -> bool:
+def combine(stream: PropertyTree, query: PropertyTree) -> bool:
     """Whether both are of the same items in the same kind of window, so that sizes are all that may differ."""
     match stream.window, query.window:
         case None, None:
@@ -147,16 +148,17 @@ def _windows(stream: PropertyTree, query: PropertyTree) -> Iterator[Difference]:
         if not implies(post, stream.window.post):
             yield "postselection", "/".join(stream.window.path)
     for needed in query.aggregates:
-        given = _same_aggregate(stream, needed)
+        given = same_aggregate(stream, needed)
         if given is None:
             yield "aggregate", aggregate_label(needed)
         elif not implies(EVERYTHING if unequal else needed.selection, given.selection):
             yield "selection", aggregate_label(needed)
     outputs = [replace(each, condition=EVERYTHING) if unequal else each for each in query.outputs]
-    yield from _outputs(stream, replace(query, outputs=tuple(outputs)))
+    yield from missing(stream, replace(query, outputs=tuple(outputs)))
 
 
-def _same_aggregate(tree: PropertyTree, wanted: Aggregate) -> Aggregate | None:
+def same_aggregate(tree: PropertyTree, wanted: Aggregate) -> Aggregate | None:
+    """The aggregate of a tree that gives the same value."""
     return next((each for each in tree.aggregates if each.term == wanted.term), None)
 
 

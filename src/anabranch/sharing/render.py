@@ -1,16 +1,20 @@
-"""From a property tree back to a query: the abstraction of what the tree stands for (sharing paper, 3.3).
+"""From a property tree or forest back to a query: the abstraction of what it stands for (sharing paper, 3.3 and B).
 
 The query gives each item back as it was, without what nobody asked for (figure 5), or one element for each window with
 its aggregates under generic names (figure 6); so do count windows, windows without aggregates, and aggregates of the
 whole stream.
-Deriving from the rendered query gives the tree again.
+Of a join it gives one element for each tuple, named after all its items, and in it one for each input, named after its
+stream (figure 15), numbered where streams have the same name.
+Deriving from the rendered query gives the tree or forest again.
 
-Two things differ from the printed templates:
+Three things differ from the printed templates:
 
 * an element between the item and an output is made once for each that is there, by a `for`; the paper's direct
   constructors would make one `cel` out of two, and `ra` and `dec` of different stars would meet (LAWS, case 4);
 * two aggregates of one name (`avg($w/en)` and `avg($w/en[. > 1])`) are numbered, so that they cannot be taken for one
-  another (LAWS, case 10).
+  another (LAWS, case 10);
+* all that decides about a tuple stands in its `where`, not only what joins: asked one after the other, the first
+  condition would need its elements also where the second does not hold.
 
 A condition stands where it is first needed: an element asks only for what the one around it has not asked for already.
 """
@@ -18,12 +22,13 @@ A condition stands where it is first needed: an element asks only for what the o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from decimal import Decimal
-from fractions import Fraction
+from itertools import chain, count
 
-from anabranch.predicate import EVERYTHING, NOTHING, Predicate, equivalent
-from anabranch.sharing.tree import ITEM, Aggregate, PropertyTree, Steps, Window, union
-from anabranch.sharing.writing import condition_text
+from anabranch.predicate import EVERYTHING, NOTHING, Predicate, and_, equivalent
+from anabranch.predicate.writing import number_text
+from anabranch.sharing.forest import PropertyForest, interval, labels
+from anabranch.sharing.tree import ITEM, Aggregate, PropertyTree, Steps, Window, union_of
+from anabranch.sharing.writing import condition_text, joined_text
 
 _INDENT = "  "
 
@@ -31,6 +36,33 @@ _INDENT = "  "
 def render(tree: PropertyTree) -> str:
     """The text of the abstract query, over several lines."""
     return "\n".join(_Template(tree).query())
+
+
+def render_join(forest: PropertyForest) -> str:
+    """The text of the abstract query of a join (figure 15); inputs that are apart have a query each.
+
+    No query can say that a join also fires for smaller windows; that is left to whoever runs it.
+    """
+    assert forest.kind != "apart"
+    trees, guard = forest.trees, forest.guard
+    variables = [f"$p{number}" for number, _ in enumerate(trees, 1)]
+    inputs = {tree.input: (tree.item, variable) for tree, variable in zip(trees, variables, strict=True)}
+    lines: list[str] = []
+    content: list[str] = []
+    for tree, variable, label in zip(trees, variables, labels(trees), strict=True):
+        template = _Template(tree)
+        template.inputs = inputs
+        lines += template.loop(variable, tree.item)
+        whole = tree.item in template.wholes
+        own = _element(label, _enclosed([variable]) if whole else template.parts(tree.item, variable))
+        inside = template.under(template.guards[tree.item], guard, own)
+        content += own if inside is own else _enclosed(inside)
+    if forest.kind == "interval":
+        guard = and_(interval(guard), guard)
+    if guard != EVERYTHING:
+        lines.append(f"where {joined_text(guard, inputs)}")
+    lines += ["return", *_indented(_element("_".join(tree.item[1] for tree in trees), content))]
+    return "\n".join(_element("_".join(tree.item[0] for tree in trees), _enclosed(lines)))
 
 
 class _Template:
@@ -46,7 +78,8 @@ class _Template:
         self.names: Mapping[str, str] = {
             each.term.input: f"$a{number}" for number, each in enumerate(tree.aggregates, 1)
         }
-        self.item: Steps = ()
+        self.inputs: Mapping[str, tuple[Steps, str]] = {}
+        """What conditions speak of, each with the variable that stands for it."""
 
     def query(self) -> list[str]:
         tree = self.tree
@@ -67,7 +100,7 @@ class _Template:
 
     def items(self, path: Steps) -> list[str]:
         """The loop over the items at a path (figure 5)."""
-        self.item = path
+        self.inputs = {"": (path, "$p")}
         lines = [f"for $p in {'/'.join((self.source, *path))}", "return"]
         return lines + _indented(self.under(self.guards[path], EVERYTHING, self.content(path, "$p")))
 
@@ -94,37 +127,38 @@ class _Template:
         return [f"{head} {lines[0]} else ()"] if len(lines) == 1 else [head, *_indented(lines), "else ()"]
 
     def condition(self, condition: Predicate) -> str:
-        variable = "$w" if self.tree.window else "$p"
-        return condition_text(condition, self.item, variable, self.names)
+        return joined_text(condition, self.inputs, self.names)
 
     # --- windows and aggregates ---------------------------------------------------------------------------
 
     def windows(self, window: Window) -> list[str]:
         """The loop over the windows (figure 6)."""
-        self.item = window.path
-        pre = "" if window.pre == EVERYTHING else f"[{condition_text(window.pre, window.path)}]"
-        source = "/".join((self.source, *window.path))
-        lines = [f"for $w in {source}{pre}", f"{_INDENT}{window_text(window)}"]
+        self.inputs = {"": (window.path, "$w")}
+        lines = self.loop("$w", window.path)
         lines += self.lets(lambda each: "$w" + "".join(_path(each, ITEM)))
         if window.post != EVERYTHING:
             lines.append(f"where {self.condition(window.post)}")
         beside = self.guards.get(window.path, NOTHING)
-        guard = beside
-        for each in self.tree.aggregates:
-            guard = union(guard, each.selection)
+        guard = union_of((beside, *(each.selection for each in self.tree.aggregates)))
         content = self.generic(guard)
         if beside != NOTHING:
             inside = ["for $p in $w return", *self.content(window.path, "$p")]
-            around = _element(f"win_{window.path[-1]}", _enclosed(inside))
+            around = _element(window_name(window.path), _enclosed(inside))
             content += _enclosed(self.under(beside, guard, around))
         return [*lines, "return", *_indented(self.under(guard, EVERYTHING, _element(window.path[-1], content)))]
+
+    def loop(self, variable: str, path: Steps) -> list[str]:
+        """The head of a loop, with its window."""
+        window = self.tree.window
+        pre = EVERYTHING if window is None else window.pre
+        test = "" if pre == EVERYTHING else f"[{joined_text(pre, {self.tree.input: (path, '')})}]"
+        head = f"for {variable} in {'/'.join((self.source, *path))}{test}"
+        return [head] if window is None else [head, f"{_INDENT}{window_text(window)}"]
 
     def values(self) -> list[str]:
         """Aggregates of the whole stream: figure 6 without its loop."""
         lines = self.lets(lambda each: f"{self.source}/{'/'.join(each.path[:ITEM])}" + "".join(_path(each, ITEM)))
-        guard: Predicate = NOTHING
-        for each in self.tree.aggregates:
-            guard = union(guard, each.selection)
+        guard = union_of(each.selection for each in self.tree.aggregates)
         path = self.tree.aggregates[0].path
         body = self.under(guard, EVERYTHING, _element(path[1], self.generic(guard)))
         return _element(path[0], _enclosed([*lines, "return", *_indented(body)]))
@@ -148,14 +182,19 @@ def generic_names(aggregates: tuple[Aggregate, ...]) -> list[str]:
     names: list[str] = []
     for each in aggregates:
         name = f"{each.function}_{each.path[-1]}"
-        count = sum(1 for other in aggregates[: len(names)] if f"{other.function}_{other.path[-1]}" == name)
-        names.append(f"{name}_{count + 1}" if count else name)
+        numbered = chain((name,), (f"{name}_{number}" for number in count(2)))
+        names.append(next(free for free in numbered if free not in names))
     return names
+
+
+def window_name(path: Steps) -> str:
+    """The name of the element around a window's items."""
+    return f"win_{path[-1]}"
 
 
 def window_text(window: Window) -> str:
     """`|det_time diff 60 step 40|`"""
-    sizes = f"{_number(window.extent.size)} step {_number(window.extent.step)}"
+    sizes = f"{number_text(window.extent.size)} step {number_text(window.extent.step)}"
     if window.reference is None:
         return f"|count {sizes}|"
     return f"|{'/'.join(window.reference[len(window.path) :]) or '.'} diff {sizes}|"
@@ -170,11 +209,6 @@ def _path(aggregate: Aggregate, start: int) -> list[str]:
         test = f"[{condition_text(conditions[depth], aggregate.path[:depth])}]" if depth in conditions else ""
         found.append(step + test)
     return found
-
-
-def _number(value: Fraction) -> str:
-    """Sizes and steps are decimals, and divisors of decimals are decimals."""
-    return format(Decimal(value.numerator) / Decimal(value.denominator), "f")
 
 
 def _quoted(text: str) -> str:

@@ -5,15 +5,19 @@
   (`settled`).
 * What the conditions of a tree look at is there wherever they are asked, so that a tree is always that of a query: of
   the one that is rendered from it (`tree_of`).
-* Windows and aggregates can be taken away, and what they need becomes outputs (`unwindowed`, 4.2).
+* The items of a join's tuple come together (`forest_of`).
+* Windows and aggregates can be taken away, and what they need becomes outputs (`unwindowed`, 4.2); so can a join, and
+  its trees are left (`unjoined`, 5.3.1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
-from anabranch.predicate import EVERYTHING, NOTHING, Predicate, implies
+from anabranch.predicate import EVERYTHING, NOTHING, Predicate, Term, implies
+from anabranch.sharing.forest import Kind, PropertyForest, alone
 from anabranch.sharing.tree import (
     ITEM,
     Aggregate,
@@ -22,10 +26,13 @@ from anabranch.sharing.tree import (
     Steps,
     Window,
     aggregate_label,
+    both,
+    is_value,
     looked_at,
     paths_of,
     place,
     union,
+    union_of,
 )
 from anabranch.stream.schema import Schema
 
@@ -38,29 +45,54 @@ def tree_of(
     schema: Schema | None,
 ) -> PropertyTree:
     """The tree of what was found, with all that its conditions look at."""
-    tree = _tidy(PropertyTree(stream, tuple(outputs), window, tuple(aggregates), schema))
+    [tree] = _closed((PropertyTree(stream, tuple(outputs), window, tuple(aggregates), schema),))
+    return tree
+
+
+def forest_of(
+    kind: Kind, trees: Iterable[PropertyTree], smaller: tuple[tuple[Fraction, ...], ...] = ()
+) -> PropertyForest:
+    """The forest of a join: tuples come whole, and with all that conditions of any tree look at."""
+    forest = PropertyForest(kind, tuple(trees), smaller)
     while True:
-        seen = [pair for condition in _conditions(tree) for pair in looked_at(condition)]
-        seen += [(term, EVERYTHING) for term, _ in looked_at(window.post if window else EVERYTHING)]
-        more = [Output(term.path.steps, when) for term, when in seen if not term.input]
-        values = {each.term: each for each in tree.aggregates}
-        for term, when in seen:
-            if term in values:
-                values[term] = replace(values[term], selection=union(values[term].selection, when))
-        wider = _tidy(replace(tree, outputs=(*tree.outputs, *more), aggregates=tuple(values.values())))
-        if _is_within(wider, tree):
-            return tree
-        tree = wider
+        guard = forest.guard
+        marked = [
+            replace(tree, outputs=(*tree.outputs, Output(tree.item, guard, whole=False))) for tree in forest.trees
+        ]
+        forest = replace(forest, trees=_closed(marked))
+        if implies(forest.guard, guard):
+            return forest
+
+
+def _closed(trees: Iterable[PropertyTree]) -> tuple[PropertyTree, ...]:
+    """The trees with what their conditions look at, each in its own."""
+    found = tuple(map(tidy, trees))
+    while True:
+        seen = [pair for tree in found for condition in _conditions(tree) for pair in looked_at(condition)]
+        wider = tuple(tidy(_with_seen(tree, seen)) for tree in found)
+        if all(map(_is_within, wider, found)):
+            return found
+        found = wider
+
+
+def _with_seen(tree: PropertyTree, seen: Sequence[tuple[Term, Predicate]]) -> PropertyTree:
+    """The tree with those of the terms that are its own."""
+    post = tree.window.post if tree.window else EVERYTHING
+    own = [(term, when) for term, when in seen if term.input == tree.input and not is_value(term)]
+    own += [(term, EVERYTHING) for term, _ in looked_at(post)]
+    values = {each.term: each for each in tree.aggregates}
+    for term, when in seen:
+        if term in values:
+            values[term] = replace(values[term], selection=union(values[term].selection, when))
+    more = (Output(term.path.steps, when) for term, when in own)
+    return replace(tree, outputs=(*tree.outputs, *more), aggregates=tuple(values.values()))
 
 
 def _conditions(tree: PropertyTree) -> list[Predicate]:
     """All conditions that the tree's query asks: of outputs, of the elements around them, of values, of the whole."""
     found = [each.condition for each in tree.outputs] + [each.selection for each in tree.aggregates]
     if tree.window or tree.aggregates:
-        guard: Predicate = NOTHING
-        for condition in found:
-            guard = union(guard, condition)
-        found.append(guard)
+        found.append(union_of(found))
     found += [guard for path, guard in tree.guards.items() if len(path) >= ITEM]
     return list(dict.fromkeys(found))
 
@@ -74,11 +106,9 @@ def _is_within(wider: PropertyTree, tree: PropertyTree) -> bool:
     return all(implies(new, old) for new, old in pairs)
 
 
-def _tidy(tree: PropertyTree) -> PropertyTree:
+def tidy(tree: PropertyTree) -> PropertyTree:
     """Settled outputs, and aggregates in the order of the schema; an item comes along with its values."""
-    given: Predicate = NOTHING
-    for each in tree.aggregates:
-        given = union(given, each.selection)
+    given = union_of(each.selection for each in tree.aggregates)
     outputs = [
         each
         for each in settled(tree.outputs, tree.schema)
@@ -98,18 +128,16 @@ def settled(outputs: Sequence[Output], schema: Schema | None = None) -> tuple[Ou
         top = next((path for path in around if path in wholes), None)
         key = (each.path, False) if top is None else (top, True)
         joined[key] = union(joined.get(key, NOTHING), each.condition)
-    found = [Output(path, condition, whole) for (path, whole), condition in joined.items()]
+    found = [Output(path, condition, whole) for (path, whole), condition in joined.items() if condition != NOTHING]
     kept = [each for each in found if each.whole or not _is_brought(each, found)]
     return tuple(sorted(kept, key=lambda each: place(each.path, schema)))
 
 
 def _is_brought(element: Output, outputs: Iterable[Output]) -> bool:
     """Whether an element comes along with what stands below it."""
-    guard: Predicate = NOTHING
-    for each in outputs:
-        if len(each.path) > len(element.path) and each.path[: len(element.path)] == element.path:
-            guard = union(guard, each.condition)
-    return implies(element.condition, guard)
+    depth = len(element.path)
+    below = (each.condition for each in outputs if len(each.path) > depth and each.path[:depth] == element.path)
+    return implies(element.condition, union_of(below))
 
 
 def unwindowed(tree: PropertyTree) -> PropertyTree:
@@ -126,4 +154,28 @@ def unwindowed(tree: PropertyTree) -> PropertyTree:
     for each in tree.aggregates:
         found.append(Output(each.path, pre, whole=each.function != "count"))
         found += [Output(steps, pre) for _, condition in each.pre for steps in paths_of(condition)]
+    return tree_of(tree.stream, found, None, (), tree.schema)
+
+
+def unjoined(forest: PropertyForest) -> tuple[PropertyTree, ...]:
+    """The inputs of a join without it, one tree for each loop (sharing paper, 5.3.1).
+
+    All items that enter a window have to be there, and of all others the reference element: whether selected or not, an
+    item moves the windows of its stream on (LAWS 3.2), and with them what the items of the other streams meet.
+    The time by which streams are merged travels with an item, whatever its tree says (LAWS 1.3).
+    """
+    if forest.kind == "apart":
+        return tuple(map(unwindowed, forest.trees))
+    return tuple(_unjoined(alone(tree), tree.item) for tree in forest.trees)
+
+
+def _unjoined(tree: PropertyTree, item: Steps) -> PropertyTree:
+    window = tree.window
+    if window is None:
+        return tree_of(tree.stream, tree.outputs, None, (), tree.schema)
+    found = [Output(term.path.steps, when) for term, when in looked_at(window.pre)]
+    found += [replace(each, condition=both(window.pre, each.condition)) for each in tree.outputs]
+    found.append(Output(item, window.pre, whole=False))
+    if window.reference:
+        found.append(Output(window.reference))
     return tree_of(tree.stream, found, None, (), tree.schema)

@@ -7,6 +7,7 @@ as they lead by plain steps, those inside predicates too, and aggregates of the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +22,8 @@ class Touching(ABC):
     """Gathers outputs and aggregates; whoever knows the rules says what an aggregate is."""
 
     def __init__(self) -> None:
-        self.outputs: list[Output] = []
+        self.outputs: defaultdict[str, list[Output]] = defaultdict(list)
+        """What was found so far, by the input it belongs to."""
         self.aggregates: dict[tuple[Any, ...], Aggregate] = {}
         self.fits = True
         """Whether all windows and aggregates found so far are parts of one tree."""
@@ -35,8 +37,8 @@ class Touching(ABC):
         """The aggregates, in the order of first mention."""
         return tuple(self.aggregates.values())
 
-    def add(self, path: Steps, condition: Predicate, *, whole: bool = True) -> None:
-        self.outputs.append(Output(path, condition, whole))
+    def add(self, path: Steps, condition: Predicate, *, whole: bool = True, input: str = "") -> None:
+        self.outputs[input].append(Output(path, condition, whole))
 
     def select(self, aggregate: Aggregate, when: Predicate) -> None:
         """An aggregate is returned under a condition."""
@@ -85,8 +87,9 @@ class Touching(ABC):
         if not found.base.path:
             when = EVERYTHING  # a look at the stream, whatever item or window it is taken for
             self.fits = False
-        self.add(found.path, when)
+        self.add(found.path, when, input=found.base.input)
         for depth, conditions in found.tails:
-            self.touch(conditions, {**names, CONTEXT: Nodes(found.path[:depth], usable=False)}, when)
+            here = Nodes(found.path[:depth], usable=False, input=found.base.input)
+            self.touch(conditions, {**names, CONTEXT: here}, when)
         if not found.complete and isinstance(path, ast.Path):
             self.touch(tuple(step.tail for step in path.steps), {**names, CONTEXT: Something()}, when)

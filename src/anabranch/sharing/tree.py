@@ -10,6 +10,7 @@ A tree has the paths that a query refers to, in the order of the schema (by name
 
 Conditions speak of one item and name absolute paths, existentially; in a tree with a window they speak of the window's
 items together, and may name its aggregates.
+The trees of a join (`forest.py`) have names, `$1` and so on, and their conditions may name the paths of one another.
 Trees are in the paper's *plain* form: whatever a query looks at is an output, because the subscriber runs the query
 itself over what it is sent.
 
@@ -19,13 +20,15 @@ element the condition under which any part of it is needed, and whoever prints i
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeAlias
 
 from anabranch.algebra.window import Extent
 from anabranch.language.signatures import Aggregate as Function
-from anabranch.predicate import EVERYTHING, NOTHING, And, Difference, Not, Or, Predicate, Term, and_, implies, relax
+from anabranch.predicate import EVERYTHING, NOTHING, And, Not, Or, Predicate, Term, and_, implies, or_, relax
 from anabranch.predicate import terms as terms_of
 from anabranch.sharing.writing import condition_text
 from anabranch.stream.path import Path
@@ -84,6 +87,10 @@ class PropertyTree:
     window: Window | None = None
     aggregates: tuple[Aggregate, ...] = ()
     schema: Schema | None = field(default=None, compare=False, repr=False)
+    input: str = ""
+    """What conditions write before the tree's paths: its name among the trees of a join."""
+    item: Steps = ()
+    """What the join's loop runs over."""
 
     @property
     def paths(self) -> tuple[Steps, ...]:
@@ -95,19 +102,18 @@ class PropertyTree:
         if self.window:
             named |= {self.window.path, self.window.reference or self.window.path}
             conditions += [self.window.pre, self.window.post]
-        named |= {steps for each in conditions for steps in paths_of(each)}
+        named |= {steps for each in conditions for steps in paths_of(each, self.input)}
         found = {steps[:length] for steps in named for length in range(1, len(steps) + 1)}
         return tuple(sorted(found, key=lambda steps: place(steps, self.schema)))
 
     @property
     def guards(self) -> Mapping[Steps, Predicate]:
         """For each path, when any part of an output at or below it is needed."""
-        found: dict[Steps, Predicate] = {}
+        found: defaultdict[Steps, list[Predicate]] = defaultdict(list)
         for output in self.outputs:
             for length in range(len(output.path) + 1):
-                steps = output.path[:length]
-                found[steps] = union(found.get(steps, NOTHING), output.condition)
-        return found
+                found[output.path[:length]].append(output.condition)
+        return {path: union_of(conditions) for path, conditions in found.items()}
 
 
 def place(steps: Steps, schema: Schema | None) -> tuple[tuple[int, str], ...]:
@@ -130,14 +136,19 @@ def place(steps: Steps, schema: Schema | None) -> tuple[tuple[int, str], ...]:
 # --- conditions -------------------------------------------------------------------------------------------
 
 
-def item_term(steps: Steps) -> Term:
+def item_term(steps: Steps, input: str = "") -> Term:
     """What a condition calls a path of the stream; nothing is promised of it, for no one checks items by a DTD."""
-    return Term("", Path(steps))
+    return Term(input, Path(steps))
 
 
-def paths_of(condition: Predicate) -> frozenset[Steps]:
-    """The paths that a condition names; aggregates are none."""
-    return frozenset(term.path.steps for term in terms_of(condition) if not term.input)
+def is_value(term: Term) -> bool:
+    """Whether a term is the value of an aggregate, which has no path."""
+    return not term.path.steps
+
+
+def paths_of(condition: Predicate, input: str = "") -> frozenset[Steps]:
+    """The paths of an input that a condition names; aggregates are none."""
+    return frozenset(term.path.steps for term in terms_of(condition) if term.input == input and not is_value(term))
 
 
 def both(first: Predicate, second: Predicate) -> Predicate:
@@ -147,22 +158,32 @@ def both(first: Predicate, second: Predicate) -> Predicate:
     return first if implies(first, second) else and_(first, second)
 
 
+@lru_cache(maxsize=4_096)
 def union(first: Predicate, second: Predicate) -> Predicate:
-    """A condition that holds wherever one of them does."""
+    """A condition that holds wherever one of them does; asked for many elements that have the same."""
     if implies(second, first):
         return first
     return second if implies(first, second) else relax(first, second)
 
 
+def union_of(conditions: Iterable[Predicate]) -> Predicate:
+    """A condition that holds wherever one of any number does."""
+    found: Predicate = NOTHING
+    for each in dict.fromkeys(conditions):
+        found = union(found, each)
+    return found
+
+
 def is_positive(condition: Predicate) -> bool:
-    """Whether an item from which elements are taken away never fulfils more than before."""
+    """Whether an item never fulfils more than before if all elements at some path are taken away.
+
+    Arithmetic raises for several values and not for none; but whoever raises is sent all that it looks at.
+    """
     match condition:
         case Not():
             return False
         case And(parts) | Or(parts):
             return all(map(is_positive, parts))
-        case Difference(offset=offset):
-            return offset is None  # with one, a second value on the right is an error that would go
         case _:
             return True
 
@@ -179,8 +200,16 @@ def looked_at(condition: Predicate) -> Iterable[tuple[Term, Predicate]]:
 
 
 def positive_part(condition: Predicate) -> Predicate:
-    """Those conjuncts that are positive."""
-    return and_(*filter(is_positive, conjuncts(condition)))
+    """What a condition says without its denials, which is less."""
+    match condition:
+        case Not():
+            return EVERYTHING
+        case And(parts):
+            return and_(*map(positive_part, parts))
+        case Or(parts):
+            return or_(*map(positive_part, parts))
+        case _:
+            return condition
 
 
 def conjuncts(condition: Predicate) -> tuple[Predicate, ...]:

@@ -17,10 +17,20 @@ def condition_text(
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """The condition with paths relative to `base`, which `variable` stands for; `names` are those of aggregates."""
+    return joined_text(condition, {"": (base, variable)}, names)
+
+
+def joined_text(
+    condition: Predicate,
+    inputs: Mapping[str, tuple[tuple[str, ...], str]],
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """A condition over several inputs, each given with a path and the variable that stands for it."""
 
     def rename(term: Term) -> Term:
-        if term.input:
+        if not term.path.steps:
             return replace(term, input=names.get(term.input, term.input))
+        base, variable = inputs[term.input]
         assert term.path.steps[: len(base)] == base
         return replace(term, input=variable, path=Path(term.path.steps[len(base) :]))
 

@@ -1,0 +1,137 @@
+"""Property forests: what sharing knows of a query over several inputs (sharing paper, definition 5.1).
+
+A forest has one tree for each `for` over a stream, so a self-join has several of one stream.
+Its trees have names (`$1`, `$2`), and the condition of an output may name paths of any of them: it says for which
+tuples of items the element is needed.
+The paper's *join annotation* is the part of these conditions that names several inputs; here it is no object of its
+own, because an `if` may give each output another one.
+
+What a joined forest stands for is a stream of tuples: each carries of each item what is asked for, and where one item
+brings anything the others are there too, if only by themselves (`settle.forest_of` sees to that).
+The windows of a step join are in its trees; an interval join has bounds in its conditions instead (figure 11).
+
+In a forest that is *apart* nothing is said of how inputs meet, and its trees are trees like all others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+from anabranch.predicate import (
+    EVERYTHING,
+    And,
+    Difference,
+    Or,
+    Predicate,
+    Term,
+    and_,
+    hull,
+    or_,
+    terms,
+)
+from anabranch.sharing.tree import PropertyTree, conjuncts, union_of
+from anabranch.sharing.writing import renamed
+
+Kind: TypeAlias = Literal["step", "interval", "apart"]
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyForest:
+    """The trees of a query over several inputs, or of several such queries that share a join."""
+
+    kind: Kind
+    trees: tuple[PropertyTree, ...]
+    smaller: tuple[tuple[Fraction, ...], ...] = ()
+    """Sizes of windows, one for each input, for which a widened join fires before its own are first full."""
+
+    @property
+    def guard(self) -> Predicate:
+        """When a tuple is sent at all."""
+        return union_of(each.condition for tree in self.trees for each in tree.outputs)
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams of the inputs, in the order of the loops."""
+        return tuple(tree.stream for tree in self.trees)
+
+    @property
+    def sizes(self) -> tuple[Fraction, ...]:
+        """The sizes of a step join's windows."""
+        return tuple(tree.window.extent.size for tree in self.trees if tree.window)
+
+
+def join_annotation(condition: Predicate) -> Predicate:
+    """What a condition says of several inputs at once (sharing paper, 5.2.1)."""
+    return and_(*(each for each in conjuncts(condition) if len({term.input for term in terms(each)}) > 1))
+
+
+def local(condition: Predicate, input: str) -> Predicate:
+    """What a condition over several inputs says of one of them: it holds for every item that may be in a tuple."""
+    match condition:
+        case And(parts):
+            return and_(*(local(each, input) for each in parts))
+        case Or(parts):
+            return or_(*(local(each, input) for each in parts))
+        case _:
+            return condition if {term.input for term in terms(condition)} == {input} else EVERYTHING
+
+
+def alone(tree: PropertyTree) -> PropertyTree:
+    """A tree taken out of its forest: conditions say what they say of it alone, and it has no name any more."""
+
+    def rename(term: Term) -> Term:
+        return replace(term, input="") if term.path.steps else term
+
+    def own(condition: Predicate) -> Predicate:
+        return renamed(local(condition, tree.input), rename)
+
+    outputs = tuple(replace(each, condition=own(each.condition)) for each in tree.outputs)
+    window = replace(tree.window, pre=own(tree.window.pre), post=own(tree.window.post)) if tree.window else None
+    return replace(tree, outputs=outputs, window=window, input="", item=())
+
+
+# --- interval joins -----------------------------------------------------------------------------------------
+
+
+def interval(condition: Predicate) -> Predicate:
+    """A conjunction that bounds at least what a condition bounds, so that items far apart may be forgotten."""
+    return hull(condition) if isinstance(condition, Or) else condition
+
+
+def is_bounded(forest: PropertyForest) -> bool:
+    """Whether a condition ties all inputs together by bounds in both directions, as a query must (LAWS 3.4)."""
+    above: set[tuple[Term, Term]] = set()
+    for each in conjuncts(interval(forest.guard)):
+        match each:
+            case Difference(left, "<" | "<=", right):
+                above.add((left, right))
+            case Difference(left, ">" | ">=", right):
+                above.add((right, left))
+            case _:
+                pass
+    tied = {(left.input, right.input) for left, right in above if (right, left) in above}
+    reached = {forest.trees[0].input}
+    for _ in forest.trees:
+        reached |= {second for first, second in tied if first in reached}
+    return reached >= {tree.input for tree in forest.trees}
+
+
+# --- names --------------------------------------------------------------------------------------------------
+
+
+def labels(trees: Iterable[PropertyTree]) -> tuple[str, ...]:
+    """A name for each input that is no other's: that of its stream, as an element may be called, numbered if taken."""
+    found: list[str] = []
+    for tree in trees:
+        name = re.sub(r"[^\w.\-]", "_", tree.stream)
+        name = name if re.match(r"[^\W\d]", name) else f"_{name}"
+        label, number = name, 1
+        while label in found:
+            number += 1
+            label = f"{name}_{number}"
+        found.append(label)
+    return tuple(found)

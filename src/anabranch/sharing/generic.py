@@ -1,0 +1,195 @@
+"""Window queries over windows that have been made already: reading the generic elements of figure 6.
+
+A window travels as one element with its aggregates and, where elements are asked for, its items: `render.py` writes
+`<photon><avg_en>1.5</avg_en><win_photon>...</win_photon></photon>`.
+So the restructuring query of a window query runs over these elements: an aggregate becomes the value that was sent, the
+window the items that were, and conditions on windows and values that have been asked on the way are gone.
+
+A value is read back by `max`, which of one number is that number, and of none, where a value was not sent or is empty,
+none; a double that was printed is the same double again.
+Only a count is an integer, which prints otherwise than a double, so it is left as the text it came as, and may then be
+returned, or compared with a number, and no more.
+
+That every path of the restructuring query leads to something that is sent is checked at the end; what does not fit in
+is left to the caller, who sends the items.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from anabranch.language import ast
+from anabranch.language.rewrite import parts, rebuild
+from anabranch.language.signatures import AGGREGATES
+from anabranch.predicate import Predicate, and_, equivalent, implies, terms
+from anabranch.sharing.conditions import Conditions, Names, Nodes, locate
+from anabranch.sharing.derive import derive
+from anabranch.sharing.loop import Loop, child, conjunction, names_of, split, with_predicates
+from anabranch.sharing.render import generic_names, window_name
+from anabranch.sharing.settle import tidy, unwindowed
+from anabranch.sharing.tree import Aggregate, PropertyTree, Steps, Window, both, conjuncts, is_value, union_of
+
+
+def over_windows(loop: Loop, plain: PropertyTree) -> tuple[PropertyTree, ast.Query] | None:
+    """The optimised tree of a query over windows, and the query over what is sent by it."""
+    if plain.window is None or not _has_names_once(loop.query):
+        return None
+    reading = _Reading(loop, plain, plain.window)
+    query = reading.query()
+    fits = reading.prints(query.body) and _is_given(query, reading.tree, plain.window.path)
+    return (reading.tree, query) if fits else None
+
+
+class _Reading:
+    """What becomes of a window query's parts where windows are elements that have been sent."""
+
+    def __init__(self, loop: Loop, plain: PropertyTree, window: Window) -> None:
+        self.loop = loop
+        self.plain = plain
+        self.conditions = Conditions(self.aggregate)
+        self.names: Names = {loop.first.variable: Nodes(window.path, window=True)}
+        for clause in loop.flwor.clauses[1:]:
+            value = self.aggregate(clause.value, self.names) if isinstance(clause, ast.Let) else None
+            self.names = names_of([clause], self.names, {clause.variable: value} if value else {})
+        gone, self.kept = split(self.conditions, loop.where(), self.names)
+        self.tree = self.without(gone)
+        if not implies(and_(_sent(self.tree), window.post), gone):
+            self.tree, self.kept = plain, loop.where()
+        names = generic_names(self.tree.aggregates)
+        self.elements = {each.term: name for each, name in zip(self.tree.aggregates, names, strict=True)}
+        self.items = (child(window_name(window.path)), child(window.path[-1]))
+        """From a window's element to its items."""
+
+    def aggregate(self, expression: ast.Expression, names: Names) -> Aggregate | None:
+        """The aggregate of the plain tree that an expression is, if any."""
+        match expression:
+            case ast.Variable(name):
+                meaning = names.get(name)
+                return meaning if isinstance(meaning, Aggregate) else None
+            case ast.Call(name, (argument,)) if name.removeprefix("fn:") in AGGREGATES:
+                found = locate(argument, names)
+                if found is None or not found.complete or not (found.base.window and found.base.exact):
+                    return None
+                pre = self.conditions.at_nodes(found, {})
+                alike = (each for each in self.plain.aggregates if each.function == name.removeprefix("fn:"))
+                return next((each for each in alike if each.path == found.path and _same(each.pre, pre)), None)
+            case _:
+                return None
+
+    def without(self, gone: Predicate) -> PropertyTree:
+        """The tree without what is only looked at by conditions that are gone."""
+        rest = self.loop.replaced(replace(self.loop.flwor, where=conjunction(self.kept)))
+        needed = derive(rest, self.plain.schema)
+        about_values = and_(*(each for each in conjuncts(gone) if any(map(is_value, terms(each)))))
+        outputs = tuple(replace(each, condition=both(about_values, each.condition)) for each in needed.outputs)
+        known = {each.term: each for each in needed.aggregates}
+        values = (known.get(each.term, each) for each in self.plain.aggregates)  # those only asked about come along
+        aggregates = tuple(replace(each, selection=both(about_values, each.selection)) for each in values)
+        return tidy(replace(needed, outputs=outputs, aggregates=aggregates, window=self.plain.window))
+
+    def query(self) -> ast.Query:
+        """The query over what the tree sends."""
+        flwor = self.loop.flwor
+        first = replace(self.loop.first, source=with_predicates(self.loop.source, ()), window=None)
+        clauses, order, result = self.read((flwor.clauses[1:], flwor.order, flwor.result))
+        where = conjunction(map(self.read, self.kept))
+        return self.loop.replaced(ast.Flwor((first, *clauses), where, order, result, span=flwor.span))
+
+    def read(self, node: Any) -> Any:
+        """An expression over windows as one over what was sent of them."""
+        window = ast.Variable(self.loop.first.variable)
+        match node:
+            case ast.Call() if (value := self.aggregate(node, self.names)) and value.term in self.elements:
+                sent = ast.Path(window, (child(self.elements[value.term]),))
+                if value.function == "count":
+                    return ast.Call("data", (sent,))
+                return ast.Call("max", (replace(sent, steps=(*sent.steps, _TEXT)),))
+            case ast.Variable() if node == window:
+                return ast.Path(window, self.items)
+            case ast.Path(start, steps) if start == window:
+                return replace(node, steps=(*self.items, *self.read(steps)))
+            case _:
+                return rebuild(node, self.read)
+
+    def prints(self, node: Any, *, returned: bool = True) -> bool:
+        """Whether counts, which are texts now, are only returned, or compared with numbers."""
+        match node:
+            case ast.Call("data") | ast.Variable() if self.is_count(node):
+                return returned
+            case ast.Comparison(_, left, right) if self.is_count(left) or self.is_count(right):
+                return isinstance(left, ast.Number) or isinstance(right, ast.Number)
+            case ast.Flwor(clauses, where, order, result):
+                inside = (self.prints(each, returned=False) for each in (*clauses, where, order))
+                return all(inside) and self.prints(result, returned=returned)
+            case ast.Let(name, value):
+                return self.prints(value, returned=self.is_count(value) and self.is_count(ast.Variable(name)))
+            case ast.If(condition, then, otherwise):
+                branches = (self.prints(each, returned=returned) for each in (then, otherwise))
+                return self.prints(condition, returned=False) and all(branches)
+            case ast.ElementConstructor() | ast.AttributeConstructor() | ast.Enclosed() | ast.Sequence() | tuple():
+                return all(self.prints(each, returned=returned) for each in _fields(node))
+            case _:
+                return all(self.prints(each, returned=False) for each in _fields(node))
+
+    def is_count(self, node: ast.Expression) -> bool:
+        """Whether an expression of the restructuring query is a count."""
+        match node:
+            case ast.Variable(name):
+                meaning = self.names.get(name)
+                return isinstance(meaning, Aggregate) and meaning.function == "count"
+            case ast.Call("data", (ast.Path(ast.Variable(name), (ast.Step(test=ast.NameTest(local)),)),)):
+                return name == self.loop.first.variable and local in self.elements.values()
+            case _:
+                return False
+
+
+def _sent(tree: PropertyTree) -> Predicate:
+    """When anything of a window is sent."""
+    return union_of([each.condition for each in tree.outputs] + [each.selection for each in tree.aggregates])
+
+
+def _has_names_once(query: ast.Query) -> bool:
+    """Whether no name means two things."""
+    bound = [part.variable for part in parts(query) if isinstance(part, ast.For | ast.Let)]
+    for part in parts(query):
+        bound += [name for name, _ in part.bindings] if isinstance(part, ast.Quantified) else []
+    return len(set(bound)) == len(bound)
+
+
+_TEXT = ast.Step("child", ast.KindTest("text"))
+
+
+def _fields(node: Any) -> tuple[Any, ...]:
+    """The parts that a node consists of."""
+    found: list[Any] = []
+
+    def visit(part: Any) -> Any:
+        found.append(part)
+        return part
+
+    rebuild(node, visit)
+    return tuple(found)
+
+
+def _same(first: tuple[tuple[int, Predicate], ...], second: tuple[tuple[int, Predicate], ...] | None) -> bool:
+    """Whether conditions on the way to an aggregated element mean the same."""
+    if second is None or len(first) != len(second):
+        return False
+    pairs = zip(first, second, strict=True)
+    return all(depth == other and equivalent(one, two) for (depth, one), (other, two) in pairs)
+
+
+def _is_given(query: ast.Query, tree: PropertyTree, path: Steps) -> bool:
+    """Whether all that a query over windows looks at is sent with them."""
+    inside = (*path, window_name(path), path[-1])
+    sent = [((*path, name), True) for name in generic_names(tree.aggregates)]
+    sent += [((*inside, *each.path[len(path) :]), each.whole) for each in tree.outputs]
+    for needed in unwindowed(derive(query)).outputs:
+        whole = any(is_whole and needed.path[: len(given)] == given for given, is_whole in sent)
+        brought = not needed.whole and (
+            needed.path == path or any(g[: len(needed.path)] == needed.path for g, _ in sent)
+        )
+        if not whole and not brought:
+            return False
+    return True

@@ -1,0 +1,251 @@
+"""Matching and merging property forests (sharing paper, 5.3): what two joins can have in common.
+
+`level(stream, query)` says how much of an installed join a new one can use, best first:
+
+1. *full join result sharing*: all windows are the same, so one join gives the tuples of both, and what differs is
+   asked of the tuples; interval joins are of this kind, too: the one that reaches further has all tuples of the other;
+2. *selective join result sharing*: one join over the larger windows, of whose tuples each query keeps its own
+   (SELECTJOINRESULT);
+3. *selective window sharing*: one set of windows, of which each query builds its own and joins them (SELECTWINDOWS);
+4. separate joins over inputs that are shared as far as their trees allow.
+
+The paper prints the second for all windows that agree in their steps.
+But windows close at their ends, and ends that do not fall on each other are moments at which only one of the queries
+joins; so sizes must differ by a multiple of the step on every input, and q5 with q7 has to share windows.
+How the two operators select is in `selecting.py`.
+
+Items that enter a window decide when it closes at the end of the input (LAWS 3.5), and count windows number them, so
+the preselections of joins that share must be the same; conditions of a `where` are asked of tuples, and need not be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypeAlias
+
+from anabranch.algebra.window import Extent
+from anabranch.predicate import EVERYTHING, Predicate, equivalent
+from anabranch.sharing.forest import PropertyForest, alone, is_bounded, labels
+from anabranch.sharing.match import Difference, differences, merge, missing
+from anabranch.sharing.relax import relax
+from anabranch.sharing.settle import forest_of, tree_of, unjoined
+from anabranch.sharing.tree import Output, PropertyTree, Window
+
+MOST_MOVEMENTS = 2
+"""Shared windows that move more often than this many times what the separate ones do together are not worth it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectWindows:
+    """SELECTWINDOWS(count, every, step): put a window together from `count` shared ones, taking every so-many-th, and
+    move on by `step` of them."""
+
+    count: int
+    every: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class FullResults:
+    """One join gives the tuples of both."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedResults:
+    """One join over windows of these sizes; SELECTJOINRESULT keeps of it what each has by its own sizes."""
+
+    windows: tuple[Extent, ...]
+    stream: tuple[Fraction, ...]
+    query: tuple[Fraction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedWindows:
+    """These windows are made once for both, and joined by each."""
+
+    windows: tuple[Extent, ...]
+    stream: tuple[SelectWindows, ...]
+    query: tuple[SelectWindows, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Separate:
+    """The joins share their inputs at most."""
+
+    reason: str
+
+
+Level: TypeAlias = FullResults | SelectedResults | SharedWindows | Separate
+
+
+def level(stream: PropertyForest, query: PropertyForest) -> Level:
+    """How much of the join of a stream a query can use."""
+    if stream.kind == "apart" or query.kind == "apart":
+        return Separate("not both are joins")
+    if stream.streams != query.streams:
+        return Separate("they join other streams")
+    if stream.kind != query.kind:
+        return Separate("one is a step join, the other an interval join")
+    pairs = list(zip(stream.trees, query.trees, strict=True))
+    if any(first.item != second.item for first, second in pairs):
+        return Separate("they join other items")
+    if stream.kind == "interval":
+        bounded = is_bounded(_with_outputs_of(stream, query))
+        return FullResults() if bounded else Separate("nothing bounds both joins together")
+    windows = [(first.window, second.window) for first, second in pairs if first.window and second.window]
+    if not all(_alike(first, second) for first, second in windows):
+        return Separate("their windows select other items, or by another reference")
+    extents = [(first.extent, second.extent) for first, second in windows]
+    if all(first == second for first, second in extents):
+        return FullResults()
+    if all(_ends_meet(first, second) for first, second in extents):
+        largest = tuple(max(pair, key=lambda each: each.size) for pair in extents)
+        return SelectedResults(largest, stream.sizes, query.sizes)
+    relaxed = tuple(relax(first, second) for first, second in extents)
+    if any(_moves_too_often(shared, *pair) for shared, pair in zip(relaxed, extents, strict=True)):
+        return Separate("windows that serve both would move too often")
+    parts = [[select_windows(shared, each) for each in pair] for shared, pair in zip(relaxed, extents, strict=True)]
+    return SharedWindows(relaxed, tuple(first for first, _ in parts), tuple(second for _, second in parts))
+
+
+def select_windows(shared: Extent, wanted: Extent) -> SelectWindows:
+    """How windows are put together from shared ones that tile them.
+
+    >>> select_windows(Extent(Fraction(10), Fraction(5)), Extent(Fraction(30), Fraction(15)))
+    SelectWindows(count=3, every=2, step=3)
+    """
+    counts = wanted.size / shared.size, shared.size / shared.step, wanted.step / shared.step
+    assert all(each.denominator == 1 for each in counts)
+    return SelectWindows(*map(int, counts))
+
+
+def _alike(first: Window, second: Window) -> bool:
+    return first.reference == second.reference and equivalent(first.pre, second.pre)
+
+
+def _ends_meet(first: Extent, second: Extent) -> bool:
+    """Whether all ends of the larger windows are ends of the smaller, too."""
+    return first.step == second.step and (first.size - second.size) % first.step == 0
+
+
+def _moves_too_often(shared: Extent, first: Extent, second: Extent) -> bool:
+    return 1 / shared.step > MOST_MOVEMENTS * (1 / first.step + 1 / second.step)
+
+
+# --- matching and merging -----------------------------------------------------------------------------------
+
+
+def join_matches(stream: PropertyForest, query: PropertyForest) -> bool:
+    """Whether all tuples that the query needs are in the stream, with all it needs of them."""
+    return next(join_differences(stream, query), None) is None
+
+
+def same_join(first: PropertyForest, second: PropertyForest) -> bool:
+    """Whether two forests stand for the same stream of tuples, however their conditions are written."""
+    return first.sizes == second.sizes and join_matches(first, second) and join_matches(second, first)
+
+
+def join_differences(stream: PropertyForest, query: PropertyForest) -> Iterator[Difference]:
+    """What the join of a stream lacks for a query."""
+    match level(stream, query):
+        case FullResults():
+            pass
+        case SelectedResults() if query.sizes in stream.smaller:
+            pass
+        case SelectedResults(windows):
+            for tree, extent, label in zip(stream.trees, windows, labels(stream.trees), strict=True):
+                if tree.window and tree.window.extent != extent:
+                    yield "window", label
+            yield "results", " and ".join(dict.fromkeys(stream.streams))
+        case _:
+            yield "join", " and ".join(dict.fromkeys(stream.streams))
+            return
+    for own, other, label in zip(stream.trees, query.trees, labels(stream.trees), strict=True):
+        for kind, what in missing(own, other):
+            yield kind, label + what.removeprefix("/".join(own.item))
+
+
+def merge_joins(stream: PropertyForest, query: PropertyForest) -> PropertyForest | tuple[PropertyTree, ...]:
+    """The stream's join widened for the query; where they cannot share one, the inputs of both."""
+    if join_matches(stream, query):
+        return stream
+    match level(stream, query):
+        case FullResults():
+            return _with_outputs_of(stream, query)
+        case SelectedResults(windows, first, second):
+            merged = _with_outputs_of(stream, query)
+            sizes = tuple(each.size for each in windows)
+            asked = dict.fromkeys((first, second, *stream.smaller, *query.smaller))
+            trees = [_widened(tree, extent, merged.guard) for tree, extent in zip(merged.trees, windows, strict=True)]
+            return forest_of(merged.kind, trees, tuple(each for each in asked if each != sizes))
+        case SharedWindows(windows):
+            pairs = zip(stream.trees, query.trees, windows, strict=True)
+            return tuple(_shared_windows(first, second, extent) for first, second, extent in pairs)
+        case Separate():
+            return merge_inputs((*unjoined(stream), *unjoined(query)))
+
+
+def merge_inputs(trees: tuple[PropertyTree, ...]) -> tuple[PropertyTree, ...]:
+    """One tree for each stream, with all that any of the trees needs of it."""
+    found: dict[str, PropertyTree] = {}
+    for tree in trees:
+        found[tree.stream] = merge(found[tree.stream], tree) if tree.stream in found else tree
+    return tuple(found.values())
+
+
+def merge_all_joins(forests: Sequence[PropertyForest]) -> list[tuple[tuple[int, ...], PropertyForest]]:
+    """As few joins as there can be for all: which of them each serves, by their places, and its forest."""
+    found: list[tuple[tuple[int, ...], PropertyForest]] = []
+    for number, forest in enumerate(forests):
+        for place, (served, shared) in enumerate(found):
+            merged = merge_joins(shared, forest)
+            if isinstance(merged, PropertyForest):
+                found[place] = (*served, number), merged
+                break
+        else:
+            found.append(((number,), forest))
+    return found
+
+
+def _with_outputs_of(stream: PropertyForest, query: PropertyForest) -> PropertyForest:
+    """The stream's join with the elements and conditions of both."""
+    pairs = zip(stream.trees, query.trees, strict=True)
+    trees = [
+        replace(own, outputs=(*own.outputs, *other.outputs), schema=own.schema or other.schema) for own, other in pairs
+    ]
+    return forest_of(stream.kind, trees, tuple(dict.fromkeys((*stream.smaller, *query.smaller))))
+
+
+def _widened(tree: PropertyTree, extent: Extent, guard: Predicate) -> PropertyTree:
+    """A tree with a larger window; whose tuple is whose is seen by the reference element (5.3.2)."""
+    assert tree.window is not None
+    reference = [Output(tree.window.reference, guard)] if tree.window.reference else []
+    return replace(tree, window=replace(tree.window, extent=extent), outputs=(*tree.outputs, *reference))
+
+
+def _shared_windows(first: PropertyTree, second: PropertyTree, extent: Extent) -> PropertyTree:
+    """Windows for two joins, with all elements that either of them asks for of any of their items (figure 13(c))."""
+    own, other = alone(first), alone(second)
+    assert own.window is not None
+    outputs = [Output(each.path, EVERYTHING, each.whole) for each in (*own.outputs, *other.outputs)]
+    if own.window.reference:
+        outputs.append(Output(own.window.reference))
+    window = replace(own.window, extent=extent, post=EVERYTHING)
+    return tree_of(own.stream, outputs, window, (), own.schema or other.schema)
+
+
+# --- a join and a query of one stream (5.3.1) ---------------------------------------------------------------
+
+
+def input_differences(stream: PropertyTree, query: PropertyForest) -> Iterator[tuple[str, list[Difference]]]:
+    """For each input of a join that a stream may serve: its name, and what the stream lacks for it."""
+    for named, tree in zip(query.trees, unjoined(query), strict=True):
+        if tree.stream == stream.stream:
+            yield named.input, list(differences(stream, tree))
+
+
+def merge_with_join(stream: PropertyForest, query: PropertyTree) -> tuple[PropertyTree, ...]:
+    """The trees of a join's inputs once a query of one stream shares them: the join goes, and is made behind them."""
+    return merge_inputs((*unjoined(stream), query))

@@ -1,0 +1,136 @@
+"""Subtracting property trees: what is left of a query's needs beside a stream (the paper's future work, section 4).
+
+`subtract(query, stream)` is the tree of the remainder: what would have to be sent beside the stream, and no more, so
+that the query has all it needs; merging it into the stream is the least widening.
+It is in the optimised form: elements that its conditions only look at are not in it.
+It has two uses: it says what a query that does not match lacks, and, the other way round, what a stream need no longer
+send when one of those that share it has ended (`narrow`).
+
+Each element is needed where one condition holds and given where another does, so it is left where the first holds and
+the second does not; but that is not always a condition one may ask.
+Where the stream's condition raises an error for an item, its opposite raises too, and an item that the query would
+select is in neither.
+So a remainder is taken only if together with what is given it provably has all that is needed, errors included:
+
+* the difference itself, which serves for comparisons of texts;
+* the difference with comparisons turned round (`a > 5` without `a > 7` is `a > 5 and a <= 7`), which serves for numbers
+  of the same element; where elements repeat, both may have the item;
+* else all that is needed, beside what is given already.
+
+Windows that are made of other items, sized otherwise, or dropped by a postselection have no difference: then the
+remainder is the whole query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from anabranch.predicate import (
+    NOTHING,
+    And,
+    Compare,
+    Difference,
+    Not,
+    Or,
+    Predicate,
+    and_,
+    covers,
+    disjoint,
+    disjuncts,
+    implies,
+    not_,
+    or_,
+    terms,
+)
+from anabranch.predicate.formula import OPPOSITE
+from anabranch.sharing.match import combine, given_where, is_plain, matches, merge_all, same_aggregate
+from anabranch.sharing.settle import settled, unwindowed
+from anabranch.sharing.tree import PropertyTree
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """A stream after some who shared it have left."""
+
+    tree: PropertyTree
+    """What is still sent."""
+    freed: PropertyTree | None
+    """What is not sent any more; None where the stream stays as it is."""
+
+
+def narrow(stream: PropertyTree, remaining: Sequence[PropertyTree]) -> Narrowed:
+    """The stream for those who remain, and what becomes free by it, so that whoever asks can see if it is worth it.
+
+    The paper narrows on demand: a stream that is left wide serves the next query the better.
+    """
+    tree = merge_all(remaining) if remaining else PropertyTree(stream.stream, schema=stream.schema)
+    freed = subtract(stream, tree) if matches(stream, tree) else None
+    return Narrowed(stream, None) if freed is None else Narrowed(tree, freed)
+
+
+def subtract(query: PropertyTree, stream: PropertyTree) -> PropertyTree | None:
+    """What would have to be sent beside the stream for the query; None where nothing is left."""
+    if matches(stream, query):
+        return None
+    if is_plain(stream):
+        query = unwindowed(query)
+    elif not _has_windows(stream, query):
+        return query
+    outputs = [replace(each, condition=left(each.condition, given_where(stream, each))) for each in query.outputs]
+    values = []
+    for each in query.aggregates:
+        known = same_aggregate(stream, each)
+        values.append(replace(each, selection=left(each.selection, known.selection if known else NOTHING)))
+    asking = [each.condition for each in outputs] + [each.selection for each in values]
+    named = {term for condition in asking for term in terms(condition)}
+    kept = [
+        old if new.selection == NOTHING else new  # a value that is only asked about comes along
+        for old, new in zip(query.aggregates, values, strict=True)
+        if new.selection != NOTHING or new.term in named
+    ]
+    return replace(query, outputs=settled(outputs, query.schema), aggregates=tuple(kept))
+
+
+def _has_windows(stream: PropertyTree, query: PropertyTree) -> bool:
+    """Whether the stream has all windows of the query, as they are."""
+    if not combine(stream, query):
+        return False
+    if stream.window is None or query.window is None:
+        return True
+    return stream.window.extent == query.window.extent and implies(query.window.post, stream.window.post)
+
+
+def left(needed: Predicate, given: Predicate) -> Predicate:
+    """A condition that holds, within what is needed, at least where what is given does not."""
+    if implies(needed, given):
+        return NOTHING
+    if disjoint(needed, given):
+        return needed
+    for without in (and_(needed, not_(given)), and_(needed, _opposite(given))):
+        if covers((given, without), needed):
+            return _thinned(without, needed, given)
+    return needed
+
+
+def _thinned(without: Predicate, needed: Predicate, given: Predicate) -> Predicate:
+    """The same without the parts that are given anyhow."""
+    parts = [and_(*each) for each in disjuncts(without)]
+    for each in tuple(parts):
+        rest = [other for other in parts if other is not each]
+        if covers((given, *rest), needed):
+            parts = rest
+    return or_(*parts)
+
+
+def _opposite(condition: Predicate) -> Predicate:
+    """What values fulfil that do not fulfil the condition; of no value, nothing."""
+    match condition:
+        case And(parts):
+            return or_(*map(_opposite, parts))
+        case Or(parts):
+            return and_(*map(_opposite, parts))
+        case Not(part):
+            return part
+        case Compare(op=op) | Difference(op=op):
+            return replace(condition, op=OPPOSITE[op])

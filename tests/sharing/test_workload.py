@@ -1,0 +1,26 @@
+"""The paper's own workload: 32 random queries, and how many of them share a stream."""
+
+from __future__ import annotations
+
+from anabranch.bench.workload import PAPER_WITH, QUERIES, Shared, share, workload
+from sharing.making import tree
+
+
+def test_the_queries_are_as_the_paper_says() -> None:
+    """They select on pixels, on energies or on both, by comparisons joined by `and` or by `or`; seeds differ."""
+    texts = workload(1)
+    assert len(texts) == QUERIES
+    assert texts == workload(1) != workload(2)
+    conditions = [text.split("return")[0] for text in texts]
+    kinds = [("det/dx" in condition, "/en" in condition) for condition in conditions]
+    assert set(kinds) == {(True, False), (False, True), (True, True)}
+    assert any(" or " in text for text in texts)
+    assert any(" and " in text for text in texts)
+    assert all(tree(text).outputs for text in texts)
+
+
+def test_how_many_share() -> None:
+    """Fewer than in the paper share as they are; with widening all but the first do, as in the paper."""
+    found = share(1, sample=2)
+    assert found == Shared(32, 9, PAPER_WITH, found.sent_without, found.sent_with)
+    assert found.sent_with < found.sent_without < 1
