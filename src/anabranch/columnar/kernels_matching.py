@@ -1,69 +1,24 @@
 """The compiled loops of `matching.py`: which conditions hold for which entries.
 
-Values are replaced by *ranks* among the constants they are compared with: a constant has an odd rank, what lies between
-two of them an even one, and what is not known has -1.
-So every test is whether a rank lies in an interval, whatever was compared.
+Values are given by their ranks (`ranking.py`), so every test is whether a rank lies in an interval.
 """
 
 from __future__ import annotations
 
-from anabranch.columnar.condition import NO, UNCLEAR, YES
-from anabranch.columnar.kernels import Bytes, Flags, Indices, Numbers, Places, compiled
+import numpy as np
+from numpy.typing import NDArray
 
-UNKNOWN = -1
+from anabranch.columnar.condition import NO, UNCLEAR, YES
+from anabranch.columnar.kernels import Flags, Indices, Places, compiled
+
 NEVER, ALWAYS = -1, -2
 """Stand for the axis of a test that the template decides."""
-
-
-@compiled
-def rank_numbers(values: Numbers, constants: Numbers, ranks: Places) -> None:
-    """The ranks of numbers among sorted constants."""
-    count = len(constants)
-    for entry in range(len(values)):
-        value = values[entry]
-        if value != value:
-            ranks[entry] = UNKNOWN
-            continue
-        low, high = 0, count
-        while low < high:
-            middle = (low + high) >> 1
-            if constants[middle] < value:
-                low = middle + 1
-            else:
-                high = middle
-        ranks[entry] = 2 * low + (1 if low < count and constants[low] == value else 0)
-
-
-@compiled
-def _order(data: Bytes, start: int, end: int, other: Bytes, first: int, last: int) -> int:
-    """The order of two texts."""
-    length, size = end - start, last - first
-    for place in range(min(length, size)):
-        if data[start + place] != other[first + place]:
-            return -1 if data[start + place] < other[first + place] else 1
-    return 0 if length == size else (-1 if length < size else 1)
-
-
-@compiled
-def rank_texts(
-    data: Bytes, starts: Places, ends: Places, fits: Flags, constants: Bytes, bounds: Indices, ranks: Places
-) -> None:
-    """The same for texts; the constants stand one behind the other, between two bounds each."""
-    count = len(bounds) - 1
-    for entry in range(len(fits)):
-        if not fits[entry]:
-            ranks[entry] = UNKNOWN
-            continue
-        low, high, equal = 0, count, 0
-        while low < high:
-            middle = (low + high) >> 1
-            order = _order(data, starts[entry], ends[entry], constants, bounds[middle], bounds[middle + 1])
-            if order > 0:
-                low = middle + 1
-            else:
-                high = middle
-                equal = 1 if order == 0 else equal
-        ranks[entry] = 2 * low + equal
+_ALL_BITS, _ONE_BIT = np.uint64((1 << 64) - 1), np.uint64(1)
+_SEQUENCE, _SHIFT = np.uint64(0x03F79D71B4CB0A89), np.uint64(58)
+"""A de Bruijn sequence: shifted by a bit's place, its six highest bits are another number for each place."""
+_PLACES = np.zeros(64, np.int64)
+for _place in range(64):
+    _PLACES[((int(_SEQUENCE) << _place) & int(_ALL_BITS)) >> int(_SHIFT)] = _place
 
 
 @compiled
@@ -340,14 +295,14 @@ def match_few(
             if not done:
                 return taken, opened, False
         for word in range(untested.shape[1]):
-            left = ALL_BITS
+            left = _ALL_BITS
             for axis in range(len(ranks)):
                 rank = ranks[axis, entry]
                 left &= held[rows[axis] + rank, word] if rank >= 0 else untested[axis, word]
             while left:
-                lowest = left & (~left + ONE_BIT)
+                lowest = left & (~left + _ONE_BIT)
                 left ^= lowest
-                condition = clause_conditions[word * 64 + BIT_PLACES[(lowest * DE_BRUIJN) >> BIT_SHIFT]]
+                condition = clause_conditions[word * 64 + _PLACES[(lowest * _SEQUENCE) >> _SHIFT]]
                 if condition < 0 or seen[condition] == entry:
                     continue
                 seen[condition] = entry

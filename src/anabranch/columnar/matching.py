@@ -3,10 +3,11 @@
 A `Matcher` is built for some conditions and asked batch by batch which of them take which entries.
 Its cost follows the items and their matches, hardly the number of conditions:
 
-* each value is ranked once among all constants it is compared with (`kernels_matching.py`);
+* each value is ranked once among all constants it is compared with (`ranking.py`);
 * each clause of a condition lies in the cells of a *grid* that it touches, over the one or two axes on which it is
-  narrowest, so an entry is only tried with the clauses of its cell;
-* conditions of one form (`forms.py`) are laid out together, and differ in numbers only.
+  narrowest, so an entry is only tried with the clauses of its cell; where conditions are few, clauses are bits
+  (`clause_bits.py`);
+* conditions of one form (`forms.py`) are arranged together (`arranging.py`), and differ in numbers only.
 
 What is unclear for a value that is not known concerns only the conditions that look at it; they are judged in three
 values.
@@ -16,19 +17,16 @@ that does not fit is never taken, only left open.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, product
-from typing import Any
+from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anabranch.columnar import kernels_matching as kernels
+from anabranch.columnar.arranging import Alike, Arranged, gathered, rankings_of
 from anabranch.columnar.condition import NO, UNCLEAR, YES, Condition, judge
-from anabranch.columnar.forms import Axis, Constant, Fixed, Form, Test, formed
-from anabranch.columnar.grids import Grids
 from anabranch.columnar.kernels import Indices, Places
 from anabranch.columnar.shred import Shredded, Wanted
 
@@ -86,36 +84,6 @@ _NONE = np.empty(0, np.int64)
 NO_MATCHES = Matches(0, np.empty(0, np.int32), np.empty(0, np.int32), _NONE, _NONE)
 
 
-@dataclass(frozen=True, slots=True)
-class Alike:
-    """Conditions of one form: their numbers, and for each its constants."""
-
-    form: Form
-    numbers: Sequence[int]
-    constants: Sequence[tuple[Constant, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Ranking:
-    """The constants that the values on one axis are ranked among."""
-
-    axis: Axis
-    row: int
-    constants: NDArray[np.float64] | tuple[bytes, ...]
-
-    @property
-    def size(self) -> int:
-        """How many ranks there are."""
-        return 2 * len(self.constants) + 1
-
-    def places(self, given: Sequence[Constant]) -> Places:
-        """The numbers of some of the constants."""
-        if self.axis.is_text:
-            known = {each: number for number, each in enumerate(self.constants)}
-            return np.array([known[each] for each in given], np.int32)
-        return np.searchsorted(np.asarray(self.constants), np.array(given, np.float64)).astype(np.int32)
-
-
 class Matcher:
     """Conditions ready to be matched; they are numbered from 0 on."""
 
@@ -123,8 +91,9 @@ class Matcher:
         """`others` are conditions without a form, by number; `wanted` says which leaf is in which row."""
         self._count = count
         self._others = others
-        self._rankings = _rankings(groups, wanted)
-        self._laid = _Laid(self._rankings, groups)
+        rankings = rankings_of(groups, wanted)
+        self._rankings = list(rankings.values())
+        self._laid = Arranged(rankings, groups)
         numbers = np.array([*chain.from_iterable(each.numbers for each in groups)], np.int64)
         self._numbers = numbers
         self._is_ordered = bool((numbers == np.arange(len(numbers))).all())
@@ -163,12 +132,12 @@ class Matcher:
         most = _MOST_PAIRS if len(shredded.fits) > 1 else _EDGE
         ranks = np.empty((len(self._rankings), len(shredded.fits)), np.int32)
         for row, ranking in enumerate(self._rankings):
-            self._rank(ranking, shredded, ranks[row])
+            ranking.rank(shredded, ranks[row])
         while True:
             room = np.empty((4, self._room), np.int32)
             self._seen.fill(-1)
             given = (shredded.fits, ranks, *self._laid.arrays, self._seen, *room)
-            taken, opened, done = kernels.match(*given)
+            taken, opened, done = kernels.match_few(*given) if self._laid.are_few else kernels.match(*given)
             if done:
                 break
             if self._room >= most:
@@ -178,181 +147,3 @@ class Matcher:
         if self._is_ordered:
             return tuple([each] for each in cut)  # type: ignore[return-value]
         return [self._numbers[cut[0]].astype(np.int32)], [cut[1]], [self._numbers[cut[2]].astype(np.int32)], [cut[3]]
-
-    def _rank(self, ranking: _Ranking, shredded: Shredded, ranks: Places) -> None:
-        row = ranking.row
-        if not ranking.axis.is_text:
-            kernels.rank_numbers(shredded.values[row], np.asarray(ranking.constants, np.float64), ranks)
-            return
-        texts = [each for each in ranking.constants if isinstance(each, bytes)]
-        joined = np.frombuffer(b"".join(texts) or b"\0", np.uint8)
-        bounds = np.cumsum([0, *map(len, texts)])
-        spans = shredded.starts[row], shredded.ends[row]
-        kernels.rank_texts(shredded.data, *spans, shredded.fits, joined, bounds, ranks)
-
-
-def gathered(conditions: Iterable[tuple[int, Condition]]) -> tuple[list[Alike], list[tuple[int, Condition]]]:
-    """Conditions with their numbers, those of one form together; and those without a form."""
-    alike: dict[Form, tuple[list[int], list[tuple[Constant, ...]]]] = {}
-    others: list[tuple[int, Condition]] = []
-    for number, condition in conditions:
-        found = formed(condition)
-        if found is None:
-            others.append((number, condition))
-            continue
-        form, constants = found
-        numbers, rows = alike.setdefault(form, ([], []))
-        numbers.append(number)
-        rows.append(constants)
-    return [Alike(form, *each) for form, each in alike.items()], others
-
-
-def _rankings(groups: Sequence[Alike], wanted: Wanted) -> list[_Ranking]:
-    """All constants, by the axis they are compared with."""
-    found: dict[Axis, set[Constant]] = {}
-    for group in groups:
-        for stage in group.form.stages:
-            for test in chain.from_iterable(stage):
-                if isinstance(test, Test):
-                    found.setdefault(test.axis, set()).update(each[test.constant] for each in group.constants)
-    rankings = []
-    for axis in sorted(found):
-        row = wanted.leaves.index(axis.leaf)
-        if axis.is_text:
-            rankings.append(_Ranking(axis, row, tuple(sorted(each for each in found[axis] if isinstance(each, bytes)))))
-        else:
-            rankings.append(_Ranking(axis, row, np.array(sorted(map(float, found[axis])))))
-    return rankings
-
-
-class _Laid:
-    """Conditions as the kernel takes them; within a form they differ in `lows` and `highs` only."""
-
-    def __init__(self, rankings: Sequence[_Ranking], groups: Sequence[Alike]) -> None:
-        self._rankings = rankings
-        self._axes = {each.axis: number for number, each in enumerate(rankings)}
-        self._stage_bounds, self._clause_bounds, self._test_bounds = [0], [0], [0]
-        self._tests: list[int] = []
-        self._test_axes: list[int] = []
-        self._negated: list[bool] = []
-        self._first_tests: list[int] = []
-        self._lows: list[Places] = []
-        self._highs: list[Places] = []
-        self._grids = Grids([each.size for each in rankings])
-        forms: list[int] = []
-        bases: list[Indices] = []
-        users: list[list[Indices]] = [[] for _ in rankings]
-        settled: list[Indices] = []
-        first = size = 0
-        whole: list[tuple[int, int, list[list[tuple[int, ...]]]]] = []
-        for number, group in enumerate(groups):
-            count = len(group.numbers)
-            mine = np.arange(first, first + count)
-            for axis in group.form.axes:
-                users[self._axes[axis]].append(mine)
-            if group.form.is_settled:
-                settled.append(mine)
-            stages = self._form(group)
-            whole.append((first, count, stages))
-            tests = len(self._test_axes) - self._first_tests[-1]
-            forms += [number] * count
-            bases.append(size + tests * np.arange(count))
-            first, size = first + count, size + tests * count
-        for number, (first, count, stages) in enumerate(whole):
-            for clauses in product(*stages):
-                self._index(number, first, count, [*chain.from_iterable(clauses)])
-        numbers = [self._stage_bounds, self._clause_bounds, self._test_bounds, self._tests, self._test_axes]
-        self.arrays: tuple[Any, ...] = (
-            *(np.array(each, np.int64) for each in numbers),
-            np.array(self._negated, np.bool_),
-            np.array(forms, np.int64),
-            np.array(self._first_tests, np.int64),
-            _joined(bases, np.int64),
-            _joined([each.ravel() for each in self._lows], np.int32),
-            _joined([each.ravel() for each in self._highs], np.int32),
-            np.cumsum([0, *(sum(map(len, each)) for each in users)]),
-            _joined([*chain.from_iterable(users)], np.int64),
-            _joined(settled, np.int64),
-            *self._grids.arrays(),
-        )
-
-    def _form(self, group: Alike) -> list[list[tuple[int, ...]]]:
-        """Lay out the tests of a form; gives the numbers of those in each clause of each stage."""
-        self._first_tests.append(len(self._test_axes))
-        columns: list[tuple[Places, Places]] = []
-        found: list[list[tuple[int, ...]]] = []
-        for stage in group.form.stages:
-            found.append([])
-            for clause in stage:
-                numbers = []
-                for axis, tests in _by_axis(clause):
-                    for low, high, negated in self._intervals(axis, tests, group):
-                        numbers.append(len(columns))
-                        columns.append((low, high))
-                        self._test_axes.append(self._axes[axis] if isinstance(axis, Axis) else axis)
-                        self._negated.append(negated)
-                self._tests += numbers
-                self._test_bounds.append(len(self._tests))
-                found[-1].append(tuple(numbers))
-            self._clause_bounds.append(len(self._test_bounds) - 1)
-        self._stage_bounds.append(len(self._clause_bounds) - 1)
-        shape = (len(group.numbers), len(columns))
-        self._lows.append(np.stack([low for low, _ in columns], 1) if columns else np.zeros(shape, np.int32))
-        self._highs.append(np.stack([high for _, high in columns], 1) if columns else np.zeros(shape, np.int32))
-        return found
-
-    def _intervals(self, axis: Axis | int, tests: Sequence[Test], group: Alike) -> list[tuple[Places, Places, bool]]:
-        """Tests of one axis that must all hold: one interval, and one for each that must be left out."""
-        count = len(group.numbers)
-        low, high = np.zeros(count, np.int32), np.full(count, _EDGE, np.int32)
-        found: list[tuple[Places, Places, bool]] = []
-        for test in tests:
-            ranking = self._rankings[self._axes[test.axis]]
-            at = 2 * ranking.places([each[test.constant] for each in group.constants]) + 1
-            match test.operator:
-                case "!=":
-                    found.append((at, at, True))
-                case "=":
-                    low, high = np.maximum(low, at), np.minimum(high, at)
-                case ">=" | ">":
-                    low = np.maximum(low, at if test.operator == ">=" else at + 1)
-                case "<=" | "<":
-                    high = np.minimum(high, at if test.operator == "<=" else at - 1)
-        if len(found) < len(tests) or not tests:
-            found.insert(0, (low, high, False))
-        return found
-
-    def _index(self, number: int, first: int, count: int, tests: list[int]) -> None:
-        """Put one clause of a form, all stages together, into the grid where it is narrowest."""
-        begin = self._first_tests[number]
-        if any(self._test_axes[begin + test] == kernels.NEVER for test in tests):
-            return
-        tests = [test for test in tests if self._test_axes[begin + test] >= 0]
-        clause = len(self._test_bounds) - 1
-        self._tests += tests
-        self._test_bounds.append(len(self._tests))
-        spans: dict[int, tuple[Places, Places]] = {}
-        for test in tests:
-            axis = self._test_axes[begin + test]
-            if not self._negated[begin + test]:
-                last = self._rankings[axis].size - 1
-                low, high = self._lows[number][:, test], np.minimum(self._highs[number][:, test], last)
-                if axis in spans:
-                    low, high = np.maximum(spans[axis][0], low), np.minimum(spans[axis][1], high)
-                spans[axis] = low, high
-        self._grids.add(first + np.arange(count, dtype=np.int32), clause, spans)
-
-
-def _by_axis(clause: Sequence[Test | Fixed]) -> list[tuple[Axis | int, list[Test]]]:
-    """The tests of a clause, those of one axis together; what the template decides has an axis of its own."""
-    found: dict[Axis | int, list[Test]] = {}
-    for test in clause:
-        if isinstance(test, Fixed):
-            found.setdefault(kernels.ALWAYS if test.holds else kernels.NEVER, [])
-        else:
-            found.setdefault(test.axis, []).append(test)
-    return list(found.items())
-
-
-def _joined(arrays: Sequence[NDArray[np.generic]], kind: type[np.generic]) -> NDArray[np.generic]:
-    return np.concatenate(arrays).astype(kind) if arrays else np.empty(0, kind)

@@ -12,11 +12,12 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from anabranch.columnar.arranging import Alike, gathered
 from anabranch.columnar.condition import Condition
 from anabranch.columnar.forms import Constant, formed, substituted
 from anabranch.columnar.kernels import Indices
 from anabranch.columnar.laying import Fragments
-from anabranch.columnar.matching import Alike, Matcher, gathered
+from anabranch.columnar.matching import Matcher
 from anabranch.columnar.query import CompiledQuery, Fragment, compile_query
 from anabranch.columnar.shred import Wanted
 from anabranch.columnar.template import Template
