@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.kernels import Places
-from anabranch.columnar.laying import NO_TEXTS, Dealt, Store
+from anabranch.columnar.kernels import Indices, Places
+from anabranch.columnar.laying import NO_FRAGMENTS, Dealt, Fragments, dealt
 from anabranch.columnar.matching import Matches
 from anabranch.columnar.programs import ItemQueries, Program
 from anabranch.columnar.shred import Shredded
@@ -23,6 +23,7 @@ from anabranch.stream.elements import DeadLetter
 ROW = np.dtype([(name, "<i8") for name in ("subscription", "offset", "length", "entries", "first")] + [("crc", "<u4")])
 """`entries` answers to one subscription at `offset`, of which the first is `first` bytes long; and their checksum."""
 Rows: TypeAlias = NDArray[Any]
+_NONE = np.empty(0, np.int64)
 
 
 class Answers(Protocol):
@@ -55,51 +56,55 @@ class Delivery:
     def of(self, shredded: Shredded, program: Program | None, matches: Matches) -> Batch:
         """What columns answer to the entries of one batch."""
         if program is None:
-            return Batch(self, NO_TEXTS, matches.conditions, matches.pairs)
-        if matches.count > self.count:
-            matches = matches.part(0, self.count)  # takers are no queries
+            return Batch(self, shredded, NO_FRAGMENTS, _NONE, matches.conditions, matches.pairs)
         given = program.sets[matches.conditions]
-        store = Store.of(shredded, program.fragments, given, matches.pairs)
-        gives = store.lengths > 0  # some take items and give nothing
+        gives = program.gives[given]  # some take items and give nothing, and takers are no queries
         if gives.all():
-            return Batch(self, store, matches.conditions, matches.pairs)
-        return Batch(self, store.some(gives), matches.conditions[gives], matches.pairs[gives])
+            return Batch(self, shredded, program.fragments, given, matches.conditions, matches.pairs)
+        pairs = given[gives], matches.conditions[gives], matches.pairs[gives]
+        return Batch(self, shredded, program.fragments, *pairs)
 
-    def rows(self, dealt: Dealt) -> Rows:
+    def rows(self, found: Dealt) -> Rows:
         """What is whose."""
-        answered = np.flatnonzero(dealt.counts)
+        answered = np.flatnonzero(found.counts)
         counts = self._bounds[answered + 1] - self._bounds[answered]
         query = np.repeat(answered, counts)
         within = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
         rows = np.zeros(len(query), ROW)
         rows["subscription"] = self._numbers[self._bounds[query] + within]
-        rows["offset"] = dealt.begins[query]
-        rows["length"] = dealt.sizes[query]
-        rows["entries"] = dealt.counts[query]
-        rows["first"] = dealt.firsts[query]
+        rows["offset"] = found.begins[query]
+        rows["length"] = found.sizes[query]
+        rows["entries"] = found.counts[query]
+        rows["first"] = found.firsts[query]
         return rows
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Answers to the entries of a batch, in the order of the entries: which query's each is, and to which entry."""
+    """Answers to the entries of a batch, in the order of the entries."""
 
     delivery: Delivery
-    store: Store
+    shredded: Shredded
+    fragments: Fragments
+    given: Indices
+    """Which set of fragments each is made of."""
     queries: Places
+    """Whose it is."""
     entries: Places
 
     def deliver(self, entries: range, pieces: Sequence[Piece], out: Answers) -> None:
         """Hand out what some entries give, with the pieces that the law gave for them."""
-        store, queries = self.store, self.queries
-        if entries.start or entries.stop <= self.entries.max(initial=-1):
-            mine = (self.entries >= entries.start) & (self.entries < entries.stop)
-            store, queries = store.some(mine), queries[mine]
+        given, queries, at = self.given, self.queries, self.entries
+        if entries.start or entries.stop <= at.max(initial=-1):
+            mine = (at >= entries.start) & (at < entries.stop)
+            given, queries, at = given[mine], queries[mine], at[mine]
         if pieces:
-            at = self.entries[(self.entries >= entries.start) & (self.entries < entries.stop)]
-            order = np.argsort(np.concatenate([at, [piece.entry for piece in pieces]]), kind="stable")
+            at = np.concatenate([at, np.array([piece.entry for piece in pieces], np.int32)])
+            order = np.argsort(at, kind="stable")
+            at = at[order]
+            given = np.concatenate([given, ~np.arange(len(pieces))])[order]
             queries = np.concatenate([queries, np.array([piece.query for piece in pieces], np.int32)])[order]
-            store = store.with_pieces([piece.data for piece in pieces]).some(order)
         if len(queries):
-            dealt = store.dealt(queries, self.delivery.count)
-            out.lay(dealt.data.data, self.delivery.rows(dealt))
+            ready = [piece.data for piece in pieces]
+            found = dealt(self.shredded, self.fragments, given, at, queries, self.delivery.count, ready)
+            out.lay(found.data.data, self.delivery.rows(found))

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from anabranch.columnar.kernels import Bytes, Indices, Places, compiled
 
-
 _STRIDE = 16
 """So many bytes are moved at once."""
 
@@ -105,37 +104,52 @@ def lay_out(
 
 
 @compiled
-def measure_once(
+def measure_given(
     fragments: Indices,
     sets: Indices,
     starts: Places,
     ends: Places,
     given: Indices,
     items: Places,
-    begins: Indices,
+    bounds: Indices,
+    owners: Places,
     lengths: Indices,
-) -> int:
-    """Where `lay_once` is going to write what is given for some items, which are in order; how long all of it is.
+    sources: Indices,
+    sizes: Indices,
+    counts: Indices,
+    firsts: Indices,
+) -> None:
+    """How long the texts are that `deal` is going to write, and those of each owner together.
 
-    What several want of one item, by one set of fragments, is there once.
+    What is given is a set of fragments for an item, or, below 0, the complement of the number of a piece that is ready,
+    which stands between two `bounds`.
+    The source of a text is the first that is the same, a set for an item, since some item before it.
+    By owner: the size of its texts, how many they are, and how long the first is; all are zeros before.
     """
-    latest = np.full(len(sets) - 1, -1, np.int64)
-    at = 0
+    latest = np.full(len(sets), -1, np.int64)
     for number in range(len(items)):
         chosen, item = given[number], items[number]
-        before = latest[chosen]
-        if before >= 0 and items[before] == item:
-            begins[number], lengths[number] = begins[before], lengths[before]
-            continue
-        latest[chosen] = number
-        begins[number] = at
-        lengths[number] = _size(fragments, sets[chosen], sets[chosen + 1], starts, ends, item)
-        at += lengths[number]
-    return at
+        sources[number] = number
+        if chosen < 0:
+            length = bounds[-chosen] - bounds[-chosen - 1]
+        else:
+            before = latest[chosen]
+            if before >= 0 and items[before] == item:
+                sources[number] = before
+                length = lengths[before]
+            else:
+                latest[chosen] = number
+                length = _size(fragments, sets[chosen], sets[chosen + 1], starts, ends, item)
+        lengths[number] = length
+        owner = owners[number]
+        if not counts[owner]:
+            firsts[owner] = length
+        counts[owner] += 1
+        sizes[owner] += length
 
 
 @compiled
-def lay_once(
+def deal(
     data: Bytes,
     fragments: Indices,
     sets: Indices,
@@ -144,49 +158,46 @@ def lay_once(
     ends: Places,
     given: Indices,
     items: Places,
-    begins: Indices,
+    ready: Bytes,
+    bounds: Indices,
+    owners: Places,
+    lengths: Indices,
+    sources: Indices,
+    ahead: Indices,
+    places: Indices,
     out: Bytes,
 ) -> None:
-    """Write it."""
-    at = 0
-    for number in range(len(items)):
-        if begins[number] == at:
-            chosen = given[number]
-            first, last = sets[chosen], sets[chosen + 1]
-            at = _write(data, fragments, first, last, fixed, starts, ends, items[number], out, at)
-
-
-@compiled
-def tally(owners: Places, lengths: Indices, sizes: Indices, counts: Indices, firsts: Indices) -> None:
-    """By owner: how long its texts are together, how many they are, and how long the first is; all are zeros before."""
-    for number in range(len(owners)):
-        owner, length = owners[number], lengths[number]
-        if not counts[owner]:
-            firsts[owner] = length
-        counts[owner] += 1
-        sizes[owner] += length
-
-
-@compiled
-def deal(store: Bytes, begins: Indices, lengths: Indices, owners: Places, ahead: Indices, out: Bytes) -> None:
     """Write each text behind those of its owner that came before; `ahead` is where those of each begin.
 
-    The texts are read one behind the other and written in many places, each of which goes on where it was: a line of
+    Items are read one behind the other, and texts written in many places, each of which goes on where it was: a line of
     the cache is filled before it goes.
+    A text that several want is put together once and copied from there.
     """
-    for number in range(len(owners)):
-        owner, begin, length = owners[number], begins[number], lengths[number]
+    for number in range(len(items)):
+        owner, length, chosen = owners[number], lengths[number], given[number]
         at = ahead[owner]
         ahead[owner] = at + length
-        if length < _STRIDE:
-            for place in range(length):
-                out[at + place] = store[begin + place]
-            continue
-        for stride in range(length // _STRIDE):
-            for place in range(stride * _STRIDE, (stride + 1) * _STRIDE):
-                out[at + place] = store[begin + place]
-        for place in range(length - _STRIDE, length):  # the rest, and again what is before it: one move all the same
-            out[at + place] = store[begin + place]
+        places[number] = at
+        if chosen < 0:
+            _copy(ready, bounds[-chosen - 1], length, out, at)
+        elif sources[number] < number:
+            _copy(out, places[sources[number]], length, out, at)
+        else:
+            _write(data, fragments, sets[chosen], sets[chosen + 1], fixed, starts, ends, items[number], out, at)
+
+
+@compiled
+def _copy(source: Bytes, begin: int, length: int, out: Bytes, at: int) -> None:
+    """Copy a text."""
+    if length < _STRIDE:
+        for place in range(length):
+            out[at + place] = source[begin + place]
+        return
+    for stride in range(length // _STRIDE):
+        for place in range(stride * _STRIDE, (stride + 1) * _STRIDE):
+            out[at + place] = source[begin + place]
+    for place in range(length - _STRIDE, length):  # the rest, and again what is before it: one move all the same
+        out[at + place] = source[begin + place]
 
 
 def _tables() -> NDArray[np.uint32]:

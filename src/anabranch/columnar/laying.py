@@ -9,7 +9,7 @@ from itertools import accumulate
 import numpy as np
 
 from anabranch.columnar import kernels_laying as kernels
-from anabranch.columnar.kernels import Bytes, Flags, Indices, Places
+from anabranch.columnar.kernels import Bytes, Indices, Places
 from anabranch.columnar.query import CompiledQuery, Fragment
 from anabranch.columnar.shred import Shredded, Wanted
 
@@ -36,6 +36,9 @@ class Fragments:
         return Fragments(found, np.cumsum([0, *map(len, sets)]), np.frombuffer(bytes(fixed), np.uint8))
 
 
+NO_FRAGMENTS = Fragments(np.empty((0, 4), np.int64), np.zeros(1, np.int64), np.empty(0, np.uint8))
+
+
 @dataclass(frozen=True, slots=True)
 class Laid:
     """A compiled query with its fragments in the form the kernels take."""
@@ -49,49 +52,6 @@ class Laid:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
-    """Texts in no order, some of them wanted more than once."""
-
-    data: Bytes
-    begins: Indices
-    lengths: Indices
-
-    @staticmethod
-    def of(shredded: Shredded, fragments: Fragments, given: Indices, entries: Places) -> Store:
-        """What is given for some entries, which are in order: a set of fragments for each."""
-        begins, lengths = np.empty(len(entries), np.int64), np.empty(len(entries), np.int64)
-        rows, sets, spans = fragments.fragments, fragments.sets, (shredded.starts, shredded.ends)
-        size = kernels.measure_once(rows, sets, *spans, given, entries, begins, lengths)
-        data = np.empty(size, np.uint8)
-        kernels.lay_once(shredded.data, rows, sets, fragments.fixed, *spans, given, entries, begins, data)
-        return Store(data, begins, lengths)
-
-    def some(self, chosen: Indices | Flags) -> Store:
-        """Some of them."""
-        return Store(self.data, self.begins[chosen], self.lengths[chosen])
-
-    def with_pieces(self, pieces: Sequence[bytes]) -> Store:
-        """The same with more texts behind the others."""
-        lengths = np.array([*map(len, pieces)], np.int64)
-        begins = len(self.data) + np.cumsum(lengths) - lengths
-        ready = np.frombuffer(b"".join(pieces), np.uint8)
-        return Store(
-            np.concatenate([self.data, ready]),
-            np.concatenate([self.begins, begins]),
-            np.concatenate([self.lengths, lengths]),
-        )
-
-    def dealt(self, owners: Places, count: int) -> Dealt:
-        """The texts of each owner together, in the order in which they are."""
-        sizes, counts, firsts = (np.zeros(count, np.int64) for _ in range(3))
-        kernels.tally(owners, self.lengths, sizes, counts, firsts)
-        ends = np.cumsum(sizes)
-        data = np.empty(ends[-1] if count else 0, np.uint8)
-        kernels.deal(self.data, self.begins, self.lengths, owners, ends - sizes, data)
-        return Dealt(data, ends - sizes, sizes, counts, firsts)
-
-
-@dataclass(frozen=True, slots=True)
 class Dealt:
     """Texts by owner: where those of each are, how long and how many they are, and how long the first is."""
 
@@ -102,7 +62,33 @@ class Dealt:
     firsts: Indices
 
 
-NO_TEXTS = Store(np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int64))
+def dealt(
+    shredded: Shredded,
+    fragments: Fragments,
+    given: Indices,
+    entries: Places,
+    owners: Places,
+    count: int,
+    pieces: Sequence[bytes] = (),
+) -> Dealt:
+    """The texts of each of so many owners together, in the order in which they are.
+
+    What is given for an entry is a set of fragments, or, below 0, the complement of the number of a piece.
+    """
+    ready = np.frombuffer(b"".join(pieces), np.uint8)
+    bounds = np.array([*accumulate(map(len, pieces), initial=0)], np.int64)
+    lengths, sources, places = (np.empty(len(entries), np.int64) for _ in range(3))
+    sizes, counts, firsts = (np.zeros(count, np.int64) for _ in range(3))
+    rows, sets, spans = fragments.fragments, fragments.sets, (shredded.starts, shredded.ends)
+    measured = lengths, sources, sizes, counts, firsts
+    kernels.measure_given(rows, sets, *spans, given, entries, bounds, owners, *measured)
+    ends = np.cumsum(sizes)
+    data = np.empty(ends[-1] if count else 0, np.uint8)
+    texts = shredded.data, rows, sets, fragments.fixed, *spans, given, entries, ready, bounds
+    places_of = owners, lengths, sources, ends - sizes, places
+    everything = (*texts, *places_of, data)
+    kernels.deal(*everything)
+    return Dealt(data, ends - sizes, sizes, counts, firsts)
 
 
 def laid_out(

@@ -15,7 +15,7 @@ import numpy as np
 from anabranch.columnar.arranging import Alike, gathered
 from anabranch.columnar.condition import Condition
 from anabranch.columnar.forms import Constant, formed, substituted
-from anabranch.columnar.kernels import Indices
+from anabranch.columnar.kernels import Flags, Indices
 from anabranch.columnar.laying import Fragments
 from anabranch.columnar.matching import Matcher
 from anabranch.columnar.query import CompiledQuery, Fragment, compile_query
@@ -79,6 +79,8 @@ class Program:
     sets: Indices
     """By condition: which set of fragments is given; an empty one for what is taken."""
     fragments: Fragments
+    gives: Flags
+    """By set: whether there is anything in it."""
     taken: tuple[Compiled | None, ...]
     """What takers take, in the order of `compiles`."""
     shares: tuple[tuple[int, int], ...]
@@ -128,6 +130,7 @@ def program_of(
         tuple(others),
         np.array(sets, np.int64),
         Fragments.of([*fragments, ()], wanted),
+        np.array([*map(bool, fragments), False]),
         taken,
         tuple(shares),
     )
