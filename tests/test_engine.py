@@ -222,6 +222,9 @@ def test_a_notebook_shows_an_engine(spark: SparkSession, folder: Path) -> None:
         newest = q._repr_html_()
         assert "<b>q</b>: 12 answers" in newest
         assert [f"&lt;p&gt;{n}&lt;/p&gt;" in newest for n in range(1005, 1012)] == [False, False] + [True] * 5
+        explained = engine.explain()
+        assert str(explained).startswith('stream "s": 1 subscription, 1 different query of 1 shape, 0 branches\n')
+        assert "<svg" in explained._repr_html_()
     assert "<b>Engine</b>, closed: 12 items in all" in engine._repr_html_()
     assert "<b>q</b>: 12 answers" in q._repr_html_()
 

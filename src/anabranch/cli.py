@@ -22,6 +22,7 @@ from anabranch.engine import Inputs, Prepared, Run, answering, prepare
 from anabranch.errors import AnabranchError, Unsupported, UsageError
 from anabranch.language import check, parse
 from anabranch.sharing.derive import derive_forest
+from anabranch.sharing.drawing import draw
 from anabranch.sharing.explain import Explained, explain_json, explain_text
 from anabranch.site import read_text
 from anabranch.stream.elements import DeadLetter
@@ -81,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("queries", nargs="+", type=Path, metavar="Q.xq", help="a file with one query")
     explain.add_argument("--dtd", action="append", default=[], metavar="NAME=FILE", help="the schema of a stream")
     explain.add_argument("--json", action="store_true", help="as JSON")
+    explain.add_argument("--svg", type=Path, metavar="FILE", help="draw it there, too")
     explain.set_defaults(run=_explain)
 
     run = commands.add_parser("run", help="keep answering subscriptions over streams that grow")
@@ -254,10 +256,19 @@ def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
 def _explain(options: argparse.Namespace) -> None:
     schemas = {name: Schema.read_dtd(Path(file)) for name, file in _pairs(options.dtd, "--dtd").items()}
     queries = [_explained(file, schemas) for file in options.queries]
+    if options.svg is not None:
+        _write_picture(draw(queries), options.svg)
     if options.json:
         _print((json.dumps(explain_json(queries), indent=2, ensure_ascii=False),))
     else:
         _print(("\n".join(explain_text(queries)),))
+
+
+def _write_picture(picture: str, file: Path) -> None:
+    try:
+        file.write_text(picture, encoding="utf-8", newline="")
+    except OSError as error:
+        raise UsageError(f"cannot write '{file}': {error.strerror}") from None
 
 
 def _explained(file: Path, schemas: Mapping[str, Schema]) -> Explained:

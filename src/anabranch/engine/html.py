@@ -1,4 +1,4 @@
-"""What notebooks show of an engine and of its subscriptions: small tables, without scripts.
+"""What notebooks show of an engine, of its subscriptions and of what they share: small tables, without scripts.
 
 All that a user or a stream wrote is escaped, and what has no look of its own (control characters, changes of the
 writing direction) stands there as a reference, so neither a name nor data can be anything but text.
@@ -93,6 +93,22 @@ def subscription_html(name: str, text: str, answers: int, pieces: Sequence[str])
             *((f"newest:{lines}",) if lines else ()),
         )
     )
+
+
+def explanation_html(
+    streams: Sequence[tuple[str, int, int, int, int]],
+    branches: Sequence[tuple[int, str, str, int]],
+    remarks: Iterable[str],
+    picture: str,
+) -> str:
+    """What a trunk does for whom, and the picture of what they share, which is markup already."""
+    parts = [
+        _table(("stream", "subscriptions", "different queries", "shapes", "branches"), streams),
+        _table(("branch", "does", "for", "different queries"), branches),
+        *(escape(each) for each in remarks),
+        f'<div style="overflow:auto;max-height:60em">{picture}</div>',
+    ]
+    return _framed(part for part in parts if part)
 
 
 def _framed(parts: Iterable[str]) -> str:

@@ -27,6 +27,7 @@ from threading import RLock
 from types import TracebackType
 
 from anabranch.engine.checking import Checking
+from anabranch.engine.explanation import Explanation, explanation
 from anabranch.engine.finite import Inputs
 from anabranch.engine.html import Tally, engine_html, latest, subscription_html
 from anabranch.errors import UsageError
@@ -161,6 +162,12 @@ class Engine:
                 self._subscriptions = before
                 raise
         return fresh
+
+    def explain(self) -> Explanation:
+        """What the subscriptions have in common, and what the trunk does for them: text, picture and data."""
+        with self._change:
+            wanted, plan = self._wanted, self._trunk.plan
+        return explanation(wanted.streams, wanted.subscriptions, plan, self.functions)
 
     def start(self) -> None:
         """Begin to read, unless that has happened."""

@@ -6,5 +6,5 @@ rules of `rules.py`), rendered back as an abstract query (`render.py`), and matc
 need no longer send, is a difference of trees (`subtract.py`).
 In the optimised form a subscriber is left with what was not done on the way (`restructure.py`, with `generic.py` for
 windows and `tuples.py` for joins).
-`explain.py` shows all of it.
+`explain.py` shows all of it in words and as data, `drawing.py` as a picture (of what `scene.py` has to show).
 """

@@ -93,9 +93,15 @@ def role_of(subscription: Subscription, streams: Mapping[str, StreamPlan], funct
     query = shapes_of(functions).of(subscription.text).shape.standing
     remembered = set(query.streams) <= streams.keys() and remembers(query, streams)
     if remembered:
-        query = standing(parse(subscription.text, subscription.name), dict(functions))
+        query = _taken_apart(subscription.text, functions)
     panes = _panes(query, streams[query.streams[0]], functions) if remembered else None
     return Role(subscription, query, remembered, panes)
+
+
+@lru_cache(maxsize=1 << 14)
+def _taken_apart(text: str, functions: Functions) -> Standing:
+    """A query that remembers; the plans of this process that have it have it together."""
+    return standing(parse(text), dict(functions))
 
 
 @lru_cache(maxsize=4)
@@ -109,6 +115,8 @@ def branches_of(file: PlanFile, functions: Functions) -> tuple[BranchPlan, ...]:
 
 
 def _branch(number: int, roles: list[Role]) -> BranchPlan:
+    if roles[0].panes is not None:
+        return BranchPlan(number, (tuple(roles),), ("",))  # of those only twins share a branch
     twins: dict[str, list[Role]] = {}
     for role in roles:
         twins.setdefault(twin_of(role.standing), []).append(role)
