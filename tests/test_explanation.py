@@ -11,7 +11,7 @@ import papers
 from anabranch.engine.explanation import Explanation, explanation
 from anabranch.language import check, parse, print_query
 from anabranch.reference.texts import Texts
-from anabranch.sharing.scene import MOST
+from anabranch.sharing.explain.scene import MOST
 from anabranch.spark.membership import subscriptions_of
 from anabranch.spark.plan import Plan, StreamPlan
 from anabranch.stream.limits import Limits

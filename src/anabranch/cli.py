@@ -21,9 +21,9 @@ from anabranch.bench import run as run_bench
 from anabranch.engine import Inputs, Prepared, Run, answering, prepare
 from anabranch.errors import AnabranchError, Unsupported, UsageError
 from anabranch.language import check, parse
-from anabranch.sharing.derive import derive_forest
-from anabranch.sharing.drawing import draw
-from anabranch.sharing.explain import Explained, explain_json, explain_text
+from anabranch.sharing.explain.drawing import draw
+from anabranch.sharing.explain.text import Explained, explain_json, explain_text
+from anabranch.sharing.rules.derive import derive_forest
 from anabranch.site import read_text
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits

@@ -6,10 +6,10 @@ import pytest
 
 from anabranch.errors import Unsupported
 from anabranch.predicate import EVERYTHING
-from anabranch.sharing.derive import derive
+from anabranch.sharing.explain.picture import tree_lines
 from anabranch.sharing.match import matches, merge, merge_all, same
-from anabranch.sharing.picture import tree_lines
 from anabranch.sharing.render import generic_names, render
+from anabranch.sharing.rules.derive import derive
 from anabranch.stream.schema import Schema
 from reference.asking import stream
 from sharing.making import answer, checked, sent, tree

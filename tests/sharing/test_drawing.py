@@ -13,11 +13,11 @@ import pytest
 
 import papers
 from anabranch.cli import main
-from anabranch.sharing.derive import derive_forest
-from anabranch.sharing.drawing import draw
-from anabranch.sharing.explain import Explained
-from anabranch.sharing.scene import MOST, MOST_CARDS, scene
-from anabranch.sharing.svg import shortened, wrapped
+from anabranch.sharing.explain.drawing import draw
+from anabranch.sharing.explain.scene import MOST, MOST_CARDS, scene
+from anabranch.sharing.explain.svg import shortened, wrapped
+from anabranch.sharing.explain.text import Explained
+from anabranch.sharing.rules.derive import derive_forest
 from sharing.making import checked, query
 
 TOP = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ import pytest
 import papers
 from anabranch.algebra.window import Extent
 from anabranch.predicate import implies
-from anabranch.sharing.derive import derive, derive_forest
+from anabranch.sharing.explain.picture import forest_lines, tree_lines
 from anabranch.sharing.forest import PropertyForest, join_annotation
 from anabranch.sharing.match import matches
 from anabranch.sharing.match_joins import (
@@ -28,8 +28,8 @@ from anabranch.sharing.match_joins import (
     merge_with_join,
     same_join,
 )
-from anabranch.sharing.picture import forest_lines, tree_lines
 from anabranch.sharing.render import render_join
+from anabranch.sharing.rules.derive import derive, derive_forest
 from anabranch.sharing.settle import unjoined
 from anabranch.sharing.tree import PropertyTree
 from anabranch.sharing.writing import joined_text

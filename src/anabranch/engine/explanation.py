@@ -19,10 +19,10 @@ from anabranch.errors import Unsupported
 from anabranch.language import check, parse
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.shapes import Constant, Shape
-from anabranch.sharing.derive import derive_forest
-from anabranch.sharing.drawing import draw
-from anabranch.sharing.explain import Explained, explain_json, explain_text
-from anabranch.sharing.scene import Room
+from anabranch.sharing.explain.drawing import draw
+from anabranch.sharing.explain.scene import Room
+from anabranch.sharing.explain.text import Explained, explain_json, explain_text
+from anabranch.sharing.rules.derive import derive_forest
 from anabranch.spark.metrics import SHOWN
 from anabranch.spark.plan import Plan, StreamPlan
 from anabranch.spark.roles import remembers, shapes_of

@@ -14,7 +14,7 @@ from typing import Any
 from anabranch.language import ast
 from anabranch.language.rewrite import rebuild
 from anabranch.predicate import EVERYTHING, Predicate
-from anabranch.sharing.conditions import CONTEXT, Names, Nodes, Something, locate
+from anabranch.sharing.rules.conditions import CONTEXT, Names, Nodes, Something, locate
 from anabranch.sharing.tree import Aggregate, Output, Steps, union
 
 

@@ -22,10 +22,10 @@ from anabranch.language import ast, print_query
 from anabranch.language.rewrite import parts
 from anabranch.language.unbounded import flowing_fors
 from anabranch.predicate import EVERYTHING, NOTHING
-from anabranch.sharing.clauses import input_name
-from anabranch.sharing.conditions import Names, Nodes, stream_name
 from anabranch.sharing.forest import PropertyForest, alone, is_bounded
-from anabranch.sharing.rules import Rules
+from anabranch.sharing.rules.clauses import input_name
+from anabranch.sharing.rules.conditions import Names, Nodes, stream_name
+from anabranch.sharing.rules.rules import Rules
 from anabranch.sharing.settle import forest_of, tree_of
 from anabranch.sharing.tree import Output, PropertyTree
 from anabranch.stream.schema import Schema

@@ -30,10 +30,8 @@ from typing import Any
 from anabranch.language import ast
 from anabranch.language.rewrite import rebuild
 from anabranch.predicate import Predicate, implies, not_
-from anabranch.sharing.conditions import CONTEXT, Conditions, Names, Nodes, locate
-from anabranch.sharing.derive import derive
-from anabranch.sharing.generic import over_windows
-from anabranch.sharing.loop import (
+from anabranch.sharing.match import matches
+from anabranch.sharing.restructuring.loop import (
     Loop,
     conjunction,
     conjuncts_of,
@@ -43,7 +41,9 @@ from anabranch.sharing.loop import (
     split,
     with_predicates,
 )
-from anabranch.sharing.match import matches
+from anabranch.sharing.restructuring.windows import over_windows
+from anabranch.sharing.rules.conditions import CONTEXT, Conditions, Names, Nodes, locate
+from anabranch.sharing.rules.derive import derive
 from anabranch.sharing.settle import settled, unwindowed
 from anabranch.sharing.tree import ITEM, Output, PropertyTree, Steps, both, union_of
 from anabranch.stream.schema import Schema

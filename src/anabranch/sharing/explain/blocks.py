@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from anabranch.sharing.picture import AGGREGATE, JOIN, SELECT, WINDOW, Line
-from anabranch.sharing.scene import Use
-from anabranch.sharing.svg import element, shortened, text, titled, width, wrapped
+from anabranch.sharing.explain.picture import AGGREGATE, JOIN, SELECT, WINDOW, Line
+from anabranch.sharing.explain.scene import Use
+from anabranch.sharing.explain.svg import element, shortened, text, titled, width, wrapped
 from anabranch.sharing.tree import Steps
 
 COLOURS = (

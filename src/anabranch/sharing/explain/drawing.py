@@ -14,7 +14,7 @@ from itertools import chain
 from statistics import fmean as mean
 
 from anabranch.predicate.writing import number_text
-from anabranch.sharing.blocks import (
+from anabranch.sharing.explain.blocks import (
     COLUMN,
     FAINT,
     Block,
@@ -29,10 +29,10 @@ from anabranch.sharing.blocks import (
     stacked,
     tree_block,
 )
-from anabranch.sharing.explain import Explained
-from anabranch.sharing.picture import joined_lines, lines
-from anabranch.sharing.scene import Card, Joined, Scene, Sent, Use, scene
-from anabranch.sharing.svg import curve, document, element, shortened, text, titled, width
+from anabranch.sharing.explain.picture import joined_lines, lines
+from anabranch.sharing.explain.scene import Card, Joined, Scene, Sent, Use, scene
+from anabranch.sharing.explain.svg import curve, document, element, shortened, text, titled, width
+from anabranch.sharing.explain.text import Explained
 
 _MARGIN, _GAP, _CAPTION = 28, 22, 34
 _NEAR, _FAR = 60, 100

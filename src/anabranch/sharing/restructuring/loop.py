@@ -9,7 +9,7 @@ from typing import Any
 from anabranch.language import ast
 from anabranch.language.rewrite import parts, rebuild
 from anabranch.predicate import Predicate, and_
-from anabranch.sharing.conditions import Conditions, Meaning, Names, Something, locate
+from anabranch.sharing.rules.conditions import Conditions, Meaning, Names, Something, locate
 from anabranch.sharing.tree import Aggregate, Steps
 
 

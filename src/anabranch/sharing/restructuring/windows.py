@@ -23,10 +23,10 @@ from anabranch.language import ast
 from anabranch.language.rewrite import parts, rebuild
 from anabranch.language.signatures import AGGREGATES
 from anabranch.predicate import Predicate, and_, equivalent, implies, terms
-from anabranch.sharing.conditions import Conditions, Names, Nodes, locate
-from anabranch.sharing.derive import derive
-from anabranch.sharing.loop import Loop, child, conjunction, names_of, split, with_predicates
 from anabranch.sharing.render import generic_names, window_name
+from anabranch.sharing.restructuring.loop import Loop, child, conjunction, names_of, split, with_predicates
+from anabranch.sharing.rules.conditions import Conditions, Names, Nodes, locate
+from anabranch.sharing.rules.derive import derive
 from anabranch.sharing.settle import tidy, unwindowed
 from anabranch.sharing.tree import Aggregate, PropertyTree, Steps, Window, both, conjuncts, is_value, union_of
 

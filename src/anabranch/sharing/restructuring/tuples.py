@@ -19,10 +19,9 @@ from types import MappingProxyType
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
 from anabranch.predicate import EVERYTHING, Predicate, implies, terms
-from anabranch.sharing.conditions import CONTEXT, Conditions, Names, Nodes
-from anabranch.sharing.derive import derive_forest
 from anabranch.sharing.forest import PropertyForest, is_bounded, labels
-from anabranch.sharing.loop import (
+from anabranch.sharing.match import missing
+from anabranch.sharing.restructuring.loop import (
     child,
     conjunction,
     conjuncts_of,
@@ -32,7 +31,8 @@ from anabranch.sharing.loop import (
     with_loop,
     with_predicates,
 )
-from anabranch.sharing.match import missing
+from anabranch.sharing.rules.conditions import CONTEXT, Conditions, Names, Nodes
+from anabranch.sharing.rules.derive import derive_forest
 from anabranch.sharing.tree import both
 from anabranch.stream.schema import Schema
 

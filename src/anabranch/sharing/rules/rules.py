@@ -27,10 +27,10 @@ from typing import Any
 from anabranch.language import ast
 from anabranch.language.signatures import AGGREGATES
 from anabranch.predicate import EVERYTHING, Predicate, and_, simplify, terms
-from anabranch.sharing.clauses import aggregates_over, input_name, over_stream, reference_of, window_of
-from anabranch.sharing.comparing import Found
-from anabranch.sharing.conditions import Conditions, Located, Meaning, Names, Nodes, Something, locate
-from anabranch.sharing.touching import Touching
+from anabranch.sharing.rules.clauses import aggregates_over, input_name, over_stream, reference_of, window_of
+from anabranch.sharing.rules.comparing import Found
+from anabranch.sharing.rules.conditions import Conditions, Located, Meaning, Names, Nodes, Something, locate
+from anabranch.sharing.rules.touching import Touching
 from anabranch.sharing.tree import (
     ITEM,
     Aggregate,

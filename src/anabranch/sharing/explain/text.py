@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from anabranch.predicate.writing import number_text
+from anabranch.sharing.explain.picture import forest_json, forest_lines, indented, tree_json, tree_lines
+from anabranch.sharing.explain.verdicts import Verdict, level_json, verdicts
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.match import merge_all
 from anabranch.sharing.match_joins import merge_all_joins
-from anabranch.sharing.picture import forest_json, forest_lines, indented, tree_json, tree_lines
 from anabranch.sharing.render import render, render_join
 from anabranch.sharing.settle import unjoined
 from anabranch.sharing.tree import PropertyTree
-from anabranch.sharing.verdicts import Verdict, level_json, verdicts
 
 _NAMED = 4
 """So many of those that ask the same are called by name."""

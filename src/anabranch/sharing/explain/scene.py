@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from anabranch.predicate.writing import number_text
-from anabranch.sharing.explain import Explained
+from anabranch.sharing.explain.text import Explained
+from anabranch.sharing.explain.verdicts import Verdict, verdicts
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.match import Difference, is_plain, merge, merge_all, same
 from anabranch.sharing.match_joins import SharedWindows, level, merge_all_joins, merge_joins, same_join
 from anabranch.sharing.settle import unjoined, unwindowed
 from anabranch.sharing.tree import PropertyTree, Steps
-from anabranch.sharing.verdicts import Verdict, verdicts
 
 MOST, MOST_CARDS = 12, 60
 """How many cards of a stream are shown, unless they are needed for another, and how many in all."""

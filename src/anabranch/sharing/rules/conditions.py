@@ -19,7 +19,7 @@ from typing import TypeAlias
 from anabranch.language import ast
 from anabranch.language.rewrite import parts as parts_of
 from anabranch.predicate import EVERYTHING, NOTHING, Predicate, and_, not_, or_
-from anabranch.sharing.comparing import Found, Of, compared, unknown
+from anabranch.sharing.rules.comparing import Found, Of, compared, unknown
 from anabranch.sharing.tree import ITEM, Aggregate, Steps, item_term
 
 

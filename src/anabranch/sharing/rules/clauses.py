@@ -12,7 +12,7 @@ from anabranch.language import ast
 from anabranch.language.rewrite import parts
 from anabranch.language.signatures import AGGREGATES
 from anabranch.predicate import Predicate
-from anabranch.sharing.conditions import CONTEXT, Names, Nodes, locate
+from anabranch.sharing.rules.conditions import CONTEXT, Names, Nodes, locate
 from anabranch.sharing.tree import Steps, Window
 
 

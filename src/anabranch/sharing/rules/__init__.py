@@ -1,0 +1,1 @@
+"""From queries to property trees and forests: the inference rules of the sharing paper."""
