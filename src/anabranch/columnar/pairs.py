@@ -137,7 +137,7 @@ class _Compiler:
 
     def join(self, where: ast.Expression | None, result: ast.Expression) -> CompiledJoin:
         condition = Settled(YES) if where is None else self.condition(where)
-        runs = _runs(joined(self._scope.result(result)))
+        runs = _runs(joined(self._scope.result(result), [side.spot.template for side in self._sides]))
         taken = [each for run in runs for each in run.fragments if isinstance(each, Taken)]
         copied = {Leaf(each.side, leaf) for each in taken for leaf in (each.first, each.last)}
         read = leaves_of(condition)
@@ -173,6 +173,8 @@ class _Compiler:
                 found = [_test(operator, *pair) for pair in product(*amounts)]
                 if not found and any(isinstance(each, Computed) for each in (*amounts[0], *amounts[1])):
                     raise Other  # compared with nothing it may still fail
+                if len(found) == 1:
+                    return found[0]
                 return EitherOfPair(tuple(found)) if found else Settled(NO)
             case ast.Path():
                 return Settled(YES if self._scope.spots(expression) else NO)

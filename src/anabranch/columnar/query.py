@@ -12,7 +12,7 @@ Any other query is answered item by item.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import reduce
 from typing import TypeAlias
@@ -46,6 +46,11 @@ class Taken:
     ahead: int = 0
     side: int = 0
     """Which of the items of a pair it is, in a join."""
+
+    def meets(self, other: Taken, template: Template) -> bool:
+        """Whether the other begins in the item where this ends."""
+        follows = other.side == self.side and other.first == self.last + 1
+        return follows and self.ahead + other.back == len(template.pieces[other.first])
 
 
 Fragment: TypeAlias = bytes | Taken
@@ -96,10 +101,10 @@ def _compiled(hole: ast.Expression, root: str, template: Template) -> CompiledQu
             scope = Scope({variable: found[0]})
             if where is not None:
                 conditions.append(scope.condition(where))
-            return CompiledQuery(one_after_the_other(conditions), joined(scope.result(result)))
+            return CompiledQuery(one_after_the_other(conditions), joined(scope.result(result), (template,)))
         case ast.Path():
             conditions, found = source_spots(hole, root, template)
-            return CompiledQuery(one_after_the_other(conditions), joined([each.copy for each in found]))
+            return CompiledQuery(one_after_the_other(conditions), joined([each.copy for each in found], (template,)))
         case _:
             raise Other
 
@@ -295,12 +300,15 @@ def one_after_the_other(conditions: Sequence[Condition]) -> Condition:
     return reduce(Then, conditions) if conditions else Settled(YES)
 
 
-def joined(fragments: Sequence[Fragment]) -> tuple[Fragment, ...]:
-    """With neighbours that are fixed made one."""
+def joined(fragments: Sequence[Fragment], templates: Sequence[Template]) -> tuple[Fragment, ...]:
+    """With neighbours that are fixed made one, and those that are neighbours in the item; templates are by side."""
     found: list[Fragment] = []
     for each in fragments:
-        if isinstance(each, bytes) and found and isinstance(found[-1], bytes):
-            found[-1] += each
-        elif each:
-            found.append(each)
+        match found[-1] if found else None, each:
+            case bytes() as before, bytes():
+                found[-1] = before + each
+            case Taken() as before, Taken() if before.meets(each, templates[before.side]):
+                found[-1] = replace(before, last=each.last, ahead=each.ahead)
+            case _ if each:
+                found.append(each)
     return tuple(found)
