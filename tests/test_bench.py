@@ -12,10 +12,13 @@ import pyarrow as pa
 import pytest
 
 import papers
-from anabranch.bench import BENCHES, ingest, joins, memory, queries, windows
+from anabranch.bench import BENCHES, ingest, joins, live, memory, queries, sharing, windows
 from anabranch.bench.photons import write_files
+from anabranch.bench.subscriptions import SCHEMA, Sky
 from anabranch.bench.timing import compare
 from anabranch.columnar.shred import Wanted
+from anabranch.language import check, parse
+from anabranch.reference import evaluate, text_input
 from anabranch.site import read_site
 from anabranch.stream.photons import photons
 
@@ -113,6 +116,26 @@ def test_the_site_of_the_memory_bench_is_one(tmp_path: Path) -> None:
     assert site.keep == 100
 
 
+@pytest.mark.parametrize(("count", "answers"), [(1, 1), (12, 1), (12, 5)])
+def test_subscriptions_share_the_photons_out(count: int, answers: int) -> None:
+    """Each selects its share of the photons, whatever its shape, so their number does not change that of answers."""
+    lines = list(photons(400, 1))
+    stream = text_input(f"<photons>{''.join(lines)}</photons>", name="photons")
+    found = Sky(lines).subscriptions(count, answers / count)
+    texts = [evaluate(check(parse(each.text), each.text).query, {"photons": stream}).text for each in found]
+    assert sum(text.count("<hit>") for text in texts) == pytest.approx(400 * answers, rel=0.02)
+    assert all(text.count("<hit>") == pytest.approx(400 * answers / count, abs=3) for text in texts)
+    if count > 1:
+        assert any(" or " in each.query for each in found)
+        assert any('"' in each.query for each in found)
+
+
+def test_registering_is_timed_one_by_one() -> None:
+    """One time for each that is new."""
+    queries = [each.text for each in Sky(photons(50, 1)).subscriptions(8, 0.1)]
+    assert len(sharing.registering(queries[:5], queries[5:])) == 3
+
+
 def test_every_bench_can_be_run() -> None:
     """Each name on the command line stands for a module that measures."""
     for name in BENCHES:
@@ -132,6 +155,21 @@ def test_pairs_are_about_as_many_as_those_of_plain_spark(spark: SparkSession, tm
     ours, theirs = joins.count_pairs(spark, tmp_path, tmp_path / "check")
     assert ours > 10_000
     assert ours == pytest.approx(theirs, rel=0.1)
+
+
+def test_subscriptions_are_fed_as_queries_of_plain_spark_are(spark: SparkSession, tmp_path: Path) -> None:
+    """A trunk that stays at work and Spark's own queries read the same file again, and select the same photons."""
+    write_files([tmp_path / "photons"], 1, 300)
+    (file,) = (tmp_path / "photons").iterdir()
+    found = Sky(file.read_text().splitlines()).subscriptions(8, 0.2)
+    rows = spark.read.text(str(file)).selectExpr(f"from_xml(value, '{SCHEMA}') as p").selectExpr("p.*")
+    expected = sum(rows.where(each.sql).count() for each in found)
+    assert expected == pytest.approx(8 * 60, rel=0.05)
+    with live.LiveTrunk(spark, tmp_path / "ours", {each.sql: each.text for each in found}, file) as trunk:
+        for _ in range(2):
+            assert trunk.round() > 0
+            assert trunk.answers == expected
+    assert live.SparkQueries(spark, tmp_path / "theirs", found[:2], file, file).round() > 0
 
 
 @pytest.mark.spark

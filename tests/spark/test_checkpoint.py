@@ -22,7 +22,7 @@ from anabranch.spark.segments import Segment, SegmentWriter, late_line, late_pla
 from anabranch.stream.elements import Place
 from anabranch.stream.limits import Limits
 
-SEGMENTS = (Segment("00000000/000000-a", 14, 2, 2, 77),)
+SEGMENTS = (Segment("00000000/000000-a", 14, 2, 2, 0, 77),)
 
 
 def manifest(epoch: int) -> Manifest:

@@ -15,6 +15,7 @@ from random import Random
 
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reader import Format
+from anabranch.stream.schema import Schema
 from anabranch.stream.source import Source
 from branch.feeding import spiced
 from oracle.generate import NUMBERS, Writer
@@ -34,6 +35,10 @@ SHAPES = (
 )
 OTHER = '<j id="{id}"><n>{n}</n><t>{t}</t></j>'
 """An item of another name, of which Saxon's laws and the reference do not agree whether it moves the time."""
+DTD = """<!ELEMENT r (i*)> <!ELEMENT i (a, n, t, s, c)> <!ATTLIST i id CDATA #REQUIRED>
+    <!ELEMENT a (#PCDATA)> <!ELEMENT n (#PCDATA)> <!ELEMENT t (#PCDATA)> <!ELEMENT s (#PCDATA)>
+    <!ELEMENT c (a, n)> <!ATTLIST c k CDATA #REQUIRED>"""
+"""True of the usual items only: a schema says what paths there are, not that an item keeps to it."""
 _SAYS_TIME = re.compile(rb"^<[^>]*[ :]at=")
 BROKEN = ("<i><a>1</b></i>", "<i><n>5</n><t>3</t><a>&nope;</a></i>")
 
@@ -44,12 +49,14 @@ class Look:
 
     timed: bool
     plain: bool
-    """No words on the time, neither slack nor origin: what Saxon can judge too."""
+    """No words on the time, neither slack nor origin, all items as good as others: what Saxon can judge too."""
     partitions: int
     """As many as a stream has, where it can have several."""
     phases: int
     finite: bool
     form: Format
+    schema: bool
+    strict: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,8 @@ class Laid:
             self.name,
             first,
             self.look.form,
+            schema=Schema.from_dtd(DTD) if self.look.schema else None,
+            strict=self.look.strict,
             root="r",
             time=time,
             slack=self.slack,
@@ -121,14 +130,12 @@ class Laid:
 
 def look_of(random: Random, *, finite: bool) -> Look:
     """Of streams that have an end and come at once, or that go on for some phases."""
-    return Look(
-        random.random() < 0.6,
-        random.random() < 0.6,
-        random.choice((1, 1, 1, 2)),
-        1 if finite else random.randint(2, 4),
-        finite,
-        random.choice(("lines", "lines", "document")),
-    )
+    timed, plain = random.random() < 0.6, random.random() < 0.6
+    partitions, phases = random.choice((1, 1, 1, 2)), 1 if finite else random.randint(2, 4)
+    form: Format = random.choice(("lines", "lines", "document"))
+    schema = random.random() < 0.4
+    strict = schema and not plain and random.random() < 0.4
+    return Look(timed, plain, partitions, phases, finite, form, schema, strict)
 
 
 def lay(name: str, look: Look, random: Random) -> Laid:

@@ -15,9 +15,9 @@ from together.crowds import Crowd
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("number", "finite"), [(4, True), (6, False)], ids=["finite", "endless"])
+@pytest.mark.parametrize(("number", "finite"), [(11, True), (2, False)], ids=["finite", "endless"])
 def test_sharing_shows_in_no_answer_on_spark(spark: SparkSession, tmp_path: Path, finite: bool, number: int) -> None:
-    """Each phase is a run of the trunk, in epochs of a third of what there is."""
+    """Each phase is a run of the trunk, in epochs of half of what there is."""
     crowd = Crowd.of(number, finite=finite, size=40)
     folder = tmp_path / "shared"
     site = Site(spark, folder)
@@ -27,7 +27,7 @@ def test_sharing_shows_in_no_answer_on_spark(spark: SparkSession, tmp_path: Path
     def serve(wanted: Mapping[str, str]) -> None:
         texts = {name: printed(text, *site.wanted.streams) for name, text in wanted.items()}
         site.wanted = replace(site.wanted, subscriptions=texts)
-        site.run(epoch_bytes=1 + sum(path.stat().st_size for path in folder.glob("[su]-?")) // 3)
+        site.run(epoch_bytes=1 + sum(path.stat().st_size for path in folder.glob("[su]-?")) // 2)
 
     shared = crowd.run_on(serve, folder, crowd.lives)
     for place, life in enumerate(crowd.lives):

@@ -7,12 +7,17 @@ Both are checked to give the same averages for the windows that both have closed
 closes a window only with the next epoch and the last ones never.
 Spark adds doubles up where our averages are exact, so they are compared to nine digits.
 
+`w80_vs_w1`: 80 different window aggregates on one trunk (`window_queries.py`) against the first of them alone; the rate
+is in items, so 1 means that the other 79 cost nothing.
+
 `small_epoch_ms`: the median of whole triggers that bring a thousand photons to q2, one behind the other.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import asdict
 from functools import partial
 from itertools import count
 from math import isclose
@@ -24,6 +29,7 @@ from anabranch.bench import epochs
 from anabranch.bench.photons import Rows, Spark, photons_streamed, source, write_files
 from anabranch.bench.queries import Q2
 from anabranch.bench.timing import Compared, Figures, compare
+from anabranch.bench.window_queries import window_queries
 from anabranch.bench.workshop import Rounds, workshop
 
 _SPARK_Q2 = """
@@ -33,6 +39,7 @@ _SPARK_Q2 = """
 _AVERAGE = re.compile(r"<avg_en>([^<]*)</avg_en>")
 _FILES = 3
 _ITEMS, _QUICK_ITEMS = 400_000, 20_000
+_MANY = 80
 _SMALL_ITEMS = 1_000
 _SMALL_FILES, _QUICK_SMALL_FILES = 80, 20
 """The first quarter is warm-up."""
@@ -48,13 +55,16 @@ def _measure(spark: Spark, folder: Path, quick: bool) -> Figures:
     items = _QUICK_ITEMS if quick else _ITEMS
     write_files([folder / "photons"], _FILES, items)
     windows = check_same(spark, folder / "photons", folder / "check")
-    q2 = compare_q2(spark, folder / "photons", folder / "runs", Rounds.of(quick))
+    rounds = Rounds.of(quick)
+    q2 = compare_q2(spark, folder / "photons", folder / "runs", rounds)
+    many, answered = compare_many(spark, folder / "photons", folder / "many", rounds)
     small = small_epochs(spark, folder / "small", _QUICK_SMALL_FILES if quick else _SMALL_FILES, _SMALL_ITEMS)
     return {
         "items": items,
         "windows": windows,
-        "ratios": {"q2_vs_spark": q2.ratio},
+        "ratios": {"q2_vs_spark": q2.ratio, "w80_vs_w1": many.ratio},
         "q2_vs_spark": q2.figures(items),
+        "w80_vs_w1": {**many.figures(items), "items_per_window": _FILES * items * _MANY / answered},
         "small_epoch_ms": median(small),
         "small_epoch_ms_ninth_tenth": quantiles(small, n=10)[-1],
     }
@@ -77,6 +87,27 @@ def compare_q2(spark: Spark, photons: Path, work: Path, rounds: Rounds) -> Compa
         return found
 
     return compare(ours, theirs, warm_up=rounds.warm_up, pairs=rounds.pairs, label="q2")
+
+
+def compare_many(spark: Spark, photons: Path, work: Path, rounds: Rounds) -> tuple[Compared, int]:
+    """The seconds of an epoch of many windows and of one of them, and how many windows the many have answered."""
+    fresh = (work / str(number) for number in count())
+    queries = window_queries(_MANY)
+    name = next(iter(queries))
+    answers: dict[int, dict[str, str]] = {}
+
+    def run(wanted: Mapping[str, str]) -> float:
+        folder = next(fresh)
+        seconds, outcome = epochs.of_trunk(spark, [source("photons", photons)], wanted, folder)
+        if len(wanted) not in answers:
+            answers[len(wanted)] = {each: "".join(answer) for each, answer in outcome.answers.items()}
+        rmtree(folder)
+        return mean(seconds)
+
+    alone = {name: queries[name]}
+    found = compare(partial(run, queries), partial(run, alone), **asdict(rounds), label=f"{_MANY} windows")
+    assert answers[1][name] == answers[_MANY][name], "what others ask must not show"
+    return found, sum(each.count("</") - 1 for each in answers[_MANY].values())
 
 
 def check_same(spark: Spark, photons: Path, work: Path) -> int:

@@ -20,9 +20,9 @@ from random import Random
 
 from anabranch.language import check, parse
 from anabranch.reference import evaluate, text_input
-from anabranch.sharing.derive import derive
 from anabranch.sharing.match import matches, merge
 from anabranch.sharing.render import render
+from anabranch.sharing.rules.derive import derive
 from anabranch.sharing.tree import PropertyTree
 from anabranch.stream.photons import photons, photons_dtd
 from anabranch.stream.schema import Schema

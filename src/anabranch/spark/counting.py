@@ -1,6 +1,7 @@
 """Windows counted by panes: the way of a range from the task that counts it to the branches that merge it.
 
-A range is counted where it is read, for all branches of its stream at once, and without knowing what came before.
+A range is counted where it is read, for all branches of its stream at once, and without knowing what came before;
+windows that differ in sizes and steps only are counted once (`columnar/pane_sharing.py`).
 What it comes to goes to each shard in one row.
 Where it turns out to matter what came before, because something in the range is late by it, the shard reads the range
 once more and counts it for those branches from what they know; that is rare, and the answer is the same
@@ -11,12 +12,14 @@ Dead letters travel with the count, so that those of a count that is void do not
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 
-from anabranch.branch.pane_group import PaneGroup
+from anabranch.branch.pane_group import PaneGroup, Served
+from anabranch.branch.pane_plan import PaneLaw, PanePlan
 from anabranch.branch.pane_states import pack
-from anabranch.branch.panes import PaneLaw, PanePlan, PaneWindows
+from anabranch.branch.panes import PaneWindows
 from anabranch.branch.ports import Output
 from anabranch.branch.state import State
 from anabranch.columnar.answering import StreamAnswers
@@ -24,6 +27,7 @@ from anabranch.columnar.counted import CountedRange, Reach
 from anabranch.columnar.kernels import Flags
 from anabranch.columnar.matching import Matches
 from anabranch.columnar.pane_query import CompiledMany, compile_many
+from anabranch.columnar.pane_sharing import relaxed, shared
 from anabranch.columnar.panes import Member, PaneCounter
 from anabranch.columnar.shred import Shredded
 from anabranch.columnar.template import Template
@@ -43,9 +47,11 @@ from anabranch.stream.tree import Element
 
 @dataclass(frozen=True, slots=True)
 class PaneTaking:
-    """The branches of a stream as the tasks count for them, by number."""
+    """What the tasks count of a stream, and for which branches."""
 
-    members: Mapping[int, Member]
+    members: tuple[Member, ...]
+    served: tuple[Served, ...]
+    """By member."""
 
     @staticmethod
     def of(
@@ -54,29 +60,38 @@ class PaneTaking:
         root: Element,
         functions: Mapping[str, PythonFunction],
         documents: Mapping[str, Input],
+        *,
+        sharing: bool,
     ) -> PaneTaking:
-        """`plans` are by number, with the names of subscriptions that they serve."""
+        """`plans` are by the numbers of branches, with the names of subscriptions that they serve."""
         time = None if stream.time is None else Path.parse(stream.time)
-        found: dict[int, Member] = {}
-        for number, (name, plan) in plans.items():
+        numbers, given = list(plans), list(plans.values())
+        queries = [plan.query for _, plan in given]
+        members: list[Member] = []
+        served: list[Served] = []
+        for group in shared(queries) if sharing else [[each] for each in range(len(queries))]:
+            name, plan = given[group[0]]
+            query = relaxed([queries[each] for each in group])
             # Between partitions, a window may wait long after the range in which all of it lies.
-            told = plan.result is None or stream.partitions > 1
-            found[number] = Member(name, plan.query, PaneLaw(plan, root, time, functions, documents), told)
-        return PaneTaking(found)
+            told = stream.partitions > 1 or any(given[each][1].result is None for each in group)
+            law = PaneLaw(plan, root, time, functions, documents)
+            panes = tuple(queries[each].panes for each in group)
+            members.append(Member(name, query, law, told, panes))
+            served.append(Served(tuple(numbers[each] for each in group), query.panes.width))
+        return PaneTaking(tuple(members), tuple(served))
 
     def compile(self, root: str, template: Template) -> CompiledMany:
-        return compile_many([each.query for each in self.members.values()], root, template)
+        return compile_many([each.query for each in self.members], root, template)
 
 
 class RangeCount:
     """The count of one range for some branches, with the dead letters that came of it."""
 
     def __init__(self, taking: PaneTaking, reach: Range, largest: Reach | None = None) -> None:
-        self._numbers = list(taking.members)
+        self._taking = taking
         self._reach = reach
-        self._letters: list[list[DeadLetter]] = [[] for _ in self._numbers]
-        members = list(taking.members.values())
-        self._counter = PaneCounter(members, self._bury, file=reach.file, largest=largest)
+        self._letters: list[list[DeadLetter]] = [[] for _ in taking.members]
+        self._counter = PaneCounter(taking.members, self._bury, file=reach.file, largest=largest)
 
     def _bury(self, member: int, letter: DeadLetter) -> None:
         self._letters[member].append(letter)
@@ -91,37 +106,43 @@ class RangeCount:
         self._counter.take()
 
     def result(self) -> RangeResult:
-        return RangeResult(self._reach, self._numbers, self._letters, self._counter.result())
+        return RangeResult(self._reach, self._taking.served, self._letters, self._counter.result())
 
 
 @dataclass(frozen=True, slots=True)
 class RangeResult:
-    """What a range comes to: for each member the number of its branch and its dead letters, and the count."""
+    """What a range comes to: for each member the branches that it was counted for, its dead letters, and the count."""
 
     reach: Range
-    numbers: list[int]
-    letters: list[list[DeadLetter]]
+    served: Sequence[Served]
+    letters: Sequence[Sequence[DeadLetter]]
     counted: CountedRange
 
     def packed(self, shard: Callable[[int], int]) -> Iterator[tuple[int, bytes]]:
         """What goes to each shard; `shard` says who has a branch."""
-        shards: dict[int, list[int]] = {}
-        for member, number in enumerate(self.numbers):
-            shards.setdefault(shard(number), []).append(member)
+        shards: dict[int, dict[int, list[int]]] = {}
+        for member, served in enumerate(self.served):
+            for number in served.numbers:
+                shards.setdefault(shard(number), {}).setdefault(member, []).append(number)
         for each, members in shards.items():
-            letters = [[member, list(map(letter_to_json, self.letters[member]))] for member in members]
-            head = json.dumps([asdict(self.reach), self.numbers, letters]).encode()
-            yield each, head + b"\n" + self.counted.part(members).to_bytes()
+            told = [
+                [member, numbers, str(self.served[member].width), list(map(letter_to_json, self.letters[member]))]
+                for member, numbers in members.items()
+            ]
+            head = json.dumps([asdict(self.reach), len(self.served), told]).encode()
+            yield each, head + b"\n" + self.counted.part(list(members)).to_bytes()
 
     @staticmethod
     def unpacked(data: bytes) -> RangeResult:
-        """What a shard was sent; of other members it knows the number only."""
+        """What a shard was sent; members that are nothing to it serve nobody."""
         line, _, rest = data.partition(b"\n")
-        reach, numbers, told = json.loads(line)
-        letters: list[list[DeadLetter]] = [[] for _ in numbers]
-        for member, texts in told:
+        reach, count, told = json.loads(line)
+        served = [Served((), Fraction(1))] * count
+        letters: list[list[DeadLetter]] = [[] for _ in range(count)]
+        for member, numbers, width, texts in told:
+            served[member] = Served(tuple(numbers), Fraction(width))
             letters[member] += map(letter_from_json, texts)
-        return RangeResult(Range(**reach), numbers, letters, CountedRange.from_bytes(rest))
+        return RangeResult(Range(**reach), served, letters, CountedRange.from_bytes(rest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +182,14 @@ class PaneBranches:
 
     def _take(self, result: RangeResult) -> list[int]:
         """Take in what holds; gives the branches for whom it is void."""
-        for member in result.counted.members:
-            self._open(result.numbers[member])
-        void = self._group.take(int(result.reach.partition), result.counted, result.numbers)
-        for member in result.counted.members:
-            if result.numbers[member] not in void:
-                for letter in result.letters[member]:
-                    self._branches[result.numbers[member]].out.bury(letter)
+        for served in result.served:
+            for number in served.numbers:
+                self._open(number)
+        void = self._group.take(int(result.reach.partition), result.counted, result.served)
+        for served, letters in zip(result.served, result.letters, strict=True):
+            for number in served.numbers:
+                for letter in letters if number not in void else ():
+                    self._branches[number].out.bury(letter)
         return void
 
     def _recount(self, numbers: list[int], reach: Range, largest: Reach | None) -> RangeResult:
@@ -177,7 +199,7 @@ class PaneBranches:
         root = parse_root(stream.root.encode())
         plans = {number: (each.name, each.plan) for number, each in self._branches.items() if number in numbers}
         given = (stream, root, dict(self._job.functions), documents_of(plan.documents))
-        taking = PaneTaking.of(plans, *given)
+        taking = PaneTaking.of(plans, *given, sharing=plan.sharing)
         reader = RangeReader(stream, root, plan.limits, reach, self._job.carry(reach))
         count = RangeCount(taking, reach, largest)
         answers = StreamAnswers((), root, plan.limits, stream.schema, (taking.compile,))

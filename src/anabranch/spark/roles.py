@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from anabranch.branch.family import twin_of
-from anabranch.branch.panes import PanePlan, pane_plan
+from anabranch.branch.pane_plan import PanePlan, pane_plan
 from anabranch.errors import UsageError
 from anabranch.language import parse
 from anabranch.reference import Input, document_input

@@ -22,12 +22,13 @@ import uuid
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anabranch.columnar.delivering import ROW, Rows
 from anabranch.columnar.kernels_laying import checks
@@ -51,7 +52,8 @@ class Segment:
     """Where the index begins, and what is answered ends."""
     chunks: int
     letters: int
-    """How many dead letters there are."""
+    late: int
+    """How many dead letters there are, and notes of late items."""
     crc: int
     """The CRC-32 of the index."""
 
@@ -163,8 +165,10 @@ class SegmentWriter:
                 self._file.write(index)
                 self._file.flush()
                 os.fsync(self._file.fileno())
-            letters = int(rows["entries"][rows["subscription"] == DEAD_LETTERS].sum())
-            self.segments = (Segment(self._name, self._offset, len(rows), letters, zlib.crc32(index)),)
+            letters, late = (
+                int(rows["entries"][rows["subscription"] == each].sum()) for each in (DEAD_LETTERS, LATE_ITEMS)
+            )
+            self.segments = (Segment(self._name, self._offset, len(rows), letters, late, zlib.crc32(index)),)
 
 
 # --- reading ----------------------------------------------------------------------------------------------
@@ -174,27 +178,35 @@ class Index:
     """What is in some segments, by subscription."""
 
     def __init__(self, names: Sequence[str], rows: Sequence[Rows]) -> None:
-        every = np.concatenate([np.empty(0, ROW), *rows])
-        files = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
-        turn = np.argsort(every["subscription"], kind="stable")
         self._names = names
-        self._rows = every[turn]
-        self._files = files[turn]
+        self._rows = np.concatenate([np.empty(0, ROW), *rows])
+        self._files = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
+
+    @cached_property
+    def _order(self) -> NDArray[np.int64]:
+        """That of the subscriptions; the rows of each stay in order."""
+        return np.argsort(self._rows["subscription"], kind="stable")
+
+    @cached_property
+    def _numbers(self) -> NDArray[np.int64]:
+        return self._rows["subscription"][self._order]
 
     def of(self, subscription: int) -> list[Chunk]:
         """The chunks of one subscription, of the dead letters, or of the late items, in order."""
-        numbers = self._rows["subscription"]
-        first, last = (int(np.searchsorted(numbers, subscription, side)) for side in ("left", "right"))
-        found = zip(self._rows[first:last].tolist(), self._files[first:last].tolist(), strict=True)
+        first, last = (int(np.searchsorted(self._numbers, each)) for each in (subscription, subscription + 1))
+        mine = self._order[first:last]
+        found = zip(self._rows[mine].tolist(), self._files[mine].tolist(), strict=True)
         return [Chunk(row[0], self._names[file], *row[1:]) for row, file in found]
 
     def entries(self) -> dict[int, int]:
         """How many answers each subscription got."""
-        numbers, begins = np.unique(self._rows["subscription"], return_index=True)
-        if not len(numbers):
+        rows = self._rows[self._rows["subscription"] >= 0]
+        if not len(rows):
             return {}
-        sums = np.add.reduceat(self._rows["entries"], begins)
-        return {number: count for number, count in zip(numbers.tolist(), sums.tolist(), strict=True) if number >= 0}
+        least = rows["subscription"].min()
+        sums = np.bincount(rows["subscription"] - least, weights=rows["entries"]).astype(np.int64)
+        found = np.flatnonzero(sums)
+        return dict(zip((found + least).tolist(), sums[found].tolist(), strict=True))
 
 
 @lru_cache(maxsize=4)
@@ -249,6 +261,8 @@ def stream_of(line: str) -> str:
 
 def late_places(folder: Path, segments: tuple[Segment, ...]) -> list[str]:
     """The lines of the late items in some segments; what several branches have noted counts once."""
+    if not any(each.late for each in segments):
+        return []
     noted = (read_chunk(folder, chunk) for chunk in read_index(folder, segments).of(LATE_ITEMS))
     return list(dict.fromkeys(line for text in noted for line in text.split("\n") if line))
 

@@ -163,7 +163,7 @@ class _Shard:
             return {}
         state, held = found
         ref = self.files.write(state.to_bytes())
-        return {number: Kept(self.number, ref, (), count, {}) for number, count in held.items()}
+        return {number: Kept(self.number, ref, (), count, {}, len(held)) for number, count in held.items()}
 
 
 def _take(branch: Branch, row: Row) -> None:

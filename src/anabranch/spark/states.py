@@ -54,6 +54,8 @@ class Kept:
     """How many items or panes are remembered."""
     waiting: Mapping[str, int]
     """By input: how many items wait because another input is behind."""
+    together: int = 1
+    """How many branches have their states in `state`."""
 
     @property
     def files(self) -> set[str]:
@@ -61,8 +63,9 @@ class Kept:
 
     @property
     def size(self) -> int:
-        """The bytes on disk."""
-        return sum(Blob.parse(each).length for each in (self.state, *self.spilled))
+        """The bytes on disk, or its share of them."""
+        spilled = sum(Blob.parse(each).length for each in self.spilled)
+        return Blob.parse(self.state).length // self.together + spilled
 
 
 def kept_from_json(fields: dict[str, Any]) -> Kept:

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from anabranch.branch.panes import PanePlan
+from anabranch.branch.pane_plan import PanePlan
 from anabranch.columnar.answering import StreamAnswers, Taker
 from anabranch.columnar.programs import Compile
 from anabranch.errors import AnabranchError
@@ -150,7 +150,9 @@ def programme_of(file: PlanFile, functions: Functions) -> Programme:
         if role.panes is not None:
             plans[branch.streams[0]][branch.number] = role.subscription.name, role.panes
     given = dict(functions), documents_of(plan.documents)
-    counted = {name: PaneTaking.of(plans[name], streams[name], roots[name], *given) for name in streams}
+    counted = {
+        name: PaneTaking.of(plans[name], streams[name], roots[name], *given, sharing=plan.sharing) for name in streams
+    }
     raw = [branch for branch in branches if not branch.panes]
     fed = {name: sorted({each.shard(plan) for each in raw if name in each.streams}) for name in streams}
     answers: dict[str, StreamAnswers] = {}
