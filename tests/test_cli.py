@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -13,6 +15,7 @@ from rich.console import Console
 import papers
 from anabranch.cli import main
 from anabranch.demo import show
+from anabranch.engine import Run, answering
 
 STREAM = """\
 <photons>
@@ -69,6 +72,21 @@ def test_several_answers_are_written(files: Files) -> None:
     assert main(["query", *queries, "--stream", "photons=p.xml", "--engine", "reference", "--out", "out"]) == 0
     assert Path("out/a.xml").read_text(encoding="utf-8") == "<x><en>1.50</en></x>\n"
     assert Path("out/b.xml").read_text(encoding="utf-8") == "<n>2</n><n>1</n>\n"
+
+
+@pytest.mark.parametrize("more", [[], ["--no-sharing"]])
+def test_sharing_can_be_turned_off(files: Files, monkeypatch: pytest.MonkeyPatch, more: list[str]) -> None:
+    """The flag gets to whoever answers, and changes nothing else."""
+    seen: list[object] = []
+
+    def noted(*given: Any, **named: Any) -> AbstractContextManager[Run]:
+        seen.append(named["sharing"])
+        return answering(*given, **named)
+
+    monkeypatch.setattr("anabranch.cli.answering", noted)
+    query, _ = files(q_xq=SELECT, p_xml=STREAM)
+    assert main(["query", query, "--stream", "photons=p.xml", "--engine", "reference", *more]) == 0
+    assert seen == [not more]
 
 
 @pytest.mark.parametrize(

@@ -112,12 +112,14 @@ def test_a_site_says_all_there_is_to_say(folder: Folder) -> None:
     """Every setting is read; paths are relative to the file."""
     (folder.top / "s.dtd").write_text("<!ELEMENT root (p*)><!ELEMENT p (#PCDATA)>")
     more = 'time = "t"\nslack = 2\norigin = 0.5\nstrict = true\nroot = "r"\nitem = "i"\ndtd = "s.dtd"\n'
-    engine = 'epoch_bytes = 1000\nepoch_files = 3\nkeep = "5 GB"\nshards = 4\nlate = "late"\ndead_letters = "dead"\n'
+    engine = 'epoch_bytes = 1000\nepoch_files = 3\nkeep = "5 GB"\nshards = 4\nsharing = false\n'
+    engine += 'late = "late"\ndead_letters = "dead"\n'
     text = SITE.replace("log =", f"{engine}log =") + more + SUBSCRIPTION.format(name="all")
     folder.file.write_text(text + 'sink = "files"\npath = "out/all"\n')
     (folder.top / "all.xq").write_text(ALL)
     site = read_site(folder.file)
     assert (site.epoch_bytes, site.epoch_files, site.trigger_ms, site.keep) == (1000, 3, 20, "5 GB")
+    assert (site.shards, site.sharing) == (4, False)
     assert (site.checkpoint, site.owner) == (folder.top / "state", folder.file)
     assert (site.dead_letters, site.late_items) == (folder.top / "dead", folder.top / "late")
     source = site.streams["s"]

@@ -10,15 +10,17 @@ from random import Random
 
 import numpy as np
 
-from anabranch.branch.pane_group import PaneGroup
+from anabranch.branch.pane_group import PaneGroup, Served
+from anabranch.branch.pane_plan import PaneLaw, PanePlan, pane_plan
 from anabranch.branch.pane_states import PaneState, pack, unpack
-from anabranch.branch.panes import PaneLaw, PanePlan, PaneWindows, pane_plan
+from anabranch.branch.panes import PaneWindows
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import State
 from anabranch.columnar import guided
 from anabranch.columnar.counted import CountedRange, Reach
 from anabranch.columnar.matching import NO_MATCHES, Matcher
 from anabranch.columnar.pane_query import CompiledMany, compile_many
+from anabranch.columnar.pane_sharing import relaxed, shared
 from anabranch.columnar.panes import Member, PaneCounter
 from anabranch.columnar.shred import Shredded, Shredder, Wanted
 from anabranch.columnar.template import Template
@@ -144,18 +146,26 @@ class Stream:
         random: Random,
         found: Sequence[Found],
     ) -> None:
-        once = [Found() for _ in plans]
-        parts = random.choice(([[*range(len(plans))]], [[number] for number in range(len(plans))]))
-        whole = self.count(plans, start, data, random, once)
-        void = [each for part in parts for each in group.take(0, whole.part(part), range(len(plans)))]
-        for number, each in enumerate(found):
-            if number not in void:
-                each.dead += once[number].dead
-                each.shown += once[number].shown
-            else:
+        groups = shared([plan.query for plan in plans])
+        if random.random() < 0.3:
+            groups = [[number] for number in range(len(plans))]
+        once = [Found() for _ in groups]
+        whole = self.count([[plans[each] for each in members] for members in groups], start, data, random, once)
+        widths = [relaxed([plans[each].query for each in members]).panes.width for members in groups]
+        served = [Served(tuple(members), width) for members, width in zip(groups, widths, strict=True)]
+        parts = random.choice(([[*range(len(groups))]], [[member] for member in range(len(groups))]))
+        void = [each for part in parts for each in group.take(0, whole.part(part), served)]
+        for member, numbers in enumerate(groups):
+            for number in numbers:
+                each = found[number]
+                if number not in void:
+                    each.dead += once[member].dead
+                    each.shown += once[member].shown
+                    continue
                 each.voids += 1
-                again = self.count([plans[number]], start, data, random, [each], group.of(number).largest(0))
-                assert not group.take(0, again, [number]), "counted from where the stream is, it holds"
+                again = self.count([[plans[number]]], start, data, random, [each], group.of(number).largest(0))
+                alone = Served((number,), plans[number].query.panes.width)
+                assert not group.take(0, again, [alone]), "counted from where the stream is, it holds"
 
     @property
     def stream(self) -> InputStream:
@@ -164,19 +174,18 @@ class Stream:
 
     def count(
         self,
-        plans: Sequence[PanePlan],
+        plans: Sequence[Sequence[PanePlan]],
         start: int,
         data: bytes,
         random: Random,
         found: Sequence[Found],
         largest: Reach | None = None,
     ) -> CountedRange:
-        """Count one range, fed in pieces of random length."""
-        root = parse_root(b"<r>")
-        members = [Member("q", plan.query, PaneLaw(plan, root, self.path), plan.result is None) for plan in plans]
+        """Count one range, fed in pieces of random length; `plans` are by member those that share its count."""
+        members = [self._member(served) for served in plans]
         counter = PaneCounter(members, lambda member, letter: found[member].bury(letter), file=FILE, largest=largest)
         template = Template.learn((each.encode(), tree) for each in self.items[:20] if (tree := _tree(each)))
-        compiled = None if template is None else compile_many([plan.query for plan in plans], "r", template)
+        compiled = None if template is None else compile_many([each.query for each in members], "r", template)
         wanted = matcher = None
         if compiled is not None and template is not None:
             leaves = tuple(sorted(compiled.leaves))
@@ -192,6 +201,11 @@ class Stream:
             self._take(counter, None, shredded, None, reader, found)
         return CountedRange.from_bytes(counter.result().to_bytes())
 
+    def _member(self, plans: Sequence[PanePlan]) -> Member:
+        query, law = relaxed([each.query for each in plans]), PaneLaw(plans[0], parse_root(b"<r>"), self.path)
+        told = any(each.result is None for each in plans)
+        return Member("q", query, law, told, tuple(each.query.panes for each in plans))
+
     def _take(
         self,
         counter: PaneCounter,
@@ -203,6 +217,7 @@ class Stream:
     ) -> None:
         known = shredded.fits | guided.fill(shredded, self.limits)
         matches = matcher.match(shredded) if matcher else NO_MATCHES
+        assert matches is not None
         for entry in map(int, np.flatnonzero(counter.judge(compiled, shredded, known, matches))):
             (element,) = reader.elements([shredded.cut(entry)], FILE)
             for each in found:

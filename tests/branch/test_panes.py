@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from fractions import Fraction
 from random import Random
 
 import pytest
 
-from anabranch.branch.pane_group import PaneGroup
+from anabranch.branch.pane_group import PaneGroup, Served
 from anabranch.branch.pane_states import PaneState, pack, unpack
 from anabranch.branch.panes import PaneWindows
 from anabranch.branch.state import State
@@ -109,13 +110,28 @@ def test_counting_by_panes_is_the_law(family: int) -> None:
         assert list(dict.fromkeys(found.places)) == law.late, shown
 
 
+def some_queries(random: Random) -> list[str]:
+    """A few queries, some of which differ in their windows only."""
+    queries = [one_query(random) for _ in range(random.choice((1, 2, 3)))]
+    for query in tuple(queries):
+        before, _, rest = query.partition("|")
+        window, _, after = rest.partition("|")
+        reference = window.partition(" diff")[0]
+        sizes = random.sample(("10", "20 step 10", "5", "30 step 2.5", "0.3 step 0.1", "40 step 60"), 3)
+        others = (
+            ["count 2", "count 3 step 1"] if window.startswith("count") else [f"{reference} diff {s}" for s in sizes]
+        )
+        queries += [f"{before}|{each}|{after}" for each in others]
+    return queries
+
+
 @pytest.mark.parametrize("family", range(2))
 def test_queries_counted_together_do_not_notice_each_other(family: int) -> None:
     """One pass over a range for several queries, one state for all of them: each is answered as the law says."""
     for number in range(8):
         random = Random(f"together {family} {number}")
         stream = one_stream(random)
-        queries = [one_query(random) for _ in range(random.choice((2, 3, 6)))]
+        queries = some_queries(random)
         known = [(query, plan) for query in queries if (plan := stream.plan(query))]
         found = stream.together([plan for _, plan in known], random)
         for (query, _), (text, each) in zip(known, found, strict=True):
@@ -216,8 +232,8 @@ def test_the_state_is_as_large_as_a_window() -> None:
         group = PaneGroup()
         group.add(7, branch := PaneWindows(plan, "q", stream.stream, state, found := Found()))
         offset = sum(map(len, lines[:at]))
-        counted = stream.count([plan], offset, b"".join(lines[at : at + 100]), Random(1), [found])
-        assert not group.take(0, counted, [7])
+        counted = stream.count([[plan]], offset, b"".join(lines[at : at + 100]), Random(1), [found])
+        assert not group.take(0, counted, [Served((7,), Fraction(10))])
         group.close()
         assert found.shown <= 2, "items of the usual look are counted in columns"
         blob = pack(group.save()).to_bytes()

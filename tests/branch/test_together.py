@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from random import Random
 
 import pytest
@@ -14,9 +15,11 @@ from anabranch.branch.asking import Asker
 from anabranch.branch.batches import Batch, BatchReader
 from anabranch.branch.joins import Pairing, StepJoin
 from anabranch.branch.keeping import Held, Shelf
-from anabranch.branch.narrower import Leaders, Led
+from anabranch.branch.narrower import Leaders, Led, shifts
 from anabranch.columnar.selecting import CompiledFor
 from anabranch.reference.units import Units
+from anabranch.sharing.match_joins import FullResults, SelectedResults, level
+from anabranch.sharing.rules.derive import derive_forest
 from anabranch.stream.photons import photons
 from branch.crowd import Crowd, schedules
 from branch.feeding import Question, Stream, Taken
@@ -115,10 +118,10 @@ class Kind:
 
 
 KINDS = {
-    "joins": Kind(joins, 8, "ab"),
-    "windows": Kind(windows, 8, "a"),
-    "intervals": Kind(intervals, 6, "ab", timed=1, endless=True),
-    "items": Kind(items, 8, "a", partitions=3, timed=1),
+    "joins": Kind(joins, 6, "ab"),
+    "windows": Kind(windows, 6, "a"),
+    "intervals": Kind(intervals, 5, "ab", timed=1, endless=True),
+    "items": Kind(items, 6, "a", partitions=3, timed=1),
 }
 
 
@@ -196,6 +199,26 @@ def test_a_wider_join_has_the_pairs_of_a_narrower_one(monkeypatch: pytest.Monkey
     led.clear()
     Crowd([Question(JOIN.format(*each, 5, 10), streams) for each in ((10, 20), (30, 15))]).check(Random(3), 4, "q5, q7")
     assert not led
+
+
+def test_the_branch_shares_what_the_forests_say() -> None:
+    """The running join decides for itself, and as `sharing.match_joins` does: full, selected, or windows."""
+    found: set[str] = set()
+    streams = [stream_of(name, ()) for name in "ab"]
+    sizes = [(a, b) for a in (5, 10, 20) for b in (10, 15, 30)]
+    asked = {each: Question(JOIN.format(*each, 5, 10), streams) for each in sizes}
+    forests = {each: derive_forest(question.query) for each, question in asked.items()}
+    for one, other in combinations_with_replacement(sizes, 2):
+        shared = level(forests[one], forests[other])
+        pairings = operator_of(Crowd([asked[one], asked[other]])).pairings
+        assert (len(pairings) == 1) == isinstance(shared, FullResults)
+        found.add(type(shared).__name__)
+        if len(pairings) == 2:
+            first, second = ([side.extent for side in each.sides] for each in pairings)
+            wider = [each for each in (first, second) if shifts(first, each) and shifts(second, each)]
+            made = isinstance(shared, SelectedResults) and list(shared.windows) in (first, second)
+            assert bool(wider) == made, (one, other)
+    assert found == {"FullResults", "SelectedResults", "SharedWindows"}
 
 
 def _size(pairing: Pairing) -> int:

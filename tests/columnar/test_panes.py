@@ -12,7 +12,7 @@ from anabranch.algebra.aggregate import Partial, merged
 from anabranch.algebra.numbers import exact_number
 from anabranch.algebra.window import Extent, Panes
 from anabranch.columnar.kernels import number_at
-from anabranch.columnar.kernels_panes import NODES, add_up, best_places, exact_ticks, read_decimals, runs, text_ticks
+from anabranch.columnar.kernels_panes import NODES, add_up, best_places, exact_ticks, place, read_decimals, text_ticks
 from anabranch.columnar.pane_query import PaneQuery, compile_panes
 from anabranch.columnar.pane_rows import First, Pane, Rows, together
 from anabranch.columnar.pane_tables import ManyPanes
@@ -85,15 +85,19 @@ def added_up(given: list[tuple[int, str, bool]], base: int, places: int) -> Rows
     """Rows of one member, as hits add up; what is not exact does not count."""
     values = numbers([text for _, text, _ in given])
     ticks, exact = exact_ticks(values, places)
-    panes = np.array([pane for pane, _, _ in given])
-    taken = np.array([each for _, _, each in given]) & exact
-    entries = np.arange(len(given))
-    rows, firsts = np.empty((2, len(given)), np.int64)
-    found = Rows.empty(1, runs(np.array([0, len(given)]), panes, rows, firsts))
-    found.panes[:], found.orders[:] = panes[firsts[: len(found)]], (base + firsts[: len(found)]) << NODES
+    panes = np.array([[pane for pane, _, _ in given]])
+    taken = np.array([[each for _, _, each in given]]) & exact
+    entries, conditions = np.arange(len(given), dtype=np.int32), np.zeros(len(given), np.int32)
+    rows, *heads = np.empty((4, len(given)), np.int64)
+    none, one = np.zeros(1, np.int64), np.ones(1, np.int64)
+    states = np.zeros(panes.shape, np.uint8)
+    found = Rows.empty(1, place(conditions, entries, none, none, states, panes, one, one, one, one, rows, *heads))
+    found.panes[:], found.orders[:] = heads[1][: len(found)], (base + heads[2][: len(found)]) << NODES
     found.places[:] = places
     into = (found.counts, found.high, found.low, found.least, found.least_at, found.greatest, found.greatest_at)
-    add_up(entries, rows, base, True, taken, ticks, values, *(each[0] for each in into))
+    columns = (taken, ticks[None], values[None])
+    given_at = (np.array([0, 1]), none, none, 3 * one)
+    add_up(conditions, entries, rows, base, *given_at, *columns, *(each[0] for each in into))
     return found
 
 
@@ -127,22 +131,23 @@ def test_rows_give_back_what_was_written() -> None:
     odd = (
         merged(Partial.of(text, 2**40) for text in ("1e1000", "1e-1000", "INF", "NaN", "-0")),
         Partial.failed(DynamicError("no", code="X"), 2**41),
+        Partial(),
     )
-    plain = (merged(Partial.of(text, 7) for text in ("-1.5", "1099511627776", "0")), Partial())
+    plain = (merged(Partial.of(text, 0) for text in ("-1.5", "1099511627776", "0")), Partial(), Partial.of("-0", 9))
     panes = [
-        (0, 5, Pane(3, None, plain)),
+        (0, 5, Pane(2**50, None, plain)),
         (0, -(10**30), Pane(2**40, First("f", 7, "<i>é</i>"), odd)),
         (2, 2**59, Pane(9, First("g", 0, ""), plain)),
     ]
-    many = ManyPanes.read(ManyPanes.of(panes).tables())
+    many = ManyPanes.read(ManyPanes.of(panes).tables(), 2**50)
     assert [(member, number) for member, number, _ in many.odd] == [(0, -(10**30))]
     for member, number, pane in panes:
-        rows, others = many.member(member, 2)
+        rows, others = many.member(member, 3)
         assert dict([*zip(rows.panes.tolist(), rows.read(), strict=True), *others])[number] == pane
-    assert not len(many.member(1, 2)[0])
-    (rows, _), (_, moved) = many.member(2, 2), panes[1][2].moved(10).partials
+    assert not len(many.member(1, 3)[0])
+    (rows, _), (_, moved, _) = many.member(2, 3), panes[1][2].moved(10).partials
     ahead, none = np.array([10]), np.zeros(1, np.int64)
-    assert rows.placed(none, ahead, none, none).read() == [panes[2][2].moved(10)]
+    assert [each.partials[2] for each in rows.placed(none, ahead, none + 1, none).read()] == [Partial.of("-0", 19)]
     assert moved.failure == (0, 2**41 + 10, "no", "X")
 
 

@@ -40,9 +40,9 @@ class JoinColumns:
     def __init__(self, merge: Merge, operator: StepJoin, shelf: Shelf) -> None:
         self._merge = merge
         self._shelf = shelf
-        self._operator = operator
         self._everyone = operator.everyone
         self._leaders = Leaders(operator)
+        self._numbers = {pairing.name: number for number, pairing in enumerate(operator.pairings)}
         self._sides = [
             JoinSide(merge.sources[judge.stream, 0], judge, windows, BatchReader(stream, number, shelf.units))
             for number, judge in enumerate(operator.judges)
@@ -57,8 +57,8 @@ class JoinColumns:
         )
         self._templates: list[Template | None] = [None, None]
         self._joins: CompiledJoins | None = None
-        # a first look need not go far: behind it, windows may have settled
-        self._sights = [Sight(min(len(operator.pairings), 8)) for _ in self._sides]
+        # each query has texts of its own for all that is looked at; and behind a short first look windows have settled
+        self._sights = [Sight(len(self._everyone.askers)) for _ in self._sides]
 
     def take(self) -> bool:
         """Take some of what may be taken; False where there is nothing, or nothing for columns."""
@@ -106,9 +106,8 @@ class JoinColumns:
         for side, batch, each, mine in zip(self._sides, batches, found, items, strict=True):
             self._arrive(side, batch, each, mine)
         columns = PairColumns((batches[0].shredded, batches[1].shredded))
-        pairings = self._operator.pairings
         for leader in self._leaders.apart() if ended else self._leaders.led():
-            number = pairings.index(leader.pairing)
+            number = self._numbers[leader.pairing.name]
             lanes = [_Lane.of(*given, number) for given in zip(self._sides, batches, found, items, strict=True)]
             windows = [InWindow(side.values, side.extents[number][1]) for side in found]
             _pair(leader, lanes, PairingAnswers(leader, joins, columns, items, windows), order.inputs, ended=ended)

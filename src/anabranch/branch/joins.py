@@ -27,12 +27,9 @@ import pyarrow as pa
 from anabranch.algebra.window import Extent
 from anabranch.branch.asking import Asker, Everyone
 from anabranch.branch.judging import Judge
-from anabranch.branch.keeping import HELD, Held, Kept, Shelf
+from anabranch.branch.keeping import Held, Kept, Shelf, placed_tables
 from anabranch.branch.merge import Signal
 from anabranch.reference.windows import Reach, extent_of
-
-PLACED = pa.schema([("pairing", pa.string()), ("item", pa.int64()), ("position", pa.string())])
-"""Where items stand: in the windows of which pairing, and where it waits to enter, null if it has entered."""
 
 
 class Side:
@@ -72,18 +69,18 @@ class Side:
     def all(self) -> list[Held]:
         return [*self.held, *(each for items in self.waiting.values() for each in items)]
 
-    def placed(self) -> Iterator[tuple[Held, str | None]]:
+    def placed(self) -> Iterator[tuple[Held, int | None]]:
         """What the state keeps, in order: items, each with the position where it waits to enter, if it does."""
         yield from ((each, None) for each in self.held)
         for position, items in self.waiting.items():
-            yield from ((each, str(position)) for each in items)
+            yield from ((each, position) for each in items)
 
-    def restore(self, item: Held, position: str | None) -> None:
+    def restore(self, item: Held, position: int | None) -> None:
         """Take in the next that `placed` gave."""
         if position is None:
             self.held.append(item)
         else:
-            self.waiting.setdefault(int(position), []).append(item)
+            self.waiting.setdefault(position, []).append(item)
 
     def _let_go(self, position: int) -> None:
         start = self.extent.start(position)
@@ -166,35 +163,22 @@ class StepJoin:
         return [each for pairing in self.pairings for side in pairing.sides for each in side.all()]
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
-        """What must be remembered beside that; an item that is in many windows is there once."""
-        items: dict[tuple[int, int, int], Held] = {}
-        rows: dict[tuple[int, int, int], int] = {}
-        placed: dict[str, list[Any]] = {name: [] for name in PLACED.names}
-        for pairing in self.pairings:
-            for clause, side in enumerate(pairing.sides):
-                for held, position in side.placed():
-                    key = clause, *held.key
-                    items[key] = held
-                    placed["pairing"].append(pairing.name)
-                    placed["item"].append(rows.setdefault(key, len(rows)))
-                    placed["position"].append(position)
+        """What must be remembered beside that."""
         meta = {
             "judges": [judge.save() for judge in self.judges],
             "next": {pairing.name: [side.next for side in pairing.sides] for pairing in self.pairings},
         }
-        held = pa.Table.from_pylist([each.row() for each in items.values()], schema=HELD)
-        return meta, {"held": held, "placed": pa.table(placed, schema=PLACED)}
+        sides = ((pairing.name, side) for pairing in self.pairings for side in pairing.sides)
+        return meta, placed_tables((name, *each) for name, side in sides for each in side.placed())
 
     def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None:
         """Take in what `save` gave; what only those have held who are gone is forgotten."""
         for judge, saved in zip(self.judges, meta["judges"], strict=True):
             judge.restore(saved)
         pairings = {pairing.name: pairing for pairing in self.pairings}
-        for name, positions in meta["next"].items():
-            for number, position in enumerate(positions if name in pairings else ()):
-                pairings[name].sides[number].next = position
-        items = [self._shelf.held(row) for row in tables["held"].to_pylist()]
-        for name, item, position in zip(*(column.to_pylist() for column in tables["placed"].columns), strict=True):
+        for name, pairing in pairings.items():
+            for side, following in zip(pairing.sides, meta["next"].get(name, ()), strict=False):
+                side.next = following
+        for name, held, position in self._shelf.placed(tables):
             if name in pairings:
-                held = items[item]
                 pairings[name].sides[held.clause].restore(held, position)

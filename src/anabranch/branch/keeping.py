@@ -8,7 +8,7 @@ nodes are numbered by the item's own number, and not by when they were made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from itertools import count
 from typing import Any
@@ -109,7 +109,9 @@ class Held:
 
 
 HELD = pa.schema([("value", pa.string()), ("number", pa.int64()), ("clause", pa.int32()), ("index", pa.int32())])
-"""The columns of a table of what is held; its operator may add some."""
+"""The columns of a table of what is held."""
+_PLACED = pa.schema([("windows", pa.string()), ("row", pa.int64()), ("position", pa.string())])
+"""Where something held stands: in which windows, by its row, and at which position it waits for them, if it does."""
 
 
 class Shelf:
@@ -154,6 +156,12 @@ class Shelf:
         """What was held in an earlier epoch, from its row."""
         return Held(Fraction(row["value"]), self._restored[row["number"]], row["clause"], row["index"])
 
+    def placed(self, tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, Held, int | None]]:
+        """What `placed_tables` was given."""
+        held = [self.held(row) for row in tables["held"].to_pylist()]
+        for windows, row, position in zip(*(each.to_pylist() for each in tables["placed"].columns), strict=True):
+            yield windows, held[row], None if position is None else int(position)
+
     def restore(self, table: pa.Table, taken: int) -> None:
         """Take in what `kept_table` gave, and how many items were taken."""
         self.taken = taken
@@ -161,6 +169,25 @@ class Shelf:
             origin = Origin(row["stream"], row["partition"], row["file"])
             cut = Cut(row["start"], row["end"], row["raw"], None, row["root"], row["encoding"])
             self._restored[row["number"]] = Kept(self, row["number"], Entry(origin, cut))
+
+
+def placed_tables(placed: Iterable[tuple[str, Held, int | None]]) -> dict[str, pa.Table]:
+    """What windows of several names hold, in order, each with the position at which it waits, if it does.
+
+    What several of them hold is there once.
+    """
+    rows: dict[tuple[int, int, int], int] = {}
+    held: list[Held] = []
+    columns: dict[str, list[Any]] = {name: [] for name in _PLACED.names}
+    for windows, each, position in placed:
+        row = rows.setdefault((each.clause, *each.key), len(rows))
+        if row == len(held):
+            held.append(each)
+        columns["windows"].append(windows)
+        columns["row"].append(row)
+        columns["position"].append(None if position is None else str(position))
+    found = pa.Table.from_pylist([each.row() for each in held], schema=HELD)
+    return {"held": found, "placed": pa.table(columns, schema=_PLACED)}
 
 
 def kept_table(held: Iterable[Held]) -> pa.Table:

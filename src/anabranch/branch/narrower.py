@@ -7,14 +7,23 @@ And it must have settled: until the wider windows are first full, the narrower o
 items that come within the slack may have entered in another order.
 From then on a narrower window is the wider one with what is below its start left out, in the same order, for good;
 until then, and where the streams end and windows close in the order of what still waits, each moves on its own.
+
+Windows that nobody has asked for are not made: where neither of two joins is the wider one on both sides, a third that
+is would have more pairs than it saves.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
+from anabranch.algebra.window import Extent
 from anabranch.branch.joins import Pairing, Side, StepJoin
 from anabranch.branch.judging import Judge
+
+_LOOKED_AT = 16
+"""How many wide pairings are looked at for each, so that thousands cost no more than thousands of times one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +47,28 @@ class Leaders:
     """Finds for each pairing the wide one that contains it; who has settled once need not be looked at again."""
 
     def __init__(self, operator: StepJoin) -> None:
-        by_size = [(each, [-side.extent.size for side in each.sides]) for each in operator.pairings]
-        self._pairings = [each for each, _ in sorted(by_size, key=lambda each: each[1])]
+        self._pairings = operator.pairings
         self._judges = operator.judges
         self._settled: set[tuple[str, str]] = set()
+        self._grids: dict[tuple[tuple[Fraction, Fraction], ...], list[Pairing]] = {}
+        """Pairings whose windows end at the same places, the wide ones first."""
+        for pairing in sorted(self._pairings, key=lambda each: [-side.extent.size for side in each.sides]):
+            extents = (side.extent for side in pairing.sides)
+            grid = tuple((extent.step, extent.size % extent.step) for extent in extents)
+            self._grids.setdefault(grid, []).append(pairing)
 
     def apart(self) -> list[Led]:
         """All pairings, each on its own."""
         return [Led(each, []) for each in self._pairings]
 
     def led(self) -> list[Led]:
-        """All pairings, each behind the first wide one that contains it."""
+        """All pairings, each behind a wide one that contains it."""
+        return [each for pairings in self._grids.values() for each in self._led(pairings)]
+
+    def _led(self, pairings: Sequence[Pairing]) -> list[Led]:
         found: list[Led] = []
-        for pairing in self._pairings:
-            for wider in found:
+        for pairing in pairings:
+            for wider in found[:_LOOKED_AT]:
                 shifts = self._shifts(pairing, wider.pairing)
                 if shifts is not None:
                     wider.narrower.append(Narrower(pairing, shifts))
@@ -61,18 +78,25 @@ class Leaders:
         return found
 
     def _shifts(self, narrow: Pairing, wide: Pairing) -> tuple[int, ...] | None:
-        found: list[int] = []
-        for side, other in zip(narrow.sides, wide.sides, strict=True):
-            shift = (other.extent.size - side.extent.size) / side.extent.step
-            if side.extent.step != other.extent.step or shift < 0 or shift.denominator != 1:
-                return None
-            found.append(int(shift))
+        found = shifts([side.extent for side in narrow.sides], [side.extent for side in wide.sides])
         names = narrow.name, wide.name
-        sides = zip(narrow.sides, wide.sides, self._judges, found, strict=True)
-        if names not in self._settled and not all(_has_settled(*each) for each in sides):
+        if found is not None and names not in self._settled:
+            sides = zip(narrow.sides, wide.sides, self._judges, found, strict=True)
+            if not all(_has_settled(*each) for each in sides):
+                return None
+            self._settled.add(names)
+        return found
+
+
+def shifts(narrow: Sequence[Extent], wide: Sequence[Extent]) -> tuple[int, ...] | None:
+    """By how many positions windows are ahead of wider ones that end where they do; None where those do not."""
+    found: list[int] = []
+    for one, other in zip(narrow, wide, strict=True):
+        shift = (other.size - one.size) / one.step
+        if one.step != other.step or shift < 0 or shift.denominator != 1:
             return None
-        self._settled.add(names)
-        return tuple(found)
+        found.append(int(shift))
+    return tuple(found)
 
 
 def _has_settled(side: Side, other: Side, judge: Judge, shift: int) -> bool:

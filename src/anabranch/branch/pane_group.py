@@ -6,6 +6,8 @@ What a range shows, and so whether its count is void, is each branch's own busin
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -13,6 +15,14 @@ from anabranch.branch.pane_states import PaneState
 from anabranch.branch.panes import PaneWindows
 from anabranch.columnar.counted import CountedRange
 from anabranch.columnar.pane_rows import Pane, Rows, together
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The branches that something was counted for, in panes of which theirs are made."""
+
+    numbers: tuple[int, ...]
+    width: Fraction
 
 
 class PaneGroup:
@@ -31,35 +41,38 @@ class PaneGroup:
         if len(rows):
             self._parts.setdefault(windows.paths, []).append(rows.of(place))
 
-    def __contains__(self, number: int) -> bool:
-        return number in self._places
-
     def of(self, number: int) -> PaneWindows:
         return self._windows[self._places[number]]
 
-    def take(self, partition: int, counted: CountedRange, numbers: Sequence[int]) -> list[int]:
-        """Take in the next range; `numbers` says which branch each of its members is.
+    def take(self, partition: int, counted: CountedRange, served: Sequence[Served]) -> list[int]:
+        """Take in the next range; `served` says for each of its members which branches it was counted for.
 
         Gives the branches for which the count is void; for those nothing is taken.
         """
         void: list[int] = []
-        places, orders, widths, arrived = np.zeros((4, max(counted.members, default=-1) + 1), np.int64)
-        places -= 1
         odd: dict[int, list[tuple[int, Pane]]] = {}
         for member, number, pane in counted.panes.odd:
             odd.setdefault(member, []).append((number, pane))
-        for member in counted.members:
-            windows = self.of(numbers[member])
-            at = windows.take(partition, counted.of(member), odd.get(member, ()))
-            if at is None:
-                void.append(numbers[member])
-            else:
-                places[member], widths[member] = self._places[numbers[member]], windows.count_width
-                orders[member], arrived[member] = at
-        for paths, rows in counted.panes.rows.items():
-            taken = places[rows.members] >= 0
-            mine = rows if taken.all() else rows.at(taken)
-            self._parts.setdefault(paths, []).append(mine.placed(places, orders, widths, arrived))
+        for turn in range(max((len(served[member].numbers) for member in counted.members), default=0)):
+            places, orders, arrived = np.zeros((3, max(counted.members) + 1), np.int64)
+            places -= 1
+            widths = np.ones(len(places), np.int64)
+            for member in counted.members:
+                numbers = served[member].numbers
+                if turn >= len(numbers):
+                    continue
+                windows = self.of(numbers[turn])
+                finer = 1 if windows.width is None else int(windows.width / served[member].width)
+                at = windows.take(partition, counted.of(member), odd.get(member, ()), finer)
+                if at is None:
+                    void.append(numbers[turn])
+                    continue
+                places[member], orders[member] = self._places[numbers[turn]], at[0]
+                widths[member], arrived[member] = (windows.count_width, at[1]) if windows.count_width else (finer, 0)
+            for paths, rows in counted.panes.rows.items():
+                taken = places[rows.members] >= 0
+                mine = rows if taken.all() else rows.at(taken)
+                self._parts.setdefault(paths, []).append(mine.placed(places, orders, widths, arrived))
         return void
 
     def close(self) -> None:

@@ -42,7 +42,7 @@ def unpack(state: State, name: str) -> dict[int, PaneState]:
         raise StateError(
             f"the state of '{name}' is one of '{state.meta['operator']}', and the query needs '{OPERATOR}'"
         )
-    panes = ManyPanes.read(state.tables)
+    panes = ManyPanes.read(state.tables, max((meta["order"] for _, _, meta in state.meta["branches"]), default=0))
     found: dict[int, PaneState] = {}
     for place, (number, paths, meta) in enumerate(state.meta["branches"]):
         rows, odd = panes.member(place, paths)

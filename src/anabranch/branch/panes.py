@@ -21,8 +21,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 
@@ -30,129 +29,28 @@ import numpy as np
 
 from anabranch.algebra.aggregate import Function, Partial
 from anabranch.algebra.sliding import Sliding
-from anabranch.algebra.window import Extent, Panes
+from anabranch.algebra.window import Panes
 from anabranch.branch.answers import Answers
 from anabranch.branch.pane_columns import WindowColumns, is_made_for, texts
-from anabranch.branch.pane_results import WindowResult, window_result
+from anabranch.branch.pane_plan import PanePlan
 from anabranch.branch.pane_states import PaneState
 from anabranch.branch.ports import InputStream, Output
 from anabranch.branch.progress import Progress
-from anabranch.columnar.counted import Counted, Looked, Seen, Texts
+from anabranch.columnar.counted import Counted
 from anabranch.columnar.kernels_windows import find_windows
-from anabranch.columnar.pane_query import PaneQuery
 from anabranch.columnar.pane_rows import MOST_PANES, Pane, Rows
 from anabranch.columnar.pane_tables import ManyPanes
 from anabranch.errors import DynamicError
-from anabranch.language import ast
-from anabranch.language.aggregates import Aggregated, aggregated
-from anabranch.language.rewrite import parts
 from anabranch.reference.calls import PythonFunction
-from anabranch.reference.env import Env
-from anabranch.reference.evaluate import Evaluator
 from anabranch.reference.inputs import Input
-from anabranch.reference.rounds import without_predicates
-from anabranch.reference.sequences import Value, Values, atomize
-from anabranch.reference.slices import path_in_item
-from anabranch.reference.standing import Standing
+from anabranch.reference.sequences import Values
 from anabranch.reference.units import Piece, Units
-from anabranch.reference.values import spell
-from anabranch.reference.windows import Reach, extent_of
-from anabranch.stream.cover import passed
-from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation
-from anabranch.stream.path import Path
-from anabranch.stream.tree import Element
+from anabranch.reference.windows import Reach
+from anabranch.stream.elements import DeadLetter, Place
 
 _AT_ONCE = 1 << 16
 """So many windows are answered at a time."""
 _FAR = 1 << 62
-
-
-@dataclass(frozen=True, slots=True)
-class PanePlan:
-    """A window query that can be counted by panes."""
-
-    standing: Standing
-    """With variables in the place of the aggregates."""
-    seen: Aggregated
-    extent: Extent
-    query: PaneQuery
-    result: WindowResult | None
-    """What it makes of its windows, where that is plain to see: then a window fails only where a value in it does."""
-
-
-def pane_plan(
-    standing: Standing, slack: Fraction, origin: Fraction, functions: Mapping[str, PythonFunction] | None = None
-) -> PanePlan | None:
-    """How to count a query by panes; None where it needs the items of its windows."""
-    if standing.kind != "windows":
-        return None
-    (clause,) = standing.fors
-    assert clause.window is not None
-    seen = aggregated(standing.flwor, clause, functions or ())
-    if seen is None:
-        return None
-    asked = tuple(
-        frozenset(call.function for call in seen.calls if call.path == path) for path in range(len(seen.paths))
-    )
-    extent = extent_of(clause.window)
-    is_plain = standing.plain_hole is not None
-    axis = _axis(clause.source, clause.window) if is_plain else None
-    query = PaneQuery(clause, seen.paths, asked, Panes.of(extent), slack, origin, is_plain, axis)
-    rest = replace(standing, hole=seen.flwor)
-    return PanePlan(rest, seen, extent, query, window_result(rest))
-
-
-def _axis(source: ast.Expression, window: ast.CountWindow | ast.TimeWindow) -> Hashable:
-    """What decides the reference values of a window's items, where that is no more than two paths."""
-    if not isinstance(window, ast.TimeWindow):
-        return None
-    axis = without_predicates(source), window.reference
-    return None if any(isinstance(each, ast.Call | ast.Variable) for each in parts(axis)) else axis
-
-
-class PaneLaw:
-    """What the law sees in single items, for those that columns leave unclear."""
-
-    def __init__(
-        self,
-        plan: PanePlan,
-        root: Element,
-        time: Path | None = None,
-        functions: Mapping[str, PythonFunction] | None = None,
-        documents: Mapping[str, Input] | None = None,
-    ) -> None:
-        self._plan = plan
-        self._root = root
-        self._time = time
-        self._units = Units(plan.standing, functions, documents)
-        self._evaluator = Evaluator(plan.standing.query, documents or {}, functions or {})
-
-    def punctuation(self, punctuation: Punctuation) -> Reach | None:
-        """What a punctuation shows, as the value of an item that nobody selects (LAWS 3.2)."""
-        query = self._plan.query
-        assert isinstance(query.clause.window, ast.TimeWindow)
-        path = path_in_item(query.clause.source, query.clause.window.reference)
-        value = passed(punctuation, path, self._time)
-        return None if value is None else value - query.origin + query.slack
-
-    def item(self, item: Item) -> Looked:
-        """What the window's path leads to in an item."""
-        found = self._units.candidates(0, self._root, item, self._plan.query.origin)
-        nodes = (
-            Seen(each.selected, each.value, each.error, self._texts(each.node) if each.selected else ())
-            for each in found.nodes
-        )
-        return Looked(tuple(nodes), found.error)
-
-    def _texts(self, node: Value) -> tuple[Texts, ...]:
-        env = self._plan.standing.env.bind(self._plan.query.clause.variable, [node])
-        return tuple(self._along(path, env) for path in self._plan.query.paths)
-
-    def _along(self, path: ast.Expression, env: Env) -> Texts:
-        try:
-            return tuple(spell(each) for each in atomize(self._evaluator.value(path, env)))
-        except DynamicError as error:
-            return error
 
 
 class PaneWindows:
@@ -193,10 +91,13 @@ class PaneWindows:
         """The largest value that a partition has shown so far."""
         return self._progress.largest(partition)
 
-    def take(self, partition: int, counted: Counted, odd: Sequence[tuple[int, Pane]]) -> tuple[int, int] | None:
+    def take(
+        self, partition: int, counted: Counted, odd: Sequence[tuple[int, Pane]], finer: int = 1
+    ) -> tuple[int, int] | None:
         """Take in the next range, but for its rows; None, and nothing is taken, where the result is void.
 
-        Gives how many places in the stream, and how many nodes that were selected, are before it.
+        So many panes of the count make one of time windows.
+        Gives how many places in the stream, and how many nodes that were selected, are before the range.
         """
         before, reached = self.largest(partition), counted.reached
         if before is not None and reached.low is not None and reached.low < before - self._stream.slack:
@@ -209,7 +110,7 @@ class PaneWindows:
             self._progress.passed(partition, reached.largest - self._stream.slack)
         self._next = max(self._next, self._progress.first_window(self._plan.extent))
         for number, pane in odd:
-            self._add(number, pane.moved(self._order))
+            self._add(number // finer, pane.moved(self._order))
         at = self._order, self._arrived
         self._order += counted.span
         self._arrived += counted.selected
@@ -227,6 +128,11 @@ class PaneWindows:
     def paths(self) -> int:
         """How many paths are aggregated."""
         return len(self._plan.query.paths)
+
+    @property
+    def width(self) -> Fraction | None:
+        """How wide its panes are; None where they hold a number of nodes."""
+        return self._panes_of.width if self._is_timed else None
 
     @property
     def count_width(self) -> int:
@@ -262,9 +168,10 @@ class PaneWindows:
         level = used if used.is_merged else used.merged()
         if level is None:
             return False
-        begins, ends = np.empty((2, _AT_ONCE), np.int64)
-        k, last, count = self._next, _FAR if ended is None else min(ended, _FAR), _AT_ONCE
-        while count == _AT_ONCE:
+        room = min(_AT_ONCE, 1 + len(level) * (1 + panes.size // panes.step))  # each pane is in so many windows
+        begins, ends = np.empty((2, room), np.int64)
+        k, last, count = self._next, _FAR if ended is None else min(ended, _FAR), room
+        while count == room:
             count, k = find_windows(level.panes, k, last, panes.size, panes.step, begins, ends)
             found = texts(result, WindowColumns(level, self._plan.seen.calls, begins[:count], ends[:count]))
             if len(found):

@@ -14,6 +14,7 @@ import pyarrow as pa
 from anabranch.branch.asking import Asker
 from anabranch.branch.keeping import Held, Kept
 from anabranch.branch.merge import Signal
+from anabranch.branch.passing_answers import piece_of
 
 
 class Passing:
@@ -25,7 +26,7 @@ class Passing:
     def item(self, kept: Kept) -> None:
         """Take the next item."""
         for asker in self.askers:
-            asker.answers.give(kept, partial(asker.units.item, kept.stream.root, kept.item.tree))
+            asker.answers.give(kept, partial(piece_of, asker, kept))
 
     def signal(self, signal: Signal) -> None:
         """A query without state ignores punctuations."""

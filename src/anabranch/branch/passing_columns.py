@@ -16,34 +16,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 
 from anabranch.branch.ahead import SAMPLE, Entries, Sight
 from anabranch.branch.arrivals import NOWHERE, Moments, Order, limit, order_of, own_time
-from anabranch.branch.asking import Asker
 from anabranch.branch.batches import LIMITS
 from anabranch.branch.entries import Entry
 from anabranch.branch.keeping import Kept, Shelf
 from anabranch.branch.merge import Merge
 from anabranch.branch.passing import Passing
+from anabranch.branch.passing_answers import answer_in_columns, piece_of
 from anabranch.branch.reading import EntryReader
 from anabranch.columnar.condition import NO, UNCLEAR, YES, Verdicts, judge
 from anabranch.columnar.entries import Decimals, shred_entries
 from anabranch.columnar.kernels import Flags, Indices
-from anabranch.columnar.laying import Laid, laid_out
+from anabranch.columnar.laying import Laid
 from anabranch.columnar.query import Other, compile_query
 from anabranch.columnar.selecting import time_leaf, wanted_leaves
 from anabranch.columnar.shred import Shredded, Wanted
 from anabranch.columnar.template import Template
-from anabranch.errors import DynamicError, StreamError
+from anabranch.errors import StreamError
 from anabranch.reference.inputs import refuse_regions
-from anabranch.reference.units import Piece
 from anabranch.stream.elements import DeadLetter, Item, Punctuation
-
-_SLOW = 64
-"""How many items are answered one by one before their answers are laid out with the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,33 +205,21 @@ class PassingColumns:
 
     def _answer_all(self, program: _Program, batch: _Batch, arrivals: Indices, entries: Sequence[Entries]) -> None:
         """Answer entries, in this order, to everyone."""
-        verdicts = [batch.verdicts(laid)[arrivals] for laid in program.laid]
+        found: list[tuple[Indices, Indices]] = []
+        seen = np.zeros(len(arrivals), np.bool_)
+        for laid in program.laid:
+            verdicts = batch.verdicts(laid)[arrivals]
+            found.append((np.flatnonzero(verdicts == YES), np.flatnonzero(verdicts == UNCLEAR)))
+            seen[found[-1][1]] = True
         numbers = self._shelf.taken + np.cumsum(batch.items[arrivals]) - 1
-        unclear = np.flatnonzero(np.any([each == UNCLEAR for each in verdicts], axis=0))
-        asked = self._kept(batch, entries, arrivals[unclear], numbers[unclear])
-        for asker, laid, found in zip(self._askers, program.laid, verdicts, strict=True):
+        kept = self._kept(batch, entries, arrivals[seen], numbers[seen])
+        for asker, laid, (chosen, unclear) in zip(self._askers, program.laid, found, strict=True):
             if laid is None:
-                for entry in arrivals[found == UNCLEAR].tolist():
-                    asker.answers.give(asked[entry], partial(_piece, asker, asked[entry]))
+                for item in (kept[entry] for entry in arrivals[unclear].tolist()):
+                    asker.answers.give(item, partial(piece_of, asker, item))
             else:
-                self._answer(asker, laid, batch, arrivals, found, asked)
+                answer_in_columns(asker, laid, batch.shredded, arrivals, chosen, unclear, kept)
         self._shelf.taken += int(np.count_nonzero(batch.items[arrivals]))
-
-    def _answer(
-        self, asker: Asker, laid: Laid, batch: _Batch, arrivals: Indices, verdicts: Verdicts, asked: dict[int, Kept]
-    ) -> None:
-        unclear = np.flatnonzero(verdicts == UNCLEAR)
-        for start, end in pairwise([0, *unclear[_SLOW::_SLOW], len(arrivals)]):
-            chosen = verdicts[start:end] == YES if laid.query.fragments else np.zeros(end - start, np.bool_)
-            picks = np.where(chosen, arrivals[start:end], 0)
-            pieces: list[bytes] = []
-            for place in np.flatnonzero(verdicts[start:end] == UNCLEAR).tolist():
-                if piece := _slow(asker, asked[int(arrivals[start + place])]):
-                    chosen[place], picks[place] = True, ~len(pieces)
-                    pieces.append(piece)
-            if chosen.any():
-                data, offsets = laid_out(batch.shredded, laid.fragments, picks[chosen], pieces)
-                asker.answers.extend(bytes(data), len(offsets) - 1, int(offsets[1]))
 
     def _kept(self, batch: _Batch, entries: Sequence[Entries], asked: Indices, numbers: Indices) -> dict[int, Kept]:
         """Some entries as items, with their numbers."""
@@ -247,19 +230,6 @@ class PassingColumns:
             for number, entry in zip(mine.tolist(), given.some(mine - start), strict=True):
                 found[number] = Kept(self._shelf, by_entry[number], entry)
         return found
-
-
-def _piece(asker: Asker, kept: Kept) -> Piece:
-    return asker.units.item(kept.stream.root, kept.item.tree)
-
-
-def _slow(asker: Asker, kept: Kept) -> bytes:
-    """The law: the piece of one item, empty where it gives none."""
-    try:
-        return _piece(asker, kept).text.encode()
-    except DynamicError as error:
-        asker.answers.bury(kept, error)
-        return b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from anabranch.errors import StateError
 from anabranch.reference.windows import Reach
 
 KIND = "anabranch branch"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,9 @@ import pyarrow as pa
 from anabranch.algebra.window import Extent
 from anabranch.branch.asking import Asker, Everyone
 from anabranch.branch.judging import Judge
-from anabranch.branch.keeping import HELD, Held, Kept, Shelf
+from anabranch.branch.keeping import Held, Kept, Shelf, placed_tables
 from anabranch.branch.merge import Signal
 from anabranch.reference.windows import Reach, extent_of
-
-WINDOWS = HELD.append(pa.field("windows", pa.string()))
-"""The columns of what is held."""
 
 
 class _Sequence:
@@ -122,14 +119,15 @@ class Windows:
 
     def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
         """What must be remembered beside that."""
-        rows = [{"windows": each.name, **held.row()} for each in self._sequences for held in each.held]
         meta = {"next": {each.name: each.next for each in self._sequences}, "progress": self.judge.save()}
-        return meta, {"held": pa.Table.from_pylist(rows, schema=WINDOWS)}
+        return meta, placed_tables((each.name, held, None) for each in self._sequences for held in each.held)
 
     def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None:
         """Take in what `save` gave; what only those have held who are gone is forgotten."""
         self.judge.restore(meta["progress"])
-        rows = tables["held"].to_pylist()
-        for each in self._sequences:
-            held = [self._shelf.held(row) for row in rows if row["windows"] == each.name]
-            each.restore(meta["next"].get(each.name, 0), held)
+        held: dict[str, list[Held]] = {each.name: [] for each in self._sequences}
+        for name, each, _ in self._shelf.placed(tables):
+            if name in held:
+                held[name].append(each)
+        for sequence in self._sequences:
+            sequence.restore(meta["next"].get(sequence.name, 0), held[sequence.name])

@@ -129,7 +129,7 @@ class CountedRange:
                 tables[name] = reader.read_all()
             at += size
         found = {member: (axis, selected) for member, (axis, selected) in members}
-        return CountedRange(file, span, tuple(map(_reached, axes)), found, ManyPanes.read(tables))
+        return CountedRange(file, span, tuple(map(_reached, axes)), found, ManyPanes.read(tables, span))
 
 
 def _reached(fields: list[Any]) -> Reached:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from anabranch.columnar.kernels import Bytes, Indices, Places, compiled
 
+SIZE, COUNT, FIRST = range(3)
+"""What is known of an owner's texts."""
 _STRIDE = 16
 """So many bytes are moved at once."""
 
@@ -115,16 +117,15 @@ def measure_given(
     owners: Places,
     lengths: Indices,
     sources: Indices,
-    sizes: Indices,
-    counts: Indices,
-    firsts: Indices,
+    owned: Indices,
 ) -> None:
     """How long the texts are that `deal` is going to write, and those of each owner together.
 
     What is given is a set of fragments for an item, or, below 0, the complement of the number of a piece that is ready,
     which stands between two `bounds`.
     The source of a text is the first that is the same, a set for an item, since some item before it.
-    By owner: the size of its texts, how many they are, and how long the first is; all are zeros before.
+    By owner, in a row since they are wanted together: the size of its texts, how many they are, and how long the first
+    is; all are zeros before.
     """
     latest = np.full(len(sets), -1, np.int64)
     for number in range(len(items)):
@@ -141,11 +142,11 @@ def measure_given(
                 latest[chosen] = number
                 length = _size(fragments, sets[chosen], sets[chosen + 1], starts, ends, item)
         lengths[number] = length
-        owner = owners[number]
-        if not counts[owner]:
-            firsts[owner] = length
-        counts[owner] += 1
-        sizes[owner] += length
+        row = owned[owners[number]]
+        if not row[COUNT]:
+            row[FIRST] = length
+        row[COUNT] += 1
+        row[SIZE] += length
 
 
 @compiled

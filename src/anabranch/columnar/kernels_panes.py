@@ -89,62 +89,70 @@ def halves(total: int) -> tuple[int, int]:
 
 @compiled
 def place(
-    entries: Indices,
+    conditions: Places,
+    entries: Places,
+    members: Indices,
+    axes: Indices,
     states: Bytes,
     ticks: Indices,
-    factor: int,
-    width: int,
-    size: int,
-    step: int,
-    panes: Indices,
-) -> None:
-    """The pane of each entry, -1 for none: it is left out (its state is not 0), or no window holds its pane.
+    factors: Indices,
+    widths: Indices,
+    sizes: Indices,
+    steps: Indices,
+    rows: Indices,
+    row_conditions: Indices,
+    row_panes: Indices,
+    row_entries: Indices,
+) -> int:
+    """Give a row to each run of hits of a member in one pane; gives the number of rows.
 
-    Pane `p` is where `p <= tick * factor / width < p + 1`; most entries are in the pane of the one before.
+    A hit is a pair of a condition and an entry, in the order of entries; what is by condition has -1 in `members` where
+    nothing is to be counted.
+    `rows` is by hit, -1 for none: an entry is left out (its state is not 0), or no window holds its pane.
+    Pane `p` of an axis is where `p <= tick * factor / width < p + 1`; most hits are in the pane of the one before.
+    Without an axis, hits are numbered instead, and each has a row.
     """
-    pane, low, high = -1, 0, 0
-    for number in range(len(entries)):
-        entry = entries[number]
-        panes[number] = -1
-        if states[entry]:
-            continue
-        tick = ticks[entry] * factor
-        if not low <= tick < high:
-            pane = tick // width
-            low, high = pane * width, (pane + 1) * width
-            if pane < 0 or pane % step >= size:
-                pane = -1
-        panes[number] = pane
-
-
-@compiled
-def runs(bounds: Indices, panes: Indices, rows: Indices, firsts: Indices) -> int:
-    """Give a row to each run of equal panes: the row of each hit, -1 for none, and the first hit of each row.
-
-    The hits of a member lie between two `bounds`; gives the number of rows.
-    """
+    panes, lows, highs, current = np.zeros((4, len(members)), np.int64)
     count = 0
-    for member in range(len(bounds) - 1):
-        current = -1
-        for hit in range(bounds[member], bounds[member + 1]):
-            rows[hit] = -1
-            if panes[hit] < 0:
+    for hit in range(len(entries)):
+        condition, entry = conditions[hit], entries[hit]
+        rows[hit] = -1
+        if members[condition] < 0:
+            continue
+        axis = axes[condition]
+        if axis < 0:
+            pane = panes[condition]
+            panes[condition] += 1
+        else:
+            if states[axis, entry]:
                 continue
-            if panes[hit] != current:
-                firsts[count] = hit
-                count += 1
-                current = panes[hit]
-            rows[hit] = count - 1
+            tick = ticks[axis, entry] * factors[condition]
+            if lows[condition] <= tick < highs[condition]:
+                rows[hit] = current[condition]
+                continue
+            width = widths[condition]
+            pane = tick // width
+            lows[condition], highs[condition] = pane * width, (pane + 1) * width
+            if pane < 0 or pane % steps[condition] >= sizes[condition]:
+                current[condition] = -1
+                continue
+        row_conditions[count], row_panes[count], row_entries[count] = condition, pane, entry
+        rows[hit] = current[condition] = count
+        count += 1
     return count
 
 
 @compiled
 def add_up(
-    entries: Indices,
+    conditions: Places,
+    entries: Places,
     rows: Indices,
     order: int,
-    ranked: bool,
-    taken: Flags,
+    bounds: Indices,
+    taken: Indices,
+    leaves: Indices,
+    ranked: Indices,
+    flags: Flags,
     ticks: Indices,
     values: Numbers,
     counts: Indices,
@@ -155,26 +163,35 @@ def add_up(
     greatest: NDArray[np.float64],
     greatest_at: Indices,
 ) -> None:
-    """Add the values of entries that are taken to their rows; `least` and `greatest` begin as NaN.
+    """Add the values of one aggregated path to the rows of hits; `least` and `greatest` begin as NaN.
 
-    Nothing in `taken` means all, nothing in `ticks` that only their number counts; the least and the greatest are found
-    where they are `ranked`.
+    The places that the path leads to lie between two `bounds` for each condition: `taken` is the row of `flags` that
+    says for which entries a place counts, -1 for all; `leaves` the row of `ticks` and `values` with its numbers, -1
+    where only their number is asked for; `ranked` has a bit for the least and one for the greatest, where asked for.
     The order of an entry is its number behind `order`, above the bits for nodes.
     Sums are held in two halves, so that no value can carry out of them.
     """
-    for number in range(len(rows)):
-        row, entry = rows[number], entries[number]
-        if row < 0 or (len(taken) and not taken[entry]):
+    for hit in range(len(entries)):
+        row = rows[hit]
+        if row < 0:
             continue
-        counts[row] += 1
-        if not len(ticks):
-            continue
-        tick, value, at = ticks[entry], values[entry], (order + entry) << NODES
-        high[row] += tick >> HALF
-        low[row] += tick & LOW
-        if not ranked:
-            continue
-        if not least[row] <= value or (least[row] == value and at < least_at[row]):
-            least[row], least_at[row] = value, at
-        if not greatest[row] >= value or (greatest[row] == value and at < greatest_at[row]):
-            greatest[row], greatest_at[row] = value, at
+        condition, entry = conditions[hit], entries[hit]
+        for place in range(bounds[condition], bounds[condition + 1]):
+            if taken[place] >= 0 and not flags[taken[place], entry]:
+                continue
+            counts[row] += 1
+            leaf = leaves[place]
+            if leaf < 0:
+                continue
+            tick = ticks[leaf, entry]
+            high[row] += tick >> HALF
+            low[row] += tick & LOW
+            if not ranked[condition]:
+                continue
+            value, at = values[leaf, entry], (order + entry) << NODES
+            is_least = not least[row] <= value or (least[row] == value and at < least_at[row])
+            if ranked[condition] & 1 and is_least:
+                least[row], least_at[row] = value, at
+            is_greatest = not greatest[row] >= value or (greatest[row] == value and at < greatest_at[row])
+            if ranked[condition] & 2 and is_greatest:
+                greatest[row], greatest_at[row] = value, at

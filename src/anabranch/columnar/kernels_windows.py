@@ -33,13 +33,13 @@ def merge(
     into_greatest: NDArray[np.float64],
     into_greatest_at: Indices,
 ) -> None:
-    """Merge the columns picked that are of one group; `firsts` says for each group which of them comes first.
+    """Merge the columns picked into those of their groups; `firsts` says for each group which column is its first.
 
-    What is merged into is empty: NaN for least and greatest, 0 for the rest, and -1 in `firsts`.
+    What is merged into holds the first columns already; another one that stands before it in the stream becomes that.
     """
     for number in range(len(picks)):
         pick, group = picks[number], groups[number]
-        if firsts[group] < 0 or orders[pick] < orders[firsts[group]]:
+        if orders[pick] < orders[firsts[group]]:
             firsts[group] = pick
         for path in range(len(counts)):
             into_counts[path, group] += counts[path, pick]

@@ -78,10 +78,10 @@ def dealt(
     ready = np.frombuffer(b"".join(pieces), np.uint8)
     bounds = np.array([*accumulate(map(len, pieces), initial=0)], np.int64)
     lengths, sources, places = (np.empty(len(entries), np.int64) for _ in range(3))
-    sizes, counts, firsts = (np.zeros(count, np.int64) for _ in range(3))
+    owned = np.zeros((count, 3), np.int64)
     rows, sets, spans = fragments.fragments, fragments.sets, (shredded.starts, shredded.ends)
-    measured = lengths, sources, sizes, counts, firsts
-    kernels.measure_given(rows, sets, *spans, given, entries, bounds, owners, *measured)
+    kernels.measure_given(rows, sets, *spans, given, entries, bounds, owners, lengths, sources, owned)
+    sizes, counts, firsts = owned[:, kernels.SIZE], owned[:, kernels.COUNT], owned[:, kernels.FIRST]
     ends = np.cumsum(sizes)
     data = np.empty(ends[-1] if count else 0, np.uint8)
     texts = shredded.data, rows, sets, fragments.fixed, *spans, given, entries, ready, bounds

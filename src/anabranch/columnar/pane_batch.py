@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from anabranch.columnar.condition import UNCLEAR, YES, Condition, Settled, judge
-from anabranch.columnar.kernels import Flags, Indices, Numbers
+from anabranch.columnar.kernels import Flags, Indices, Numbers, Places
 from anabranch.columnar.kernels_panes import best_places, exact_ticks
 from anabranch.columnar.matching import Matches
 from anabranch.columnar.pane_axis import Axis, AxisBatch
@@ -19,22 +19,25 @@ from anabranch.columnar.pane_query import CompiledMany, CompiledPanes, Given, Pa
 from anabranch.columnar.pane_rows import MOST_PANES
 from anabranch.columnar.shred import Shredded
 
-_ALL: Flags = np.empty(0, np.bool_)
-_NO_TICKS: Indices = np.empty(0, np.int64)
-_NO_VALUES: Numbers = np.empty(0)
 _MOST = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """One place of an aggregated path: where it counts, and its numbers, as integers and as doubles."""
+class Place:
+    """One place of an aggregated path, by the rows of `Columns`; -1 for none."""
 
-    counts: Flags
-    """Nothing where it counts in all entries."""
-    ticks: Indices
-    """Nothing where it is only counted."""
-    values: Numbers
-    places: int
+    taken: int
+    """Where it counts; everywhere without one."""
+    leaf: int
+    """Its numbers; without them, only how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """An aggregated path of a member."""
+
+    places: tuple[Place, ...] = ()
+    decimals: int = 0
 
 
 @dataclass(slots=True)
@@ -43,14 +46,18 @@ class Batch:
 
     shredded: Shredded
     axes: list[AxisBatch]
-    hits: list[Indices]
-    """By member: the entries that its window takes for certain, if they are clear on its axis and not late."""
-    columns: list[list[list[Column]]]
-    """By member and aggregated path; exact where it hits."""
     asked: dict[int, list[int]] = field(default_factory=dict)
     """By entry: members for whom it is the law's, beside those for whom it is unclear on their axis."""
     always: Sequence[int] = ()
     """The members for whom all entries are the law's."""
+    members: Sequence[int] = ()
+    """Whose the conditions are."""
+    conditions: Places = field(default_factory=lambda: np.empty(0, np.int32))
+    entries: Places = field(default_factory=lambda: np.empty(0, np.int32))
+    """The pairs of a condition and an entry that it takes for certain, if it is clear on its axis and not late."""
+    paths: Sequence[Sequence[Path]] = ()
+    """By condition; exact in the entries that it takes."""
+    columns: Columns | None = None
 
     @property
     def shown(self) -> Flags:
@@ -63,9 +70,9 @@ class Batch:
         found[list(self.asked)] = True
         return found
 
-    def ask(self, member: int, entries: Indices) -> None:
+    def ask(self, member: int, entries: Sequence[int]) -> None:
         """Leave some entries to the law."""
-        for entry in entries.tolist():
+        for entry in entries:
             self.asked.setdefault(entry, []).append(member)
 
 
@@ -77,32 +84,23 @@ class BatchJudge:
         self._queries = queries
         self._axes = axes
         self._axis_of = axis_of
-        self._places: dict[int, int] = {}
+        self._decimals: dict[int, int] = {}
 
     def judge(self, compiled: CompiledMany | None, shredded: Shredded, known: Flags, matches: Matches) -> Batch:
         """Judge some entries; `known` are those that are good items for certain, `matches` is for the conditions."""
-        count, nobody = len(self._queries), np.empty(0, np.int64)
-        everything = np.ones(len(known), np.bool_)
         if compiled is None or shredded.wanted is None:
-            axes = [AxisBatch(everything) for _ in self._axes]
-            return Batch(shredded, axes, [nobody] * count, [[]] * count, always=range(count))
+            nothing = [AxisBatch(np.ones(len(known), np.bool_)) for _ in self._axes]
+            return Batch(shredded, nothing, always=range(len(self._queries)))
         made = {self._axis_of[number]: each for number, each in enumerate(compiled.members) if each}
         axes = [self._axis(number, made.get(number), shredded, known) for number in range(len(self._axes))]
         always = [number for number, each in enumerate(compiled.members) if each is None]
-        batch = Batch(shredded, axes, [nobody] * count, [[] for _ in range(count)], always=always)
-        members = np.array(compiled.matched, np.int64)
-        for member, entry in zip(members[matches.open_conditions].tolist(), matches.open_entries.tolist(), strict=True):
-            batch.asked.setdefault(entry, []).append(member)
-        columns = _Columns(shredded, self._places)
-        for number, member in enumerate(compiled.matched):
-            given = compiled.members[member]
-            assert given is not None
-            batch.hits[member], batch.columns[member] = self._member(
-                batch, member, given, matches.taken(number), columns
-            )
+        batch = Batch(shredded, axes, always=always, members=compiled.matched)
+        for condition, entry in zip(matches.open_conditions.tolist(), matches.open_entries.tolist(), strict=True):
+            batch.ask(compiled.matched[condition], (entry,))
         for member, each in enumerate(compiled.members):
             if each is not None and self._axis_of[member] < 0:
-                batch.ask(member, np.flatnonzero(~(known if each.is_reached else shredded.fits)))
+                batch.ask(member, np.flatnonzero(~(known if each.is_reached else shredded.fits)).tolist())
+        self._take(batch, compiled, matches)
         return batch
 
     def _axis(self, number: int, compiled: CompiledPanes | None, shredded: Shredded, known: Flags) -> AxisBatch:
@@ -113,25 +111,27 @@ class BatchJudge:
             return AxisBatch(~shredded.fits)  # the path does not lead to items that fit
         return self._axes[number].batch(shredded, compiled.reference, known)
 
-    def _member(
-        self, batch: Batch, member: int, compiled: CompiledPanes, hits: Indices, columns: _Columns
-    ) -> tuple[Indices, list[list[Column]]]:
-        """What a member takes, and what that adds; what turns out to be unclear is left to the law."""
-        query = self._queries[member]
-        if query.is_timed and not _fits(query, batch.axes[self._axis_of[member]]):
-            batch.ask(member, hits)
-            return hits[:0], []
-        paths: list[list[Column]] = []
-        for path in compiled.paths:
-            places = columns.places_of(path)
+    def _take(self, batch: Batch, compiled: CompiledMany, matches: Matches) -> None:
+        """Set down what is taken for certain; what turns out to be unclear is left to the law."""
+        columns = batch.columns = Columns(batch.shredded, self._decimals)
+        conditions, entries = matches.conditions, matches.pairs
+        paths: list[list[Path]] = []
+        for condition, member in enumerate(compiled.matched):
+            given, query = compiled.members[member], self._queries[member]
+            assert given is not None, "what has a condition was compiled"
+            unclear: Flags | None = None
             paths.append([])
-            for each in path:
-                column, unclear = columns.column(each, places)
-                if unclear is not None:
-                    batch.ask(member, hits[unclear[hits]])
-                    hits = hits[~unclear[hits]]
-                paths[-1].append(column)
-        return hits, paths
+            for path in given.paths:
+                laid, doubt = columns.path(path)
+                paths[-1].append(laid)
+                unclear = doubt if unclear is None else unclear if doubt is None else unclear | doubt
+            if query.is_timed and not _fits(query, batch.axes[self._axis_of[member]]):
+                unclear = np.ones(len(batch.shredded.fits), np.bool_)
+            if unclear is not None:
+                doubtful = (conditions == condition) & unclear[entries]
+                batch.ask(member, entries[doubtful].tolist())
+                conditions, entries = conditions[~doubtful], entries[~doubtful]
+        batch.conditions, batch.entries, batch.paths = conditions, entries, paths
 
 
 def _fits(query: PaneQuery, axis: AxisBatch) -> bool:
@@ -140,55 +140,83 @@ def _fits(query: PaneQuery, axis: AxisBatch) -> bool:
     return (axis.most + 1) * factor + width < _MOST and max(query.panes.size, query.panes.step) < MOST_PANES
 
 
-class _Columns:
+class Columns:
     """The columns of one batch, each made once for all members."""
 
-    def __init__(self, shredded: Shredded, places: dict[int, int]) -> None:
+    def __init__(self, shredded: Shredded, decimals: dict[int, int]) -> None:
+        """`decimals` are the decimal places of the numbers by leaf, as they were before."""
         self._shredded = shredded
-        self._places = places
+        self._decimals = decimals
         self._known: set[int] = set()
-        self._ticks: dict[tuple[int, int], tuple[Indices, Flags | None]] = {}
-        self._conditions: dict[Condition, tuple[Flags, Flags | None]] = {}
+        self._numbers: dict[tuple[int, int], tuple[int, Indices, Flags | None]] = {}
+        self._flags: dict[Condition, tuple[int, Flags, Flags | None]] = {}
+        self._paths: dict[tuple[Given, ...], tuple[Path, Flags | None]] = {}
 
-    def places_of(self, path: Sequence[Given]) -> int:
-        """The decimal places of all numbers along a path, which are those of its leaves with the most."""
-        return max((self._placed(each.leaf) for each in path if each.leaf is not None), default=0)
+    @property
+    def flags(self) -> Flags:
+        """Where places count, by row."""
+        return np.stack([each for _, each, _ in self._flags.values()]) if self._flags else np.empty((0, 0), np.bool_)
 
-    def column(self, given: Given, places: int) -> tuple[Column, Flags | None]:
-        """One place of a path, and where it is unclear; None for nowhere."""
-        counts, unclear = self._condition(given.condition)
+    @property
+    def ticks(self) -> Indices:
+        """Numbers as integers, by row."""
+        found = [each for _, each, _ in self._numbers.values()]
+        return np.stack(found) if found else np.empty((0, 0), np.int64)
+
+    @property
+    def values(self) -> Numbers:
+        """The same numbers as doubles."""
+        found = [self._values(leaf) for leaf, _ in self._numbers]
+        return np.stack(found) if found else np.empty((0, 0))
+
+    def path(self, path: tuple[Given, ...]) -> tuple[Path, Flags | None]:
+        """An aggregated path, and where it is unclear; None for nowhere."""
+        if path not in self._paths:
+            decimals = max((self._decimals_of(each.leaf) for each in path if each.leaf is not None), default=0)
+            unclear: Flags | None = None
+            places: list[Place] = []
+            for each in path:
+                place, doubt = self._place(each, decimals)
+                places.append(place)
+                unclear = doubt if unclear is None else unclear if doubt is None else unclear | doubt
+            self._paths[path] = Path(tuple(places), decimals), unclear
+        return self._paths[path]
+
+    def _place(self, given: Given, decimals: int) -> tuple[Place, Flags | None]:
+        row, counts, unclear = self._condition(given.condition)
         if given.leaf is None:
-            return Column(counts, _NO_TICKS, _NO_VALUES, 0), unclear
-        ticks, inexact = self._exact(given.leaf, places)
-        if inexact is not None and len(counts):
+            return Place(row, -1), unclear
+        leaf, _, inexact = self._exact(given.leaf, decimals)
+        if inexact is not None and counts is not None:
             inexact = inexact & counts
         both = inexact if unclear is None else unclear if inexact is None else unclear | inexact
-        return Column(counts, ticks, self._numbers(given.leaf), places), both
+        return Place(row, leaf), both
 
-    def _condition(self, condition: Condition) -> tuple[Flags, Flags | None]:
+    def _condition(self, condition: Condition) -> tuple[int, Flags | None, Flags | None]:
         if condition == Settled(YES):
-            return _ALL, None
-        if condition not in self._conditions:
+            return -1, None, None
+        if condition not in self._flags:
             verdicts = judge(condition, self._shredded)
-            self._conditions[condition] = verdicts == YES, _some(verdicts == UNCLEAR)
-        return self._conditions[condition]
+            self._flags[condition] = len(self._flags), verdicts == YES, _some(verdicts == UNCLEAR)
+        return self._flags[condition]
 
-    def _exact(self, leaf: int, places: int) -> tuple[Indices, Flags | None]:
-        if (leaf, places) not in self._ticks:
-            ticks, exact = exact_ticks(self._numbers(leaf), places)
-            self._ticks[leaf, places] = ticks, _some(~exact & self._shredded.fits)
-        return self._ticks[leaf, places]
+    def _exact(self, leaf: int, decimals: int) -> tuple[int, Indices, Flags | None]:
+        if (leaf, decimals) not in self._numbers:
+            ticks, exact = exact_ticks(self._values(leaf), decimals)
+            self._numbers[leaf, decimals] = len(self._numbers), ticks, _some(~exact & self._shredded.fits)
+        return self._numbers[leaf, decimals]
 
-    def _placed(self, leaf: int) -> int:
+    def _decimals_of(self, leaf: int) -> int:
         """The decimal places of a leaf's numbers: those of the batch before, or else what most have."""
         if leaf not in self._known:
             self._known.add(leaf)
-            inexact, values = self._exact(leaf, self._places.setdefault(leaf, 0))[1], self._numbers(leaf)
+            values = self._values(leaf)
+            inexact = self._exact(leaf, self._decimals.setdefault(leaf, 0))[2]
             if inexact is not None and not np.isnan(values[inexact]).all():
-                self._places[leaf] = best_places(values)
-        return self._places[leaf]
+                self._decimals[leaf] = best_places(values)
+        return self._decimals[leaf]
 
-    def _numbers(self, leaf: int) -> Numbers:
+    def _values(self, leaf: int) -> Numbers:
         assert self._shredded.wanted is not None, "only what was shredded is counted"
         values: Numbers = self._shredded.values[self._shredded.wanted.leaves.index(leaf)]
         return values

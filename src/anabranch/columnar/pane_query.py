@@ -49,9 +49,9 @@ class PaneQuery:
         return [bool(each - {"count"}) for each in self.asked]
 
     @property
-    def ranked(self) -> list[bool]:
-        """Which paths are asked for their least or greatest value."""
-        return [bool(each & {"min", "max"}) for each in self.asked]
+    def ranked(self) -> list[int]:
+        """Which paths are asked for their least value (1), their greatest (2), or both (3)."""
+        return [("min" in each) + 2 * ("max" in each) for each in self.asked]
 
     def ratio(self, places: int) -> tuple[int, int]:
         """Whole numbers by which a value with so many decimal places is multiplied and divided to find its pane."""

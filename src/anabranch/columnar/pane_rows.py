@@ -90,14 +90,20 @@ class Rows:
     def __len__(self) -> int:
         return len(self.panes)
 
-    def at(self, picks: Indices | slice | NDArray[np.bool_]) -> Rows:
+    def at(self, picks: Indices | NDArray[np.bool_]) -> Rows:
         """Some of the rows."""
-        members, panes, orders, firsts = self.members[picks], self.panes[picks], self.orders[picks], self.firsts[picks]
-        return Rows(members, panes, orders, firsts, self.told, *(each[:, picks] for each in self._sums))
+        picks = np.flatnonzero(picks) if picks.dtype == np.bool_ else picks
+        members, panes, orders, firsts = (np.take(each, picks) for each in self._heads)
+        return Rows(members, panes, orders, firsts, self.told, *(np.take(each, picks, 1) for each in self._sums))
 
     def part(self, first: int, last: int) -> Rows:
         """The rows from one to another."""
-        return self.at(slice(first, last))
+        members, panes, orders, firsts = (each[first:last] for each in self._heads)
+        return Rows(members, panes, orders, firsts, self.told, *(each[:, first:last] for each in self._sums))
+
+    @property
+    def _heads(self) -> tuple[Indices, ...]:
+        return self.members, self.panes, self.orders, self.firsts
 
     @property
     def _sums(self) -> tuple[NDArray[Any], ...]:
@@ -116,11 +122,10 @@ class Rows:
     def placed(self, places: Indices, orders: Indices, widths: Indices, arrived: Indices) -> Rows:
         """The same for members who are called otherwise, each so many places further on in the stream.
 
-        Where a member has a width, its rows are numbered items behind so many others, and become panes of that width.
+        So many panes of a member, or nodes behind those that have arrived, are one of its panes then.
         """
-        panes, base, width = self.panes, orders[self.members], widths[self.members]
-        if width.any():
-            panes = np.where(width > 0, (arrived[self.members] + panes) // np.maximum(width, 1), panes)
+        base, width, before = orders[self.members], widths[self.members], arrived[self.members]
+        panes = self.panes if (width == 1).all() and not before.any() else (before + self.panes) // width
         heads = (places[self.members], panes, self.orders + base, self.firsts)
         whole = (self.counts, self.high, self.low, self.places)
         return Rows(*heads, self.told, *whole, self.least, self.least_at + base, self.greatest, self.greatest_at + base)
@@ -138,22 +143,29 @@ class Rows:
         rows = self._levelled()
         if rows is None:
             return None
-        order = np.lexsort((rows.panes, rows.members))
+        order = rows._order()
         members, panes = rows.members[order], rows.panes[order]
         fresh = np.ones(len(order), np.bool_)
         fresh[1:] = (members[1:] != members[:-1]) | (panes[1:] != panes[:-1])
         if fresh.all():
             return rows.at(order)
-        groups = np.cumsum(fresh) - 1
-        found = Rows.empty(len(rows.counts), int(groups[-1]) + 1)
-        firsts = np.full(len(found), -1, np.int64)
+        groups, firsts = (np.cumsum(fresh) - 1)[~fresh], order[fresh]
+        found = rows.at(firsts)
         sums = (rows.counts, rows.high, rows.low, rows.least, rows.least_at, rows.greatest, rows.greatest_at)
         into = (found.counts, found.high, found.low, found.least, found.least_at, found.greatest, found.greatest_at)
-        merge(order, groups, rows.orders, *sums, firsts, *into)
-        if len(rows.counts) and found.counts.max() >= MOST_COUNT:
+        merge(order[~fresh], groups, rows.orders, *sums, firsts, *into)
+        if found.counts.max(initial=0) >= MOST_COUNT:
             return None
-        heads = {name: getattr(rows, name)[firsts] for name in ("members", "panes", "orders", "firsts")}
-        return replace(found, **heads, told=rows.told, places=rows.places[:, firsts])
+        found.orders[groups], found.firsts[groups] = rows.orders[firsts[groups]], rows.firsts[firsts[groups]]
+        return found
+
+    def _order(self) -> Indices:
+        """The rows by member and pane; parts mostly come in that order, and one behind the other by pane."""
+        few = len(self) and int(self.members.max()) < 1 << 16  # those are sorted in linear time
+        order = np.argsort(self.members.astype(np.uint16) if few else self.members, kind="stable")
+        members, panes = self.members[order], self.panes[order]
+        falls = (panes[1:] < panes[:-1]) & (members[1:] == members[:-1])
+        return np.lexsort((self.panes, self.members)) if falls.any() else order
 
     def _levelled(self) -> Rows | None:
         """With the same decimal places for all; None where sums become too large."""
@@ -239,7 +251,8 @@ def laid_out(panes: Iterable[tuple[int, int, Pane]], paths: int) -> Rows:
         for path, each in enumerate(pane.partials):
             rows.counts[path, row], rows.places[path, row] = each.count, each.places
             rows.high[path, row], rows.low[path, row] = halves(each.total)
-            if each.least is not None and each.greatest is not None:
+            if each.least is not None:
                 rows.least[path, row], rows.least_at[path, row] = each.least
+            if each.greatest is not None:
                 rows.greatest[path, row], rows.greatest_at[path, row] = each.greatest
     return replace(rows, told=tuple(told))

@@ -1,6 +1,7 @@
 """Panes of many members as Arrow tables, in which they travel and are kept.
 
-Plain rows are columns of the fewest bytes that hold them.
+Plain rows are columns of the fewest bytes that hold them, and what few rows have is a table of its own.
+The place in the stream is only written of a row that tells which item comes first; the others count as the last ones.
 What is no plain number, which is rare, is a line of JSON; sums in it are hexadecimal, which takes time linear in their
 digits and has no limit.
 """
@@ -22,14 +23,13 @@ from anabranch.columnar.pane_rows import First, Pane, Rows, is_plain, laid_out
 Numbered: TypeAlias = tuple[int, int, Pane]
 """A pane by its member and number."""
 Tables: TypeAlias = Mapping[str, pa.Table]
-_HEADS = ("members", "panes", "orders")
-_SUMS = ("counts", "high", "low", "places", "least_at", "greatest_at")
-_DOUBLES = ("least", "greatest")
+_SUMS = ("counts", "high", "low", "places")
+_EXTREMES = ("least", "greatest")
 
 
 @dataclass(frozen=True, slots=True)
 class ManyPanes:
-    """Plain rows by how many paths are aggregated, members in rising order, and panes that are not plain."""
+    """Plain rows by how many paths are aggregated, and panes that are not plain."""
 
     rows: Mapping[int, Rows]
     odd: tuple[Numbered, ...] = ()
@@ -49,58 +49,72 @@ class ManyPanes:
         return ManyPanes(rows, tuple(each for each in self.odd if members[each[0]]))
 
     def member(self, member: int, paths: int) -> tuple[Rows, list[tuple[int, Pane]]]:
-        """The panes of one member, who is then the only one."""
+        """The panes of one member, who is then the only one; the members of rows must be rising."""
         rows = self.rows[paths] if paths in self.rows else Rows.empty(paths)
         first, last = np.searchsorted(rows.members, (member, member + 1)).tolist()
         return rows.part(first, last).of(0), [(number, pane) for each, number, pane in self.odd if each == member]
 
     def tables(self) -> dict[str, pa.Table]:
-        """The panes as tables."""
-        odd = pa.array([_line(each) for each in self.odd], pa.string())
-        found = {"odd": pa.table([odd], ["pane"])}
+        """The panes as tables, without those that would be empty."""
+        found = {"odd": pa.table({"pane": [_line(each) for each in self.odd]})} if self.odd else {}
         for paths, rows in self.rows.items():
-            columns = {name: _narrow(getattr(rows, name)) for name in _HEADS}
             known = rows.firsts >= 0
             told = [rows.told[each] for each in rows.firsts[known].tolist()]
-            columns["told"] = pa.array(known)
-            for path in range(paths):
-                columns |= {f"{name} {path}": _narrow(getattr(rows, name)[path]) for name in _SUMS}
-                columns |= {f"{name} {path}": _doubles(getattr(rows, name)[path]) for name in _DOUBLES}
-            found[f"rows {paths}"] = pa.table(columns)
+            columns = {"members": _narrow(rows.members), "panes": _narrow(rows.panes), "told": pa.array(known)}
             found[f"told {paths}"] = pa.table(
                 [
+                    pa.array(rows.orders[known]),
                     pa.array([each.file for each in told], pa.string()).dictionary_encode(),
                     pa.array([each.offset for each in told], pa.int64()),
                     pa.array([each.raw for each in told], pa.string()),
                 ],
-                ["file", "offset", "raw"],
+                ["order", "file", "offset", "raw"],
             )
+            for path in range(paths):
+                columns |= {f"{name} {path}": _narrow(getattr(rows, name)[path]) for name in _SUMS}
+                for name in _EXTREMES:
+                    values, at = getattr(rows, name)[path], getattr(rows, f"{name}_at")[path]
+                    there = ~np.isnan(values)
+                    if not there.any():
+                        continue
+                    columns[f"{name} {path}"] = pa.array(there)
+                    at = np.where(values == 0, at, 0)  # elsewhere, equal values are one
+                    found[f"{name} {path} of {paths}"] = pa.table(
+                        [pa.array(values[there]), _narrow(at[there])], ["value", "at"]
+                    )
+            found[f"rows {paths}"] = pa.table(columns)
         return found
 
     @staticmethod
-    def read(tables: Tables) -> ManyPanes:
-        """The panes that were written as these tables."""
+    def read(tables: Tables, span: int) -> ManyPanes:
+        """The panes that were written as these tables; `span` is behind all places in the stream that they have."""
         rows = {
-            int(name.removeprefix("rows ")): _rows(table, tables[name.replace("rows", "told")])
+            int(name.removeprefix("rows ")): _rows(table, tables, span)
             for name, table in tables.items()
             if name.startswith("rows ")
         }
-        return ManyPanes(rows, tuple(map(_pane, tables["odd"].column("pane").to_pylist())))
+        odd = tables["odd"].column("pane").to_pylist() if "odd" in tables else ()
+        return ManyPanes(rows, tuple(map(_pane, odd)))
 
 
-def _rows(table: pa.Table, told: pa.Table) -> Rows:
+def _rows(table: pa.Table, tables: Tables, span: int) -> Rows:
     paths = sum(name.startswith("counts ") for name in table.column_names)
     rows = Rows.empty(paths, table.num_rows)
-    for name in _HEADS:
-        getattr(rows, name)[:] = table.column(name).to_numpy()
-    for name in (*_SUMS, *_DOUBLES):
-        for path in range(paths):
-            column = table.column(f"{name} {path}")
-            if not pa.types.is_null(column.type):
-                getattr(rows, name)[path] = column.to_numpy()
+    rows.members[:], rows.panes[:] = table.column("members").to_numpy(), table.column("panes").to_numpy()
+    for path in range(paths):
+        for name in _SUMS:
+            getattr(rows, name)[path] = table.column(f"{name} {path}").to_numpy()
+        for name in _EXTREMES:
+            if f"{name} {path}" in table.column_names:
+                there, found = table.column(f"{name} {path}").to_numpy(), tables[f"{name} {path} of {paths}"]
+                getattr(rows, name)[path, there] = found.column("value").to_numpy()
+                getattr(rows, f"{name}_at")[path, there] = found.column("at").to_numpy()
     known = table.column("told").to_numpy()
-    rows.firsts[known] = np.arange(np.count_nonzero(known))
-    firsts = zip(*(column.to_pylist() for column in told.columns), strict=True)
+    orders, *told = tables[f"told {paths}"].columns
+    rows.firsts[known] = np.arange(len(orders))
+    rows.orders[:] = span
+    rows.orders[known] = orders.to_numpy()
+    firsts = zip(*(column.to_pylist() for column in told), strict=True)
     return replace(rows, told=tuple(First(*each) for each in firsts))
 
 
@@ -110,11 +124,6 @@ def _narrow(values: NDArray[np.int64]) -> pa.Array:
     kinds = (np.int8, np.int16, np.int32, np.int64)
     kind = next(each for each in kinds if np.iinfo(each).min <= low and high <= np.iinfo(each).max)
     return pa.array(values.astype(kind))
-
-
-def _doubles(values: NDArray[np.float64]) -> pa.Array:
-    """Doubles, or nothing where there is none."""
-    return pa.nulls(len(values)) if np.isnan(values).all() else pa.array(values)
 
 
 def _line(numbered: Numbered) -> str:

@@ -16,13 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anabranch.algebra.aggregate import Partial, merged
+from anabranch.algebra.window import Panes
 from anabranch.columnar.counted import CountedRange, Law, Looked, Reach, Seen, Texts
 from anabranch.columnar.kernels import Bytes, Flags, Indices
-from anabranch.columnar.kernels_panes import HALF, LOW, NODES, add_up, place, runs
+from anabranch.columnar.kernels_panes import HALF, LOW, NODES, add_up, place
 from anabranch.columnar.matching import Matches
 from anabranch.columnar.pane_axis import Axis
 from anabranch.columnar.pane_batch import Batch, BatchJudge
@@ -48,6 +51,8 @@ class Member:
     law: Law
     told: bool = True
     """Whether every pane tells which item comes first in it."""
+    served: tuple[Panes, ...] = ()
+    """The panes of all windows that are made of this count, where they are others than the query's."""
 
 
 class PaneCounter:
@@ -84,6 +89,7 @@ class PaneCounter:
         self._rows: dict[int, list[Rows]] = {paths: [] for paths in self._groups}
         self._single: list[dict[int, Pane]] = [{} for _ in members]
         self._failed: set[int] = set()
+        self._room = np.empty((4, 0), np.int64)
         self._entries = 0
         self._selected = [0] * len(members)
 
@@ -131,9 +137,8 @@ class PaneCounter:
                 if (on := self._axis_of[member]) >= 0:
                     lates = late[on].get(entry, [bool(states[on][entry])] * len(each.nodes))
                     self._take_shown(member, entry, item, each, lates)
-        numbered = {member: self._number(member, batch) for member, axis in enumerate(self._axis_of) if axis < 0}
         for paths, members in self._groups.items():
-            rows = self._counted(batch, members, states, numbered, paths)
+            rows = self._counted(batch, members, states, paths)
             self._rows[paths] += [rows] if len(rows) else []
         self._items.clear()
         self._punctuations.clear()
@@ -165,9 +170,9 @@ class PaneCounter:
         single = self._single[member]
         single[pane] = single[pane].merge(here) if pane in single else here
 
-    def _number(self, member: int, batch: Batch) -> Indices:
+    def _number(self, member: int, hits: Indices) -> Indices:
         """The numbers of the nodes that a count window takes, those of single items between those of its hits."""
-        hits, at, count = batch.hits[member], self._selected[member], 0
+        at, count = self._selected[member], 0
         numbers = at + np.arange(len(hits))
         for entry, (item, looked) in sorted(self._items.items()):
             if member not in looked:
@@ -189,58 +194,71 @@ class PaneCounter:
 
     # --- rows ---------------------------------------------------------------------------------------------
 
-    def _counted(
-        self, batch: Batch, members: Sequence[int], states: Sequence[Bytes], numbered: dict[int, Indices], paths: int
-    ) -> Rows:
+    def _counted(self, batch: Batch, members: Sequence[int], states: Sequence[Bytes], paths: int) -> Rows:
         """Add up the hits of members who aggregate so many paths."""
-        bounds = np.cumsum([0, *(len(batch.hits[member]) for member in members)])
-        hits = np.concatenate([batch.hits[member] for member in members])
-        panes, rows, firsts = (np.empty(len(hits), np.int64) for _ in range(3))
-        for number, member in enumerate(members):
-            part = slice(bounds[number], bounds[number + 1])
-            if member in numbered:
-                panes[part] = numbered[member]
-            elif part.start < part.stop:
-                axis, query = self._axis_of[member], self._members[member].query
-                ticks = batch.axes[axis].ticks
-                assert ticks is not None, "what hits has a value"
-                ratio = query.ratio(batch.axes[axis].places)
-                place(hits[part], states[axis], ticks, *ratio, query.panes.size, query.panes.step, panes[part])
-        found = Rows.empty(paths, runs(bounds, panes, rows, firsts))
-        firsts = firsts[: len(found)]
-        heads = hits[firsts]
-        found.members[:] = np.array(members)[np.searchsorted(bounds, firsts, side="right") - 1]
-        found.panes[:] = panes[firsts]
+        count = len(batch.entries)
+        if self._room.shape[1] < count:
+            self._room = np.empty((4, count), np.int64)
+        hit_rows, row_conditions, row_panes, row_entries = self._room[:, :count]
+        whose, *placing = self._placing(batch, members, states)
+        given = (*placing, hit_rows, row_conditions, row_panes, row_entries)
+        found = Rows.empty(paths, place(batch.conditions, batch.entries, whose, *given))
+        conditions, heads = row_conditions[: len(found)], row_entries[: len(found)]
+        found.members[:] = np.array(batch.members, np.int64)[conditions]
+        found.panes[:] = row_panes[: len(found)]
         found.orders[:] = (self._entries + heads) << NODES
-        for number, member in enumerate(members):
-            part = slice(bounds[number], bounds[number + 1])
-            self._add_up(batch, member, hits[part], rows[part], found)
+        for member in members:
+            if self._axis_of[member] < 0:
+                mine = np.flatnonzero(found.members == member)
+                found.panes[mine] = self._number(member, heads[mine])
+        if len(found):
+            for path in range(paths):
+                self._add_up(batch, hit_rows, path, found)
+                decimals = [each[path].decimals if path < len(each) else 0 for each in batch.paths]
+                found.places[path] = np.array(decimals, np.int64)[conditions]
         found.high[:] += found.low >> HALF
         found.low[:] &= LOW
         return self._told(found, batch.shredded, heads)
 
-    def _add_up(self, batch: Batch, member: int, hits: Indices, rows: Indices, into: Rows) -> None:
-        ranked = self._members[member].query.ranked
-        mine = slice(*np.searchsorted(into.members, (member, member + 1)))
-        for path, columns in enumerate(batch.columns[member]):
-            for each in columns:
-                into.places[path, mine] = each.places
-                add_up(
-                    hits,
-                    rows,
-                    self._entries,
-                    ranked[path],
-                    each.counts,
-                    each.ticks,
-                    each.values,
-                    into.counts[path],
-                    into.high[path],
-                    into.low[path],
-                    into.least[path],
-                    into.least_at[path],
-                    into.greatest[path],
-                    into.greatest_at[path],
-                )
+    def _placing(self, batch: Batch, members: Sequence[int], states: Sequence[Bytes]) -> tuple[NDArray[Any], ...]:
+        """Where hits are placed, as the kernel takes it: by condition, and the axes."""
+        rows: list[tuple[int, ...]] = []
+        for member in batch.members:
+            panes, axis = self._members[member].query.panes, self._axis_of[member]
+            ratio = self._members[member].query.ratio(batch.axes[axis].places) if axis >= 0 else (1, 1)
+            is_near = max(*ratio, panes.size, panes.step) < _FAR  # nothing of one that is not is taken for certain
+            numbers = (*ratio, panes.size, panes.step) if is_near else (1, 1, 1, 1)
+            rows.append((member if member in members else -1, axis, *numbers))
+        whose, axes, *sizes = np.array(rows, np.int64).reshape(-1, 6).T.copy()
+        nothing = np.zeros(len(batch.shredded.fits), np.int64)
+        ticks = [nothing if each.ticks is None else each.ticks for each in batch.axes]
+        return whose, axes, np.array([*states, nothing], np.uint8), np.array([*ticks, nothing]), *sizes
+
+    def _add_up(self, batch: Batch, rows: Indices, path: int, into: Rows) -> None:
+        """Add the values of one aggregated path to the rows of its hits."""
+        assert batch.columns is not None, "what hits has columns"
+        places = [each[path].places if path < len(each) else () for each in batch.paths]
+        queries = [self._members[member].query for member in batch.members]
+        add_up(
+            batch.conditions,
+            batch.entries,
+            rows,
+            self._entries,
+            np.cumsum([0, *map(len, places)]),
+            np.array([each.taken for given in places for each in given], np.int64),
+            np.array([each.leaf for given in places for each in given], np.int64),
+            np.array([each.ranked[path] if path < len(each.ranked) else 0 for each in queries], np.int64),
+            batch.columns.flags,
+            batch.columns.ticks,
+            batch.columns.values,
+            into.counts[path],
+            into.high[path],
+            into.low[path],
+            into.least[path],
+            into.least_at[path],
+            into.greatest[path],
+            into.greatest_at[path],
+        )
 
     def _told(self, rows: Rows, shredded: Shredded, heads: Indices) -> Rows:
         """With the items that come first, where it may have to be known."""
@@ -262,8 +280,10 @@ class PaneCounter:
             return 0
         if isinstance(largest, float):
             return _FAR
-        panes = each.query.panes
-        return min(_FAR, panes.ended(largest - each.query.slack) * panes.step)
+        reached, width = largest - each.query.slack, each.query.panes.width
+        served = each.served or (each.query.panes,)
+        first = min(panes.ended(reached) * panes.step * int(panes.width / width) for panes in served)
+        return min(_FAR, first)
 
     def result(self) -> CountedRange:
         """What was counted, at the end of the range."""
@@ -272,9 +292,11 @@ class PaneCounter:
         )
         rows: dict[int, Rows] = {}
         for paths, parts in self._rows.items():
-            whole = together([*parts, *(each for count, each in single.rows.items() if count == paths)], paths)
-            level = whole.merged()
-            rows[paths] = whole.at(np.argsort(whole.members, kind="stable")) if level is None else level
+            alone = [each for count, each in single.rows.items() if count == paths]
+            rows[paths] = together([*alone, *parts], paths)
+            if self._members[0].query.slack:  # without it, few rows are of one pane
+                level = rows[paths].merged()
+                rows[paths] = rows[paths] if level is None else level
         members = {number: (axis, self._selected[number]) for number, axis in enumerate(self._axis_of)}
         reached = tuple(each.reached() for each in self._axes)
         return CountedRange(self._file, self._entries << NODES, reached, members, ManyPanes(rows, single.odd))
