@@ -3,6 +3,7 @@
 bin := .venv/bin
 stamp := .venv/installed
 java := scripts/with-java.sh
+side-by-side := -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -21,11 +22,11 @@ $(stamp): pyproject.toml constraints.txt scripts/venv.sh
 demo: $(stamp) ## show the main job at work
 	@$(java) $(bin)/anabranch demo
 
-test: $(stamp) ## run all tests, those without Spark first
-	@$(java) $(bin)/pytest
+test: $(stamp) ## run all tests, those on Spark beside the others
+	@$(java) $(bin)/pytest $(side-by-side)
 
 test-fast: $(stamp) ## run the tests that need no Java
-	@$(bin)/pytest -m 'not spark'
+	@$(bin)/pytest $(side-by-side) -m 'not spark'
 
 crashes: $(stamp) ## kill a run 200 times (ANABRANCH_KILLS, ANABRANCH_SEED) and compare its answers
 	@ANABRANCH_KILLS=$${ANABRANCH_KILLS:-200} $(java) $(bin)/pytest tests/faults/test_crashes.py

@@ -1,9 +1,13 @@
-"""What all tests share: those that start a JVM are marked `spark` and run last, so that cheap failures show first."""
+"""What all tests share: those that start a JVM are marked `spark`, run last, and all in one process.
+
+So cheap failures show first; and with several processes (`pytest -n 2 --dist loadgroup`, as `make test` does) the others
+run beside them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,7 +21,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+        if item.get_closest_marker("spark") is not None:
+            item.add_marker(pytest.mark.xdist_group("spark"))
     items.sort(key=lambda item: item.get_closest_marker("spark") is not None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take from a process that has ended how many generated queries it compared with Saxon."""
+    from oracle.compare import compared
+
+    compared.update(getattr(node, "workeroutput", {}).get("compared", ()))
 
 
 @pytest.fixture(scope="session")
