@@ -93,8 +93,9 @@ class Rows:
     def at(self, picks: Indices | NDArray[np.bool_]) -> Rows:
         """Some of the rows."""
         picks = np.flatnonzero(picks) if picks.dtype == np.bool_ else picks
-        members, panes, orders, firsts = (np.take(each, picks) for each in self._heads)
-        return Rows(members, panes, orders, firsts, self.told, *(np.take(each, picks, 1) for each in self._sums))
+        members, panes, orders, firsts = (each.take(picks, mode="clip") for each in self._heads)
+        sums = (each.take(picks, 1, mode="clip") for each in self._sums)  # no pick is outside, and not to look is fast
+        return Rows(members, panes, orders, firsts, self.told, *sums)
 
     def part(self, first: int, last: int) -> Rows:
         """The rows from one to another."""

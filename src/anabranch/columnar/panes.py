@@ -49,10 +49,10 @@ class Member:
     name: str
     query: PaneQuery
     law: Law
+    served: tuple[Panes, ...]
+    """The panes of all windows that are made of this count."""
     told: bool = True
     """Whether every pane tells which item comes first in it."""
-    served: tuple[Panes, ...] = ()
-    """The panes of all windows that are made of this count, where they are others than the query's."""
 
 
 class PaneCounter:
@@ -82,6 +82,11 @@ class PaneCounter:
         self._groups: dict[int, list[int]] = {}
         for number, each in enumerate(members):
             self._groups.setdefault(len(each.query.paths), []).append(number)
+        self._served = [
+            [(panes, panes.step * int(panes.width / each.query.panes.width)) for panes in each.served]
+            for each in members
+        ]
+        """The panes of all windows that are made of a count, and the step between these in panes of the count."""
         self._judge = BatchJudge([each.query for each in members], self._axes, self._axis_of)
         self._batch: Batch | None = None
         self._items: dict[int, tuple[Item, dict[int, Looked]]] = {}
@@ -262,7 +267,9 @@ class PaneCounter:
 
     def _told(self, rows: Rows, shredded: Shredded, heads: Indices) -> Rows:
         """With the items that come first, where it may have to be known."""
-        bounds = np.array([self._open(member) for member in range(len(self._members))], np.int64)
+        slack = self._members[0].query.slack
+        reached = [None if each.largest is None else each.largest - slack for each in self._axes]
+        bounds = np.array([self._open(member, reached) for member in range(len(self._members))], np.int64)
         told = np.flatnonzero(rows.panes >= bounds[rows.members])
         rows.firsts[told] = np.arange(len(told))
         offsets = shredded.base + shredded.begins[heads[told]].astype(np.int64)
@@ -270,20 +277,17 @@ class PaneCounter:
         firsts = (First(self._file, *each) for each in zip(offsets.tolist(), raw, strict=True))
         return replace(rows, told=tuple(firsts))
 
-    def _open(self, member: int) -> int:
-        """The first pane that tells which item comes first in it."""
+    def _open(self, member: int, reached: Sequence[Reach | None]) -> int:
+        """The first pane that tells which item comes first in it; `reached` is by axis."""
         each, axis = self._members[member], self._axis_of[member]
         if each.told or axis < 0 or member in self._failed:
             return 0
-        largest = self._axes[axis].largest
-        if largest is None:
+        far = reached[axis]
+        if far is None:
             return 0
-        if isinstance(largest, float):
+        if isinstance(far, float):
             return _FAR
-        reached, width = largest - each.query.slack, each.query.panes.width
-        served = each.served or (each.query.panes,)
-        first = min(panes.ended(reached) * panes.step * int(panes.width / width) for panes in served)
-        return min(_FAR, first)
+        return min(_FAR, *(panes.ended(far) * step for panes, step in self._served[member]))
 
     def result(self) -> CountedRange:
         """What was counted, at the end of the range."""

@@ -76,7 +76,7 @@ class PaneTaking:
             told = stream.partitions > 1 or any(given[each][1].result is None for each in group)
             law = PaneLaw(plan, root, time, functions, documents)
             panes = tuple(queries[each].panes for each in group)
-            members.append(Member(name, query, law, told, panes))
+            members.append(Member(name, query, law, panes, told))
             served.append(Served(tuple(numbers[each] for each in group), query.panes.width))
         return PaneTaking(tuple(members), tuple(served))
 
