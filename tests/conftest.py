@@ -1,7 +1,7 @@
 """What all tests share: those that start a JVM are marked `spark`, run last, and all in one process.
 
-So cheap failures show first; and with several processes (`pytest -n 2 --dist loadgroup`, as `make test` does) the others
-run beside them.
+So cheap failures show first; and with two processes (`pytest -n 2 --dist loadgroup`, as in `make test`) the others run
+beside them.
 """
 
 from __future__ import annotations

@@ -54,6 +54,10 @@ class DynamicError(AnabranchError):
     """An evaluation failed for one item, window or pair (LAWS 2.4); `code` is the W3C code."""
 
 
+class Aborted(AnabranchError):
+    """An evolution that a query cannot survive (LAWS 4.6): it ends there, and what it delivered stays."""
+
+
 class QueryError(AnabranchError):
     """Query text that cannot be accepted, with its place: line, column and a caret under it."""
 

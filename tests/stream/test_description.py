@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from fractions import Fraction
 from typing import get_args
 
 import pytest
@@ -26,7 +27,7 @@ from anabranch.stream.description import (
 from anabranch.stream.path import Path
 
 
-def compare(path: str, op: Operator, constant: Decimal | str | int) -> Comparison:
+def compare(path: str, op: Operator, constant: Decimal | Fraction | str | int) -> Comparison:
     return Comparison(Path.parse(path), op, Decimal(constant) if isinstance(constant, int) else constant)
 
 
@@ -41,6 +42,8 @@ A, B, C = compare("a", "=", 1), compare("b", "<", 2), compare("c", ">=", 3)
         ("true()", Everything()),
         ("s = 2", compare("s", "=", 2)),
         ("s=-2.50", compare("s", "=", Decimal("-2.5"))),
+        ("t > 50 div 3", compare("t", ">", Fraction(50, 3))),
+        ("-1 div 0.5 <= t", compare("t", ">=", Fraction(-2))),
         ("./coord/cel/ra != .5", compare("coord/cel/ra", "!=", Decimal("0.5"))),
         ("@id = 'x'", compare("@id", "=", "x")),
         ('a/@b >= "it\'s"', compare("a/@b", ">=", "it's")),
@@ -90,6 +93,8 @@ def test_constant_on_the_left(text: str, same: str) -> None:
         ("a = b", "expected a number or a quoted string at character 5"),
         ("1 = 2", "expected a path at character 5"),
         ("a == 1", "expected a number or a quoted string at character 4"),
+        ("a = 1 div 0.0", "division by zero at character 11"),
+        ("a = 1 div b", "expected a number at character 11"),
         ("a = 1 b = 2", "expected 'and', 'or' or the end at character 7"),
         ("a = 1 and", "expected a path, a constant, 'not(' or '(' at character 10"),
         ("(a = 1", "expected ')' at character 7"),

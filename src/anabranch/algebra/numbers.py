@@ -60,3 +60,26 @@ def no_number(text: str) -> DynamicError:
 def shown(text: str) -> str:
     """A text as a message quotes it."""
     return text if len(text) <= 40 else text[:37] + "..."
+
+
+def spell_double(value: float) -> str:
+    """XQuery's spelling of a double (LAWS 2.1)."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "INF" if value > 0 else "-INF"
+    if value == 0:
+        return "-0" if math.copysign(1, value) < 0 else "0"
+    shortest = Decimal(repr(float(value)))
+    if 1e-6 <= abs(value) < 1e6:
+        return spell_decimal(shortest)
+    sign, digits, _ = shortest.as_tuple()
+    figures = "".join(map(str, digits)).rstrip("0")
+    return f"{'-' if sign else ''}{figures[0]}.{figures[1:] or '0'}E{shortest.adjusted()}"
+
+
+def spell_decimal(value: Decimal) -> str:
+    """XQuery's spelling of a decimal."""
+    text = format(value, "f")
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text in ("-0", "") else text

@@ -79,4 +79,5 @@ class Panes:
 
     def ended(self, reached: Fraction) -> int:
         """How many windows end at or before a value."""
-        return max(0, math.floor((reached / self.width - self.size) / self.step) + 1)
+        unit = self.width.numerator * reached.denominator
+        return max(0, (reached.numerator * self.width.denominator - self.size * unit) // (self.step * unit) + 1)

@@ -115,4 +115,4 @@ def _joined(claims: tuple[Claim, ...], kind: type[All] | type[Any]) -> Claim:
 
 
 def _may_be_word(term: Term) -> bool:
-    return not isinstance(term.domain, Reals | Integers)
+    return term.raises and not isinstance(term.domain, Reals | Integers)

@@ -88,6 +88,8 @@ class Term:
     path: Path
     occurs: Occurs = "many"
     domain: Domain = field(default=TEXT)
+    raises: bool = True
+    """Whether comparing a word with a number raises, as in a query, or just does not hold, as in a description."""
 
     def __str__(self) -> str:
         return "/".join(each for each in (self.input, str(self.path)) if each) or "."

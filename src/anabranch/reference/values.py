@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from anabranch.algebra.numbers import exact_number as exact_number
-from anabranch.algebra.numbers import no_number, read_digits, shown
+from anabranch.algebra.numbers import no_number, read_digits, shown, spell_decimal, spell_double
 from anabranch.errors import DynamicError
 from anabranch.language.ast import ArithmeticOperator, ComparisonOperator
 
@@ -86,30 +86,9 @@ def spell(value: Atomic) -> str:
         case str() | int():
             return str(value)
         case Decimal():
-            return _plain(value)
+            return spell_decimal(value)
         case float():
-            return _spell_double(value)
-
-
-def _spell_double(value: float) -> str:
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "INF" if value > 0 else "-INF"
-    if value == 0:
-        return "-0" if math.copysign(1, value) < 0 else "0"
-    shortest = Decimal(repr(float(value)))
-    if 1e-6 <= abs(value) < 1e6:
-        return _plain(shortest)
-    sign, digits, _ = shortest.as_tuple()
-    figures = "".join(map(str, digits)).rstrip("0")
-    return f"{'-' if sign else ''}{figures[0]}.{figures[1:] or '0'}E{shortest.adjusted()}"
-
-
-def _plain(value: Decimal) -> str:
-    text = format(value, "f")
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return "0" if text in ("-0", "") else text
+            return spell_double(value)
 
 
 # --- arithmetic -------------------------------------------------------------------------------------------

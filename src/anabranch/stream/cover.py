@@ -35,7 +35,7 @@ def _below(description: Description, path: Path | None, wanted: bool) -> Fractio
     match description:
         case Everything():
             return math.inf if wanted else None
-        case Comparison(at, op, Decimal() as constant) if at == path:
+        case Comparison(at, op, Decimal() | Fraction() as constant) if at == path:
             return Fraction(constant) if (op in ("<", "<=", "!=")) == wanted else None
         case Not(part):
             return _below(part, path, not wanted)

@@ -4,7 +4,8 @@ A description compares paths with constants and joins the comparisons by `and`, 
 nothing at all, describes every item.
 It is smaller than a condition of the query language on purpose: what can be written here can be turned into an exact
 set of items (LAWS 4.4), and sets can be compared, subtracted and mapped.
-A constant is a Decimal or a string, which also says how the comparison compares.
+A constant is a number or a string, which also says how the comparison compares; a number that no decimal spells, which
+only a unit change brings about, is a quotient (`t > 50 div 3`).
 
 Guarantees: `parse(str(d)) == d` for every description within the caps; decimals are kept exactly, and equal ones
 (`1.3`, `1.30`) are equal descriptions.
@@ -15,6 +16,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from typing import Literal, TypeAlias, cast
 
 from anabranch.errors import StreamError
@@ -53,13 +55,17 @@ class Comparison:
 
     path: Path
     op: Operator
-    constant: Decimal | str
+    constant: Decimal | Fraction | str
 
     def __str__(self) -> str:
-        if isinstance(self.constant, Decimal):
-            return f"{self.path} {self.op} {self.constant:f}"
-        quoted = self.constant.replace("'", "''")
-        return f"{self.path} {self.op} '{quoted}'"
+        match self.constant:
+            case Decimal() as number:
+                return f"{self.path} {self.op} {number:f}"
+            case Fraction(numerator=numerator, denominator=denominator):
+                return f"{self.path} {self.op} {numerator} div {denominator}"
+            case text:
+                quoted = text.replace("'", "''")
+                return f"{self.path} {self.op} '{quoted}'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +224,23 @@ class _Parser:
             raise self.unexpected("one of = != < <= > >=")
         return cast(Operator, self.advance())
 
-    def constant(self, wanted: str = "a number or a quoted string") -> Decimal | str:
+    def constant(self, wanted: str = "a number or a quoted string") -> Decimal | Fraction | str:
         match self.kind:
             case "number":
-                return Decimal(self.advance())
+                return self.number()
             case "string":
                 quoted = self.advance()
                 return quoted[1:-1].replace(quoted[0] * 2, quoted[0])
             case _:
                 raise self.unexpected(wanted)
+
+    def number(self) -> Decimal | Fraction:
+        number = Decimal(self.advance())
+        if self.token != "div":
+            return number
+        self.advance()
+        if self.kind != "number":
+            raise self.unexpected("a number")
+        if not Decimal(self.token):
+            raise self.error("division by zero", self.start)
+        return Fraction(number) / Fraction(self.advance())

@@ -1,0 +1,151 @@
+"""An index of boxes: what is held for sets of items is found again for those that may have items in common.
+
+Each box is filed once: under the first constant that it pins a term to (`s = 1`), else under the first range it gives a
+term (`ts >= 10 and ts < 20`), else among the loose ones, which are near to all.
+Ranges are sorted by their lower end, and the longest one says how far back to look; so ten thousand sensors, or ten
+thousand stretches of time of about one length, are each met by their own alone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Generic, TypeAlias, TypeVar
+
+from anabranch.algebra.accents.items import number, values
+from anabranch.algebra.accents.sets import fulfils
+from anabranch.predicate import Compare, Predicate, Term, and_
+from anabranch.stream.tree import Element
+
+Box: TypeAlias = tuple[Predicate, ...]
+"""A conjunction of comparisons and denied comparisons."""
+Pin: TypeAlias = tuple[tuple[Term, bool], object]
+"""A term and the constant it equals; as a text and as a number it is pinned apart."""
+Held = TypeVar("Held")
+
+
+def pins(box: Box) -> Iterator[Pin]:
+    """The constants that a box's terms equal."""
+    for each in box:
+        if isinstance(each, Compare) and each.op == "=":
+            yield (each.term, isinstance(each.constant, str)), each.constant
+
+
+def bounds(box: Sequence[Predicate], term: Term) -> tuple[Fraction | None, Fraction | None]:
+    """The least and the greatest number that a term can have in a box, as its comparisons say it; None for no bound."""
+    low: Fraction | None = None
+    high: Fraction | None = None
+    for each in box:
+        match each:
+            case Compare(of, op, Fraction() as constant) if of == term and op != "!=":
+                if op in ("=", ">", ">=") and (low is None or constant > low):
+                    low = constant
+                if op in ("=", "<", "<=") and (high is None or constant < high):
+                    high = constant
+            case _:
+                pass
+    return low, high
+
+
+class Index(Generic[Held]):
+    """What is held for boxes, each under a key of its own."""
+
+    def __init__(self) -> None:
+        self._loose: dict[int, tuple[Box, Held]] = {}
+        self._pinned: dict[tuple[Term, bool], dict[object, dict[int, tuple[Box, Held]]]] = {}
+        self._ranged: dict[Term, _Ranges[Held]] = {}
+
+    def put(self, key: int, box: Box, held: Held) -> None:
+        """Hold something under a key; what was held under it before was held for the same box."""
+        pin, stretch = next(pins(box), None), _stretch(box)
+        if pin is not None:
+            self._pinned.setdefault(pin[0], {}).setdefault(pin[1], {})[key] = (box, held)
+        elif stretch is not None:
+            term, low, high = stretch
+            self._ranged.setdefault(term, _Ranges()).put(key, low, high, (box, held))
+        else:
+            self._loose[key] = (box, held)
+
+    def take(self, key: int, box: Box) -> None:
+        """Let it go again."""
+        pin, stretch = next(pins(box), None), _stretch(box)
+        if pin is not None:
+            shelf = self._pinned[pin[0]][pin[1]]
+            del shelf[key]
+            if not shelf:
+                del self._pinned[pin[0]][pin[1]]
+        elif stretch is not None:
+            self._ranged[stretch[0]].take(key, stretch[1])
+        else:
+            del self._loose[key]
+
+    def near(self, box: Box) -> Iterator[tuple[int, Box, Held]]:
+        """All that may overlap a box, in no order."""
+        pinned = dict(pins(box))
+        shelves = [self._loose]
+        for of, by_constant in self._pinned.items():
+            constant = pinned.get(of)
+            if constant is None:
+                shelves += by_constant.values()
+            elif constant in by_constant:
+                shelves.append(by_constant[constant])
+        for shelf in shelves:
+            for key, (held_box, held) in shelf.items():
+                yield key, held_box, held
+        for term, ranges in self._ranged.items():
+            for key, (held_box, held) in ranges.near(*bounds(box, term)):
+                yield key, held_box, held
+
+    def of(self, tree: Element) -> Iterator[tuple[int, Held]]:
+        """All that is held for boxes that an item is in, in no order."""
+        found = list(self._loose.items())
+        for (term, is_text), by_constant in self._pinned.items():
+            for text in values(tree, term.path):
+                found += by_constant.get(text if is_text else number(text), {}).items()
+        for term, ranges in self._ranged.items():
+            for text in values(tree, term.path):
+                value = number(text)
+                if isinstance(value, Fraction):
+                    found += ranges.near(value, value)
+        for key, (box, held) in found:
+            if fulfils(tree, and_(*box)):
+                yield key, held
+
+
+def _stretch(box: Box) -> tuple[Term, Fraction, Fraction] | None:
+    """The first term that a box gives a range with two ends."""
+    for each in box:
+        if isinstance(each, Compare):
+            low, high = bounds(box, each.term)
+            if low is not None and high is not None:
+                return each.term, low, high
+    return None
+
+
+class _Ranges(Generic[Held]):
+    """Boxes by their range at one term."""
+
+    def __init__(self) -> None:
+        self._starts: list[tuple[Fraction, int]] = []
+        self._held: dict[int, tuple[Fraction, tuple[Box, Held]]] = {}
+        self._longest = Fraction(0)
+
+    def put(self, key: int, low: Fraction, high: Fraction, held: tuple[Box, Held]) -> None:
+        if key not in self._held:
+            insort(self._starts, (low, key))
+        self._held[key] = high, held
+        self._longest = max(self._longest, high - low)
+
+    def take(self, key: int, low: Fraction) -> None:
+        del self._starts[bisect_left(self._starts, (low, key))]
+        del self._held[key]
+
+    def near(self, low: Fraction | None, high: Fraction | None) -> Iterator[tuple[int, tuple[Box, Held]]]:
+        """Those whose range has a number between two, both included."""
+        first = 0 if low is None else bisect_left(self._starts, (low - self._longest, -1))
+        last = len(self._starts) if high is None else bisect_right(self._starts, high, key=lambda each: each[0])
+        for _, key in self._starts[first:last]:
+            end, held = self._held[key]
+            if low is None or end >= low:
+                yield key, held

@@ -1,0 +1,89 @@
+"""Values in items: read at a path, compared exactly, and brought into another unit.
+
+A value is its raw text.
+What a unit change makes of a number is an exact fraction, written as the decimal that it is, or as a quotient `10/3`
+where no decimal is: such text is for comparing streams with each other, and never leaves.
+Words, NaN and INF have no unit and stay as they are; where the map is the identity the text is copied (LAWS 4.3).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+
+from anabranch.algebra.numbers import exact_number
+from anabranch.predicate.writing import number_text
+from anabranch.stream.affine import IDENTITY, Affine
+from anabranch.stream.path import Path
+from anabranch.stream.schema import children_of
+from anabranch.stream.tree import Attribute, Element, Text, copy, string_value
+
+_QUOTIENT = re.compile(r"-?[0-9]+/[1-9][0-9]*\Z", re.ASCII)
+
+
+def nodes(tree: Element, path: Path) -> Iterator[Element | Attribute]:
+    """What stands at a path of an item, in document order."""
+    found = [tree]
+    *above, last = path.steps
+    for step in above:
+        found = [child for each in found for child in children_of(each) if str(child.name) == step]
+    for each in found:
+        if last.startswith("@"):
+            yield from (attribute for attribute in each.attributes if str(attribute.name) == last[1:])
+        else:
+            yield from (child for child in children_of(each) if str(child.name) == last)
+
+
+def values(tree: Element, path: Path) -> list[str]:
+    """The values at a path of an item."""
+    return [string_value(node) for node in nodes(tree, path)]
+
+
+def number(text: str) -> Fraction | Decimal | None:
+    """The exact number that a text spells, INF and NaN as decimals; None for a word."""
+    value = exact_number(text)
+    if value is None:
+        return Fraction(text) if _QUOTIENT.match(text) else None
+    return Fraction(value) if value.is_finite() else value
+
+
+def spelled(value: Fraction) -> str:
+    """A fraction as text that `number` reads."""
+    return number_text(value).replace(" div ", "/")
+
+
+def altered(tree: Element, path: Path, by: Affine) -> Element:
+    """The item with its numbers at a path mapped: a copy, or the item itself where nothing changes."""
+    if by == IDENTITY or not any(isinstance(number(text), Fraction) for text in values(tree, path)):
+        return tree
+    fresh = copy(tree)
+    assert isinstance(fresh, Element)
+    for node in nodes(fresh, path):
+        value = number(string_value(node))
+        if not isinstance(value, Fraction):
+            continue
+        if isinstance(node, Attribute):
+            node.value = spelled(by(value))
+        else:
+            node.children = []
+            node.append(Text(spelled(by(value))))
+    return fresh
+
+
+def leaves(tree: Element) -> Iterator[Path]:
+    """The paths of an item's values: its attributes, and its elements without elements in them; each once."""
+    seen: set[Path] = set()
+    pending: list[tuple[Element, tuple[str, ...]]] = [(tree, ())]
+    while pending:
+        element, steps = pending.pop()
+        inside = list(children_of(element))
+        here = [Path((*steps, f"@{attribute.name}")) for attribute in element.attributes]
+        if steps and not inside:
+            here.append(Path(steps))
+        for path in here:
+            if path not in seen:
+                seen.add(path)
+                yield path
+        pending.extend((child, (*steps, str(child.name))) for child in reversed(inside))

@@ -1,0 +1,178 @@
+"""Layers: what accents have made of one path, each for a box of items, the later over the earlier.
+
+An item's state at a path is what the layers that it is in make of the state at the start, one after another: an
+addition, a drop and a refusal begin anew, a unit change maps on.
+Boxes may overlap as they like, so one layer per accent is always enough; disjoint pieces would be exponentially many.
+
+What cannot show any more is not kept:
+
+* Layers under an addition or a drop that describes all their items are removed.
+* A unit change sinks below those that describe all its items (f, then g for more items, then h is f, then g h g^-1,
+  then g), until it meets one for the same items; they compose, and what composes to the identity is gone.
+
+So a stream whose parts nest (all, a region, a sensor) has one layer per description, however often units change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from anabranch.algebra.accents.boxes import boxes, inside, met, thinned
+from anabranch.algebra.accents.index import Box, Index
+from anabranch.algebra.accents.sets import names
+from anabranch.predicate import Predicate, and_
+from anabranch.stream.affine import IDENTITY, Affine
+from anabranch.stream.path import Path
+from anabranch.stream.tree import Element
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Whether items may carry a path (None: nobody has said so), and its unit from its start (None: unknown)."""
+
+    carried: bool | None
+    unit: Affine | None = IDENTITY
+
+
+Change: TypeAlias = Literal["add", "drop", "unknown"] | Affine
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A change for a box of items; `number` says when."""
+
+    number: int
+    box: Box
+    change: Change
+
+    def over(self, state: State) -> State:
+        """The state of an item in the box, from the state it had."""
+        match self.change:
+            case "add":
+                return State(True)
+            case "drop":
+                return State(False)
+            case "unknown":
+                return State(True, None)
+            case by:
+                return State(state.carried, None if state.unit is None else state.unit.then(by))
+
+
+class Layers:
+    """The layers of one path; changed by `Evolution` alone."""
+
+    def __init__(self) -> None:
+        self._layers: dict[int, Layer] = {}
+        """In order of their numbers."""
+        self._index: Index[Layer] = Index()
+        self._beginnings: dict[int, Layer] = {}
+        """Those that begin anew, once more: they are asked for apart, and often few among many unit changes."""
+        self._begun: Index[Layer] = Index()
+        self._next = 0
+
+    def __iter__(self) -> Iterator[Layer]:
+        """All layers, the oldest first."""
+        return iter(self._layers.values())
+
+    def __len__(self) -> int:
+        return len(self._layers)
+
+    def of(self, tree: Element) -> Iterator[Layer]:
+        """The layers that an item is in, in no order."""
+        return (layer for _, layer in self._index.of(tree))
+
+    def over(self, box: Box) -> Iterator[tuple[int, Layer]]:
+        """The layers that overlap a box, the newest first, with their keys."""
+        return _overlapping(box, self._layers, self._index)
+
+    def beginnings(self, box: Box) -> Iterator[Layer]:
+        """The layers that overlap a box and begin anew, the newest first."""
+        return (layer for _, layer in _overlapping(box, self._beginnings, self._begun))
+
+    def reset(self, number: int, box: Box, change: Literal["add", "drop", "unknown"]) -> None:
+        """Items of a box begin anew."""
+        self.clear(box)
+        self._put(Layer(number, box, change))
+
+    def clear(self, box: Box) -> None:
+        """Forget what concerns only items of a box."""
+        for key, held, _ in list(self._index.near(box)):
+            if inside(held, box):
+                self._take(key)
+
+    def alter(self, number: int, box: Box, by: Affine) -> None:
+        """Items of a box measure the path otherwise."""
+        above = IDENTITY
+        for key, layer in self.over(box):
+            if not isinstance(layer.change, Affine):
+                break
+            if frozenset(layer.box) == frozenset(box):
+                self._change(key, layer.change.then(above).then(by).then(above.inverse()))
+                return
+            if not inside(box, layer.box):
+                break
+            above = layer.change.then(above)
+        if by != IDENTITY:
+            self._put(Layer(number, box, by))
+
+    def retold(self, path: Path, tell: Callable[[Predicate], Predicate | None]) -> list[tuple[Layer, list[Box]]] | None:
+        """The layers that speak of a path, with the boxes of the same items told otherwise; None if one has none."""
+        found: list[tuple[Layer, list[Box]]] = []
+        for layer in self:
+            items = and_(*layer.box)
+            if names(items, path):
+                told = tell(items)
+                if told is None:
+                    return None
+                if told != items:
+                    found.append((layer, list(map(thinned, boxes(told)))))
+        return found
+
+    def retell(self, told: list[tuple[Layer, list[Box]]]) -> None:
+        """Have layers speak of the same items as `retold` said."""
+        gone = {id(layer) for layer, _ in told}
+        kept = [layer for layer in self if id(layer) not in gone]
+        fresh = [replace(layer, box=box) for layer, parts in told for box in parts]
+        self._layers.clear()
+        self._beginnings.clear()
+        self._index, self._begun = Index(), Index()
+        for layer in sorted((*kept, *fresh), key=lambda each: each.number):
+            self._put(layer)
+
+    def _change(self, key: int, by: Affine) -> None:
+        if by == IDENTITY:
+            self._take(key)
+        else:
+            self._hold(key, replace(self._layers[key], change=by))
+
+    def _put(self, layer: Layer) -> None:
+        self._hold(self._next, layer)
+        self._next += 1
+
+    def _hold(self, key: int, layer: Layer) -> None:
+        self._layers[key] = layer
+        self._index.put(key, layer.box, layer)
+        if not isinstance(layer.change, Affine):
+            self._beginnings[key] = layer
+            self._begun.put(key, layer.box, layer)
+
+    def _take(self, key: int) -> None:
+        layer = self._layers.pop(key)
+        self._index.take(key, layer.box)
+        if key in self._beginnings:
+            del self._beginnings[key]
+            self._begun.take(key, layer.box)
+
+
+def _overlapping(box: Box, layers: dict[int, Layer], index: Index[Layer]) -> Iterator[tuple[int, Layer]]:
+    if box:
+        near = iter(sorted(((key, layer) for key, _, layer in index.near(box)), key=_newest))
+    else:  # usually the first that comes is the one looked for
+        near = ((key, layers[key]) for key in reversed(layers))
+    return ((key, layer) for key, layer in near if met(box, layer.box) is not None)
+
+
+def _newest(held: tuple[int, Layer]) -> int:
+    return -held[1].number

@@ -1,0 +1,176 @@
+"""Descriptions as sets of items: what accents say, ready to be compared, subtracted, mapped and written down again.
+
+A description is two-valued: a comparison that cannot be made (a path is missing, a word meets a number) does not hold,
+and its `not(...)` does; so a set and its complement together are all items, with or without the path (LAWS 4.4).
+The paths that descriptions name occur at most once in an item.
+A declared domain promises more: exactly one value, and one of these; questions of coverage live on it.
+A path that evolves keeps no such promise (`lasting`).
+
+Sets speak of the raw values at one place in the stream.
+When a path that they name evolves, the same items are described otherwise from there on: `rewritten` maps the constants
+where its unit changes, `parted` takes the path as missing where it is dropped or added, since what comes then under the
+same name is another path (LAWS 4.2 f).
+Text has no image under a map, so a set that compares an altered path as text cannot be told any more: None.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from anabranch.algebra.accents.items import number, values
+from anabranch.predicate import TEXT, Compare, Domain, Not, Operator, Predicate, Term, and_, compare, image, not_, or_
+from anabranch.predicate import And as All
+from anabranch.predicate import Or as Any_
+from anabranch.predicate import terms as terms_of
+from anabranch.predicate.writing import number_text
+from anabranch.stream.affine import Affine
+from anabranch.stream.description import And, Comparison, Description, Everything, Or
+from anabranch.stream.description import Not as Unless
+from anabranch.stream.path import Path
+from anabranch.stream.tree import Element
+
+Domains: TypeAlias = Mapping[Path, Domain]
+"""What a stream promises of paths: every item has exactly one value there, from this domain."""
+UNDECLARED: Domains = {}
+
+
+def lasting(domains: Domains, evolving: Iterable[Path]) -> Domains:
+    """The promises that are left when some paths evolve: none about these."""
+    gone = tuple(evolving)
+    return {path: domain for path, domain in domains.items() if not any(below(path, each) for each in gone)}
+
+
+def term(path: Path, domains: Domains = UNDECLARED) -> Term:
+    """The values of a path that a description names."""
+    declared = domains.get(path)
+    return Term("", path, "optional" if declared is None else "one", declared or TEXT, raises=False)
+
+
+def items_of(description: Description, domains: Domains = UNDECLARED) -> Predicate:
+    """The items that a description describes."""
+    match description:
+        case Everything():
+            return and_()
+        case Comparison(path, op, constant):
+            return compare(term(path, domains), op, constant)
+        case And(parts):
+            return and_(*(items_of(part, domains) for part in parts))
+        case Or(parts):
+            return or_(*(items_of(part, domains) for part in parts))
+        case Unless(part):
+            return not_(items_of(part, domains))
+
+
+def description_of(items: Predicate) -> Description:
+    """The description of a set of items: `items_of(description_of(p))` says the same as p."""
+    match items:
+        case All(()):
+            return Everything()
+        case Any_(()):
+            return Unless(Everything())
+        case All(parts):
+            return And(tuple(map(description_of, parts)))
+        case Any_(parts):
+            return Or(tuple(map(description_of, parts)))
+        case Not(part):
+            return Unless(description_of(part))
+        case Compare(of, op, str() as text):
+            return Comparison(of.path, op, text)
+        case Compare(of, op, Fraction() as value):
+            written = number_text(value)
+            return Comparison(of.path, op, value if " div " in written else Decimal(written))
+        case _:
+            raise AssertionError(items)  # descriptions compare with constants only
+
+
+def below(path: Path, above: Path) -> bool:
+    """Whether a path is another one, or leads to something in it."""
+    return path.steps[: len(above.steps)] == above.steps
+
+
+def names(items: Predicate, path: Path) -> bool:
+    """Whether a set speaks of a path, or of something below it."""
+    return any(not each.input and below(each.path, path) for each in terms_of(items))
+
+
+def rewritten(items: Predicate, path: Path, where: Predicate, by: Affine) -> Predicate | None:
+    """The same items, told by their values after a path has changed its unit for some; None if that cannot be told."""
+    concerned = [each for each in terms_of(items) if each.path == path and not each.input]
+    if not concerned:
+        return items
+    mapped = items
+    for each in concerned:
+        found = image(mapped, each, by, target=each)
+        if found is None:
+            return None
+        mapped = found
+    return or_(and_(where, mapped), and_(not_(where), items))
+
+
+def parted(items: Predicate, path: Path, where: Predicate) -> Predicate:
+    """The same items after a path has gone, or come anew, for some: what was said of it is said of a missing path."""
+    if not names(items, path):
+        return items
+    return or_(and_(where, lacking(items, path)), and_(not_(where), items))
+
+
+def lacking(items: Predicate, path: Path) -> Predicate:
+    """What a set says of items without a path."""
+    match items:
+        case All(parts):
+            return and_(*(lacking(part, path) for part in parts))
+        case Any_(parts):
+            return or_(*(lacking(part, path) for part in parts))
+        case Not(part):
+            return not_(lacking(part, path))
+        case _:
+            return or_() if names(items, path) else items
+
+
+def redeclared(items: Predicate, domains: Domains) -> Predicate:
+    """The same comparisons under other promises."""
+    return items_of(description_of(items), domains)
+
+
+# --- items ----------------------------------------------------------------------------------------------------
+
+
+def fulfils(tree: Element, items: Predicate) -> bool:
+    """Whether an item is in a set."""
+    match items:
+        case All(parts):
+            return all(fulfils(tree, part) for part in parts)
+        case Any_(parts):
+            return any(fulfils(tree, part) for part in parts)
+        case Not(part):
+            return not fulfils(tree, part)
+        case Compare(of, op, constant):
+            return any(stands(text, op, constant) for text in values(tree, of.path))
+        case _:
+            raise AssertionError(items)
+
+
+def stands(text: str, op: Operator, constant: Fraction | str) -> bool:
+    """Whether a value stands in this relation to a constant; a word to no number."""
+    if isinstance(constant, str):
+        return _COMPARE[op](text, constant)
+    value = number(text)
+    if value is None:
+        return False
+    if isinstance(value, Decimal) and value.is_nan():
+        return op == "!="
+    return _COMPARE[op](value, constant)
+
+
+_COMPARE: dict[Operator, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}

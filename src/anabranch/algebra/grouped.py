@@ -1,0 +1,185 @@
+"""Aggregate: `min`, `max`, `sum`, `count` or `avg` of every path, group by group.
+
+Law (accents 4): items are put together that have the same canonical values at the paths `by`; a group comes out as one
+item with these paths and, at every other path that is not excluded, the aggregate over all values there (LAWS 2.2).
+So a path that an add brings is aggregated from then on, unless it was excluded beforehand.
+A group comes out when nothing more comes for it: by a punctuation, or at the end.
+A value that is no number gives nothing for its group, and a failure (LAWS 2.4); a count takes any value.
+
+Signature (accents 6.2): the paths `by` are foundation, all others accumulators, and the excluded ones ignored.
+Items: counted in canonical values, in exact fractions, and written in the unit of the output when the group comes out.
+Accents: come out with descriptions over `by`. `min`, `max` and `avg` follow every alter; `sum` follows one that only
+scales, since how many values were summed is not to be seen in it; `count` none (LAWS 4.2 a).
+A drop that comes out purges what the open groups know of the path (LAWS 4.2 g; the square is not claimed there).
+Punctuations: come out, after the groups that they close.
+What the signature does not cover: which alters the function can follow, below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeAlias
+
+from anabranch.algebra.accents.items import leaves, nodes, number
+from anabranch.algebra.aggregate import Function
+from anabranch.algebra.numbers import no_number
+from anabranch.algebra.operator import Work
+from anabranch.algebra.readings import Node, Reading, holds, rebuilt
+from anabranch.algebra.signature import Paths, Signature
+from anabranch.errors import DynamicError
+from anabranch.predicate import Predicate
+from anabranch.stream.affine import Affine
+from anabranch.stream.path import Path
+from anabranch.stream.tree import Document, Element, Name, Text, renumber
+
+Value: TypeAlias = Fraction | Decimal
+"""A number; a decimal is INF or NaN."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """The `function` of all paths but the excluded ones, over the items that agree in `by`."""
+
+    function: Function
+    by: tuple[Path, ...]
+    exclude: frozenset[Path] = frozenset()
+    arity: int = 1
+
+    @property
+    def signature(self) -> Signature:
+        by = Paths.of(self.by)
+        return Signature(foundation=by, accumulator=by.others(), ignored=Paths.of(self.exclude), lets=self._lets)
+
+    def start(self) -> Work:
+        return _Groups(self)
+
+    def _lets(self, path: Path, by: Affine) -> bool:
+        if path in Paths.of(self.by) or self.function in ("min", "max", "avg"):
+            return True
+        return self.function == "sum" and by.b == 0
+
+
+@dataclass(slots=True)
+class _Group:
+    """The grouping paths of a group, and the values at all others, as texts."""
+
+    head: Reading
+    texts: dict[Path, list[str]] = field(default_factory=dict)
+    names: dict[Path, tuple[Name, ...]] = field(default_factory=dict)
+
+
+class _Groups:
+    """The groups that are open, in the order of their first items."""
+
+    def __init__(self, operator: Aggregate) -> None:
+        self.failures: list[DynamicError] = []
+        self._operator = operator
+        self._by = Paths.of(operator.by)
+        self._excluded = Paths.of(operator.exclude)
+        self._open: dict[tuple[tuple[str, ...], ...], _Group] = {}
+
+    def item(self, input: int, reading: Reading) -> Iterable[Reading]:
+        key = tuple(tuple(reading.texts(path)) for path in self._operator.by)
+        group = self._open.get(key)
+        if group is None:
+            group = self._open[key] = _Group(Reading(rebuilt(reading.tree, self._is_by), reading.maps))
+        for path in leaves(reading.tree):
+            if path not in self._by and path not in self._excluded:
+                group.texts.setdefault(path, []).extend(reading.texts(path))
+                group.names.setdefault(path, _names(next(nodes(reading.tree, path))))
+        return ()
+
+    def forget(self, input: int, path: Path, where: Predicate) -> None:
+        gone = Paths.of((path,))
+        for group in self._open.values():
+            if holds(where, group.head):
+                group.texts = {each: texts for each, texts in group.texts.items() if each not in gone}
+
+    def close(self, closed: Predicate, inputs: Sequence[Predicate]) -> Iterable[Reading]:
+        done = [key for key, group in self._open.items() if holds(closed, group.head)]
+        results = map(self._result, (self._open.pop(key) for key in done))
+        return [each for each in results if each is not None]
+
+    def _is_by(self, steps: tuple[str, ...], node: Node) -> bool | None:
+        path = Path(steps)
+        return True if path in self._by else None if isinstance(node, Element) and self._by.meets(path) else False
+
+    def _result(self, group: _Group) -> Reading | None:
+        tree, maps = rebuilt(group.head.tree, lambda *_: True), dict(group.head.maps)
+        for path, texts in group.texts.items():
+            try:
+                text, by = _aggregated(self._operator.function, texts)
+            except DynamicError as error:
+                self.failures.append(error)
+                return None
+            _place(tree, group.names[path], path.steps[-1].startswith("@"), text)
+            maps.pop(path, None)
+            if by is not None:
+                maps[path] = by
+        renumber(tree)
+        return Reading(tree, maps)
+
+
+def _aggregated(function: Function, texts: Sequence[str]) -> tuple[str, Affine | None]:
+    """The aggregate of some values: its text, and the map that makes it exact."""
+    if function == "count":
+        return str(len(texts)), None
+    values = [_number(text) for text in texts]
+    special = {each for each in values if isinstance(each, Decimal)}
+    finite = [each for each in values if isinstance(each, Fraction)]
+    if any(each.is_nan() for each in special):
+        return "NaN", None
+    match function:
+        case "sum" | "avg":
+            if special:
+                return ("NaN" if len(special) > 1 else _infinite(*special)), None
+            return _exact(sum(finite, Fraction(0)) / (1 if function == "sum" else len(finite)))
+        case _:
+            found = min(values) if function == "min" else max(values)
+            return _exact(found) if isinstance(found, Fraction) else (_infinite(found), None)
+
+
+def _number(text: str) -> Value:
+    value = number(text)
+    if value is None:
+        raise no_number(text)
+    return value
+
+
+def _exact(value: Fraction) -> tuple[str, Affine]:
+    return "0", Affine(Fraction(1), value)
+
+
+def _infinite(value: Decimal) -> str:
+    return "INF" if value > 0 else "-INF"
+
+
+def _names(node: Node) -> tuple[Name, ...]:
+    """The names from just below the item down to a node."""
+    names: list[Name] = []
+    at: Node | Document | None = node
+    while at is not None and not isinstance(at, Document) and at.parent is not None:
+        names.append(at.name)
+        at = at.parent
+    return tuple(reversed(names))
+
+
+def _place(tree: Element, names: Sequence[Name], is_attribute: bool, text: str) -> None:
+    """Put a value into a tree, in the elements on the way that are there, or in new ones."""
+    *above, last = names
+    at = tree
+    for name in above:
+        inner = next((each for each in at.children if isinstance(each, Element) and each.name == name), None)
+        if inner is None:
+            inner = Element(name)
+            at.append(inner)
+        at = inner
+    if is_attribute:
+        at.set(last, text)
+    else:
+        leaf = Element(last)
+        leaf.append(Text(text))
+        at.append(leaf)

@@ -1,0 +1,134 @@
+"""Operators: what all of them have in common, and how one works, element by element.
+
+An operator is a plain value: its signature says how it reacts to accents, `start` gives what does the work on items.
+The work sees canonical values only, those in the units of query start; `Operation` brings items there and back, by the
+course of the input they come from and that of the output (DESIGN 6.3: figure 3 of the accents paper as a mechanism).
+So a selection need not adjust its constants, and a window that is half counted need not be converted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Protocol, TypeAlias
+
+from anabranch.algebra.accents.sets import UNDECLARED, Domains
+from anabranch.algebra.reaction import Change, Closing, LetOut, Reaction
+from anabranch.algebra.readings import Reading
+from anabranch.algebra.signature import Policy, Signature
+from anabranch.errors import DynamicError
+from anabranch.predicate import EVERYTHING, Predicate
+from anabranch.stream.elements import Drop
+from anabranch.stream.path import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Nothing with an earlier time follows."""
+
+    at: Decimal
+
+
+Flowing: TypeAlias = Reading | Change | Closing | Heartbeat
+"""What flows between operators; sets and values are those at the place."""
+
+
+class Work(Protocol):
+    """What an operator does to items; all values are canonical."""
+
+    failures: list[DynamicError]
+    """What could not be computed, and gave nothing (LAWS 2.4)."""
+
+    def item(self, input: int, reading: Reading) -> Iterable[Reading]:
+        """Take an item in, and give what comes out for it."""
+
+    def forget(self, input: int, path: Path, where: Predicate) -> None:
+        """Strip a path from the remembered items of an input that are in a set: it has been dropped."""
+
+    def close(self, closed: Predicate, inputs: Sequence[Predicate]) -> Iterable[Reading]:
+        """Give what was kept until nothing more comes for it, given the closed items of the output and the inputs."""
+
+
+class Operator(Protocol):
+    """An operator of the algebra, a plain value."""
+
+    @property
+    def arity(self) -> int:
+        """How many inputs it has."""
+
+    @property
+    def signature(self) -> Signature:
+        """What it does with paths, as far as accents are concerned."""
+
+    def start(self) -> Work:
+        """Begin to work."""
+
+
+class Passing:
+    """The work of an operator that remembers nothing."""
+
+    def __init__(self, each: Callable[[Reading], Iterable[Reading]]) -> None:
+        self._each = each
+        self.failures: list[DynamicError] = []
+
+    def item(self, input: int, reading: Reading) -> Iterable[Reading]:
+        return self._each(reading)
+
+    def forget(self, input: int, path: Path, where: Predicate) -> None:
+        pass
+
+    def close(self, closed: Predicate, inputs: Sequence[Predicate]) -> Iterable[Reading]:
+        return ()
+
+
+class Operation:
+    """An operator at work: elements in, elements out; it alone changes its reaction and its work."""
+
+    def __init__(self, operator: Operator, *, policy: Policy = "accumulate", domains: Domains = UNDECLARED) -> None:
+        name = type(operator).__name__
+        self.reaction = Reaction(name, operator.signature, operator.arity, policy=policy, domains=domains)
+        self._work = operator.start()
+        self._beats: list[Decimal | None] = [None] * operator.arity
+        self._beat: Decimal | None = None
+
+    @property
+    def failures(self) -> list[DynamicError]:
+        """What could not be computed so far."""
+        return self._work.failures
+
+    def feed(self, element: Flowing, input: int = 0) -> Iterator[Flowing]:
+        """Take one element of an input in; Aborted where the operator cannot go on."""
+        match element:
+            case Reading():
+                known = self.reaction.inputs[input].canonical(element)
+                yield from map(self.reaction.output.current, self._work.item(input, known))
+            case Change():
+                yield from self._changes(input, self.reaction.change(input, element))
+            case Closing(where):
+                yield from self._close(input, where)
+            case Heartbeat(at):
+                yield from self._heartbeat(input, at)
+
+    def end(self) -> Iterator[Flowing]:
+        """All inputs have ended: what was kept comes out; of accents and punctuations nobody needs to know now."""
+        yield from map(self.reaction.output.current, self._work.close(EVERYTHING, [EVERYTHING] * len(self._beats)))
+
+    def _changes(self, input: int, found: Iterable[LetOut]) -> Iterator[Flowing]:
+        for each in found:
+            if isinstance(each.change.evolution, Drop):
+                self._work.forget(input, each.change.evolution.path, each.items)
+            yield each.change
+
+    def _close(self, input: int, where: Predicate) -> Iterator[Flowing]:
+        changes, closings = self.reaction.close(input, where)
+        yield from self._changes(input, changes)
+        yield from map(self.reaction.output.current, self._work.close(self.reaction.closed, self.reaction.ended))
+        yield from closings
+
+    def _heartbeat(self, input: int, at: Decimal) -> Iterator[Flowing]:
+        self._beats[input] = at
+        known = [each for each in self._beats if each is not None]
+        if len(known) == len(self._beats) and (self._beat is None or min(known) > self._beat):
+            self._beat = min(known)
+            yield Heartbeat(self._beat)
