@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.kernels import Indices, Places
-from anabranch.columnar.laying import NO_FRAGMENTS, Dealt, Fragments, dealt
+from anabranch.columnar.laying import NO_FRAGMENTS, Dealt, Fragments, Scratch, dealt
 from anabranch.columnar.matching import Matches
 from anabranch.columnar.programs import ItemQueries, Program
 from anabranch.columnar.shred import Shredded
@@ -30,7 +30,7 @@ class Answers(Protocol):
     """Where answers and dead letters go."""
 
     def lay(self, data: memoryview, rows: Rows) -> None:
-        """Take answers; the rows say what is whose, and have no checksums yet."""
+        """Take answers, which are gone afterwards; the rows say what is whose, and have no checksums yet."""
 
     def bury(self, letter: DeadLetter) -> None:
         """Set a dead letter down."""
@@ -50,6 +50,7 @@ class Delivery:
     def __init__(self, queries: Sequence[ItemQueries]) -> None:
         asked = [[number for number, _ in each.subscribers] for group in queries for each in group.members]
         self.count = len(asked)
+        self.scratch = Scratch()
         self._bounds = np.cumsum([0, *map(len, asked)])
         self._numbers = np.array([number for each in asked for number in each], np.int64)
 
@@ -106,5 +107,6 @@ class Batch:
             queries = np.concatenate([queries, np.array([piece.query for piece in pieces], np.int32)])[order]
         if len(queries):
             ready = [piece.data for piece in pieces]
-            found = dealt(self.shredded, self.fragments, given, at, queries, self.delivery.count, ready)
+            owners = queries, self.delivery.count
+            found = dealt(self.shredded, self.fragments, given, at, *owners, ready, self.delivery.scratch)
             out.lay(found.data.data, self.delivery.rows(found))

@@ -62,6 +62,18 @@ class Dealt:
     firsts: Indices
 
 
+class Scratch:
+    """Room for bytes that are gone when the next are put there: large arrays that are always new are slow to touch."""
+
+    def __init__(self) -> None:
+        self._bytes = np.empty(0, np.uint8)
+
+    def of(self, size: int) -> Bytes:
+        if len(self._bytes) < size:
+            self._bytes = np.empty(size + size // 4, np.uint8)
+        return self._bytes[:size]
+
+
 def dealt(
     shredded: Shredded,
     fragments: Fragments,
@@ -69,11 +81,13 @@ def dealt(
     entries: Places,
     owners: Places,
     count: int,
-    pieces: Sequence[bytes] = (),
+    pieces: Sequence[bytes],
+    scratch: Scratch,
 ) -> Dealt:
     """The texts of each of so many owners together, in the order in which they are.
 
     What is given for an entry is a set of fragments, or, below 0, the complement of the number of a piece.
+    The texts are there until the scratch is used again.
     """
     ready = np.frombuffer(b"".join(pieces), np.uint8)
     bounds = np.array([*accumulate(map(len, pieces), initial=0)], np.int64)
@@ -83,7 +97,7 @@ def dealt(
     kernels.measure_given(rows, sets, *spans, given, entries, bounds, owners, lengths, sources, owned)
     sizes, counts, firsts = owned[:, kernels.SIZE], owned[:, kernels.COUNT], owned[:, kernels.FIRST]
     ends = np.cumsum(sizes)
-    data = np.empty(ends[-1] if count else 0, np.uint8)
+    data = scratch.of(int(ends[-1]) if count else 0)
     texts = shredded.data, rows, sets, fragments.fixed, *spans, given, entries, ready, bounds
     places_of = owners, lengths, sources, ends - sizes, places
     everything = (*texts, *places_of, data)

@@ -98,7 +98,8 @@ class Matcher:
         self._numbers = numbers
         self._is_ordered = bool((numbers == np.arange(len(numbers))).all())
         self._seen = np.empty(len(numbers), np.int64)
-        self._room = _ROOM
+        self._pairs_found = np.empty((4, _ROOM), np.int32)
+        """Room for pairs, which are gone with the next batch."""
 
     @staticmethod
     def of(conditions: Sequence[Condition], wanted: Wanted) -> Matcher:
@@ -106,7 +107,10 @@ class Matcher:
         return Matcher(len(conditions), *gathered(enumerate(conditions)), wanted)
 
     def match(self, shredded: Shredded) -> Matches | None:
-        """Judge the entries of a batch, which was cut for the same `wanted`; None where fewer must be shown at once."""
+        """Judge the entries of a batch, which was cut for the same `wanted`; None where fewer must be shown at once.
+
+        What is found is there until the next batch is judged.
+        """
         pairs = self._pairs(shredded)
         if pairs is None:
             return None
@@ -134,15 +138,15 @@ class Matcher:
         for row, ranking in enumerate(self._rankings):
             ranking.rank(shredded, ranks[row])
         while True:
-            room = np.empty((4, self._room), np.int32)
+            room = self._pairs_found
             self._seen.fill(-1)
             given = (shredded.fits, ranks, *self._laid.arrays, self._seen, *room)
             taken, opened, done = kernels.match_few(*given) if self._laid.are_few else kernels.match(*given)
             if done:
                 break
-            if self._room >= most:
+            if room.shape[1] >= most:
                 return None
-            self._room *= 2
+            self._pairs_found = np.empty((4, 2 * room.shape[1]), np.int32)
         cut = (room[0, :taken], room[1, :taken], room[2, :opened], room[3, :opened])
         if self._is_ordered:
             return tuple([each] for each in cut)  # type: ignore[return-value]

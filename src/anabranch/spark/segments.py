@@ -36,7 +36,8 @@ from anabranch.errors import StateError
 from anabranch.spark import durable
 from anabranch.stream.elements import DeadLetter, Place
 
-HELD = 16 << 20
+HELD, LARGE = 16 << 20, 1 << 20
+"""How many bytes are held, and how many are written at once rather than copied."""
 
 DEAD_LETTERS = -1
 LATE_ITEMS = -2
@@ -99,10 +100,16 @@ class SegmentWriter:
         self._grow(len(data))
 
     def lay(self, data: bytes | memoryview, rows: Rows) -> None:
-        """Add the answers to many subscriptions; `rows` says what is whose, with offsets in `data` and no checksums."""
+        """Add the answers to many subscriptions; `rows` says what is whose, with offsets in `data` and no checksums.
+
+        The data may be another's afterwards.
+        """
         self._gather()
-        self._parts.append((data, rows))
+        is_large = len(data) >= LARGE
+        self._parts.append((data if is_large else bytes(data), rows))
         self._grow(len(data))
+        if is_large and self._parts:
+            self._write()
 
     def bury(self, letter: DeadLetter) -> None:
         """Set a dead letter down."""
