@@ -152,7 +152,7 @@ class Bench:
 
     def compare(self, name: str, sky: Sky, ours: Fed, theirs: Fed, *, few: bool) -> Compared:
         """Compare two; a few pairs are enough for what nobody claims, or what is far from 1."""
-        rounds = Rounds(min(1, self.rounds.warm_up), min(3, self.rounds.pairs)) if few else self.rounds
+        rounds = Rounds(min(1, self.rounds.warm_up), min(2, self.rounds.pairs)) if few else self.rounds
         found = compare(ours.round, theirs.round, warm_up=rounds.warm_up, pairs=rounds.pairs, label=name)
         self.ratios[name] = found.ratio
         self.spreads[name] = found.figures(sky.items)
