@@ -20,7 +20,9 @@ from anabranch.columnar.programs import ItemQueries, Program
 from anabranch.columnar.shred import Shredded
 from anabranch.stream.elements import DeadLetter
 
-ROW = np.dtype([(name, "<i8") for name in ("subscription", "offset", "length", "entries", "first")] + [("crc", "<u4")])
+ROW = np.dtype(
+    [(name, "<i8") for name in ("subscription", "offset", "length", "entries", "first")] + [("check", "<u4")]
+)
 """`entries` answers to one subscription at `offset`, of which the first is `first` bytes long; and their checksum."""
 Rows: TypeAlias = NDArray[Any]
 _NONE = np.empty(0, np.int64)

@@ -14,8 +14,8 @@ from anabranch.columnar.kernels import Bytes, Indices, Places, compiled
 
 SIZE, COUNT, FIRST = range(3)
 """What is known of an owner's texts."""
-_STRIDE = 16
-"""So many bytes are moved at once."""
+_FIRST_WEIGHT, _NEXT_WEIGHT = np.uint32(0x9E3779B1), np.uint32(0x85EBCA76)
+"""The first is odd and the second even, so every weight is odd."""
 
 
 @compiled
@@ -29,6 +29,16 @@ def _size(fragments: Indices, first: int, last: int, starts: Places, ends: Place
         else:
             size += ends[other, item] + ahead - starts[one, item] + back
     return size
+
+
+@compiled
+def _copy(source: Bytes, begin: int, end: int, out: Bytes, at: int) -> int:
+    """Copy a text; gives where it ends. Over slices this becomes a loop over words, over sums of places it does not."""
+    text = source[begin:end]
+    room = out[at : at + len(text)]
+    for place in range(len(text)):
+        room[place] = text[place]
+    return at + len(text)
 
 
 @compiled
@@ -48,13 +58,9 @@ def _write(
     for fragment in range(first, last):
         one, other, back, ahead = fragments[fragment]
         if one < 0:
-            for place in range(back, ahead):
-                out[at] = fixed[place]
-                at += 1
+            at = _copy(fixed, back, ahead, out, at)
         else:
-            for place in range(starts[one, item] - back, ends[other, item] + ahead):
-                out[at] = data[place]
-                at += 1
+            at = _copy(data, starts[one, item] - back, ends[other, item] + ahead, out, at)
     return at
 
 
@@ -98,9 +104,7 @@ def lay_out(
     for number in range(len(picks)):
         item = picks[number]
         if item < 0:
-            for place in range(bounds[-item - 1], bounds[-item]):
-                out[at] = ready[place]
-                at += 1
+            at = _copy(ready, bounds[-item - 1], bounds[-item], out, at)
         else:
             at = _write(data, fragments, 0, sets[1], fixed, starts, ends, item, out, at)
 
@@ -175,76 +179,37 @@ def deal(
     A text that several want is put together once and copied from there.
     """
     for number in range(len(items)):
-        owner, length, chosen = owners[number], lengths[number], given[number]
+        owner, length, chosen, source = owners[number], lengths[number], given[number], sources[number]
         at = ahead[owner]
         ahead[owner] = at + length
         places[number] = at
         if chosen < 0:
-            _copy(ready, bounds[-chosen - 1], length, out, at)
-        elif sources[number] < number:
-            _copy(out, places[sources[number]], length, out, at)
+            _copy(ready, bounds[-chosen - 1], bounds[-chosen], out, at)
+        elif source < number:
+            _copy(out, places[source], places[source] + length, out, at)
         else:
             _write(data, fragments, sets[chosen], sets[chosen + 1], fixed, starts, ends, items[number], out, at)
 
 
 @compiled
-def _copy(source: Bytes, begin: int, length: int, out: Bytes, at: int) -> None:
-    """Copy a text."""
-    if length < _STRIDE:
-        for place in range(length):
-            out[at + place] = source[begin + place]
-        return
-    for stride in range(length // _STRIDE):
-        for place in range(stride * _STRIDE, (stride + 1) * _STRIDE):
-            out[at + place] = source[begin + place]
-    for place in range(length - _STRIDE, length):  # the rest, and again what is before it: one move all the same
-        out[at + place] = source[begin + place]
+def check_of(text: Bytes) -> np.uint32:
+    """The checksum of some bytes: their sum, each with a weight of its own.
 
-
-def _tables() -> NDArray[np.uint32]:
-    """For each byte that stands so far ahead, what it does to a CRC-32."""
-    found = np.zeros((8, 256), np.uint32)
-    for byte in range(256):
-        value = byte
-        for _ in range(8):
-            value = value >> 1 ^ (0xEDB88320 if value & 1 else 0)
-        found[0, byte] = value
-    for ahead in range(1, 8):
-        found[ahead] = found[0][found[ahead - 1] & 0xFF] ^ (found[ahead - 1] >> np.uint32(8))
-    return found
-
-
-_CRC = _tables()
+    Weights are odd, so no change of a single byte leaves it as it was.
+    """
+    total = np.uint32(0)
+    for place in range(len(text)):
+        weight = np.uint32(_FIRST_WEIGHT + np.uint32(place) * _NEXT_WEIGHT)
+        total += np.uint32(np.uint32(text[place]) * weight)
+    return np.uint32(total)
 
 
 @compiled
 def checks(data: Bytes, offsets: Indices, lengths: Indices, found: NDArray[np.uint32]) -> None:
-    """The CRC-32 of some stretches; neighbours that are one stretch are looked at once."""
+    """The checksums of some stretches; neighbours that are one stretch are looked at once."""
     for number in range(len(offsets)):
-        at, end = offsets[number], offsets[number] + lengths[number]
-        if number and offsets[number - 1] == at and lengths[number - 1] == lengths[number]:
+        at, length = offsets[number], lengths[number]
+        if number and offsets[number - 1] == at and lengths[number - 1] == length:
             found[number] = found[number - 1]
-            continue
-        crc = np.uint32(0xFFFFFFFF)
-        while at + 8 <= end:
-            crc ^= (
-                np.uint32(data[at])
-                | np.uint32(data[at + 1]) << np.uint32(8)
-                | np.uint32(data[at + 2]) << np.uint32(16)
-                | np.uint32(data[at + 3]) << np.uint32(24)
-            )
-            crc = (
-                _CRC[7, crc & np.uint32(0xFF)]
-                ^ _CRC[6, (crc >> np.uint32(8)) & np.uint32(0xFF)]
-                ^ _CRC[5, (crc >> np.uint32(16)) & np.uint32(0xFF)]
-                ^ _CRC[4, crc >> np.uint32(24)]
-                ^ _CRC[3, data[at + 4]]
-                ^ _CRC[2, data[at + 5]]
-                ^ _CRC[1, data[at + 6]]
-                ^ _CRC[0, data[at + 7]]
-            )
-            at += 8
-        while at < end:
-            crc = _CRC[0, (crc ^ np.uint32(data[at])) & np.uint32(0xFF)] ^ (crc >> np.uint32(8))
-            at += 1
-        found[number] = crc ^ np.uint32(0xFFFFFFFF)
+        else:
+            found[number] = check_of(data[at : at + length])

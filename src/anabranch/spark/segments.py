@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.delivering import ROW, Rows
-from anabranch.columnar.kernels_laying import checks
+from anabranch.columnar.kernels_laying import check_of, checks
 from anabranch.errors import StateError
 from anabranch.spark import durable
 from anabranch.stream.elements import DeadLetter, Place
@@ -69,8 +69,8 @@ class Chunk:
     length: int
     entries: int
     first: int
-    crc: int
-    """The CRC-32 of them all."""
+    check: int
+    """The checksum of them all."""
 
 
 class SegmentWriter:
@@ -149,7 +149,7 @@ class SegmentWriter:
             for data, rows in self._parts:
                 found = np.empty(len(rows), np.uint32)
                 checks(np.frombuffer(data, np.uint8), rows["offset"].copy(), rows["length"].copy(), found)
-                rows["crc"] = found
+                rows["check"] = found
                 rows["offset"] += self._offset
                 self._rows.append(rows)
                 self._file.write(data)
@@ -251,7 +251,7 @@ def read_chunk(folder: Path, chunk: Chunk, most: int | None = None) -> str:
     data = _read(path, chunk.offset, length)
     if length < chunk.length:
         return data.decode(errors="ignore")
-    if zlib.crc32(data) != chunk.crc:
+    if int(check_of(np.frombuffer(data, np.uint8))) != chunk.check:
         raise StateError(f"'{path}' is damaged: bytes {chunk.offset} to {chunk.offset + length} changed", hint=_RESTORE)
     return data.decode()
 
