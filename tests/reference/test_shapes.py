@@ -97,6 +97,16 @@ def test_a_text_of_a_known_shape_is_printed_as_if_it_were_checked(seed: int) -> 
     assert known > 10
 
 
+def test_a_mark_that_somebody_writes_is_none() -> None:
+    """7e8 is no literal that counts, and it is the first mark: the query is then known by its text alone."""
+    text = 'for $p in stream("s")/root/p where $p/a > 7e8 and $p/b > {} return $p'
+    shapes = Shapes()
+    one, two = (shapes.of(text.format(each)) for each in ("5", "6"))
+    assert (one.shape.marks, one.constants) == ((), ())
+    assert one.shape.standing.hole == standing(parse(text.format("5"))).hole
+    assert two.shape.standing.hole == standing(parse(text.format("6"))).hole
+
+
 def test_numbers_of_one_shape() -> None:
     """Two queries that differ in numbers have one shape; an integer and a decimal do not."""
     shapes = Shapes()

@@ -17,6 +17,7 @@ found again in whatever is made of it.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -168,7 +169,15 @@ def _shape(cut: Cut, text: str, constants: tuple[int, ...], functions: Mapping[s
         return Shape(query, ())
     marks = {number: _mark(cut.literals[number], at) for at, number in enumerate(constants)}
     marked = standing(parse(cut.with_literals(marks)), functions)
-    return Shape(marked, tuple(_value(mark) for mark in marks.values()))
+    values = tuple(_value(mark) for mark in marks.values())
+    written = Counter(_written(part) for part in parts(marked.hole) if isinstance(part, ast.Number | ast.String))
+    if any(written[value] != 1 for value in values):
+        return Shape(query, ())  # somebody does write it, as in 7e8
+    return Shape(marked, values)
+
+
+def _written(literal: ast.Number | ast.String) -> Constant:
+    return float(literal.text) if isinstance(literal, ast.Number) else literal.value.encode()
 
 
 def _mark(literal: str, number: int) -> str:
