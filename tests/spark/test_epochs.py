@@ -236,7 +236,7 @@ def test_the_oldest_epochs_are_dropped(site: Site, monkeypatch: pytest.MonkeyPat
     assert not site.log.answer(found).whole
     state = site.top / "state"
     assert sorted(each.name for each in (state / "segments").iterdir()) == [f"{n:08}" for n in (7, 8, 9)]
-    assert len(list((state / "plans").iterdir())) == 3 + 1
+    assert len(list((state / "plans").iterdir())) == 3 + 2  # one plan, and the block of its subscriptions
     site.append("in/a", lines(10, 12))
     site.run()
     assert site.answer("all") == items(8, 12)

@@ -185,7 +185,9 @@ class Bench:
         queries = {f"q{number}": each.text for number, each in enumerate(found)}
         with LiveTrunk(self.spark, self.folder / f"run-{next(self._runs)}", queries, file) as trunk:
             trunk.round()
-            assert abs(trunk.answers / sky.items - answers) < 0.02 * answers, f"{trunk.answers:,} answers"
+            # where a share is a few photons, those of equal value that come with them are many
+            off = 0.02 if answers * sky.items >= 10 * subscriptions else 0.25
+            assert abs(trunk.answers / sky.items - answers) < off * answers, f"{trunk.answers:,} answers"
             yield trunk
 
 
