@@ -114,13 +114,10 @@ class Bench:
         small, _ = self.photons(_SMALL)
         self.compare_with_few(file, sky, 1, scale.one_answer, self.one_answer)
         self.compare_with_few(file, sky, 10, scale.ten_answers, self.ten_answers)
-        for ours, answers, theirs, name in (
-            (scale.many, 10, sky.subscriptions(1, 0.01), "one"),
-            (scale.together, 1, sky.subscriptions(scale.together, 1 / scale.together), str(scale.together)),
-        ):
-            with self.trunk(file, sky, ours, answers) as trunk:
-                queries = SparkQueries(self.spark, self.folder / f"spark-{name}", theirs, small, file)
-                self.compare(f"n{ours}_vs_spark_{name}", sky, _Warm(trunk, small), queries, few=name != "one")
+        with self.trunk(file, sky, scale.many, 10) as trunk:
+            one = SparkQueries(self.spark, self.folder / "spark-one", sky.subscriptions(1, 0.01), small, file)
+            self.compare(f"n{scale.many}_vs_spark_one", sky, _Warm(trunk, small), one, few=False)
+        self.compare_with_as_many(small)
         if scale.most:
             with self.trunk(file, sky, scale.most, 1) as trunk:
                 seconds = [trunk.round() for _ in range(5)]
@@ -137,6 +134,15 @@ class Bench:
             "bytes_per_idle_subscription": self.idle(small, scale.many),
             "paper": workload.figures(range(scale.seeds)),
         }
+
+    def compare_with_as_many(self, small: Path) -> None:
+        """Some subscriptions against as many queries of plain Spark, over a file that keeps both busy."""
+        number = self.scale.together
+        file, sky = self.photons(3 * self.scale.items)
+        with self.trunk(file, sky, number, 1) as trunk:
+            conditions = sky.subscriptions(number, 1 / number)
+            queries = SparkQueries(self.spark, self.folder / "spark-many", conditions, small, file)
+            self.compare(f"n{number}_vs_spark_{number}", sky, _Warm(trunk, small), queries, few=True)
 
     def compare_with_few(
         self, file: Path, sky: Sky, answers: int, numbers: Sequence[int], rates: dict[int, float]
