@@ -99,9 +99,12 @@ class Arranged:
         for number, (first, count, stages) in enumerate(whole):
             for clauses in product(*stages):
                 self._index(number, first, count, [*chain.from_iterable(clauses)])
-        numbers = [self._stage_bounds, self._clause_bounds, self._test_bounds, self._tests, self._test_axes]
-        self.arrays: tuple[Any, ...] = (
-            *(np.array(each, np.int64) for each in numbers),
+        self.conditions = kernels.Conditions(
+            np.array(self._stage_bounds, np.int64),
+            np.array(self._clause_bounds, np.int64),
+            np.array(self._test_bounds, np.int64),
+            np.array(self._tests, np.int64),
+            np.array(self._test_axes, np.int64),
             np.array(self._negated, np.bool_),
             np.array(forms, np.int64),
             np.array(self._first_tests, np.int64),
@@ -111,8 +114,8 @@ class Arranged:
             np.cumsum([0, *(sum(map(len, each)) for each in users)]),
             _joined([*chain.from_iterable(users)], np.int64),
             _joined(settled, np.int64),
-            *(self._bits.arrays() if self.are_few else self._grids.arrays()),
         )
+        self.places = self._bits.arrays() if self.are_few else self._grids.arrays()
 
     def _form(self, group: Alike) -> list[list[tuple[int, ...]]]:
         """Lay out the tests of a form; gives the numbers of those in each clause of each stage."""
@@ -201,5 +204,5 @@ def _by_axis(clause: Sequence[Test | Fixed]) -> list[tuple[Axis | int, list[Test
     return list(found.items())
 
 
-def _joined(arrays: Sequence[NDArray[np.generic]], kind: type[np.generic]) -> NDArray[np.generic]:
+def _joined(arrays: Sequence[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
     return np.concatenate(arrays).astype(kind) if arrays else np.empty(0, kind)

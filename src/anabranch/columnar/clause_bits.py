@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.kernels import Indices, Places
+from anabranch.columnar.kernels import Places
+from anabranch.columnar.kernels_matching import Bits
 
 MOST = 256
 _WORD = 64
@@ -43,7 +44,7 @@ class ClauseBits:
         self._blocks.append((conditions, spans))
         self.count += len(conditions)
 
-    def arrays(self) -> tuple[Places, Indices, NDArray[np.uint64], NDArray[np.uint64]]:
+    def arrays(self) -> Bits:
         """As the kernel takes them (`kernels_matching.match_few`)."""
         width = -(-self.count // _WORD) * _WORD
         whose = np.full(width, -1, np.int32)
@@ -60,7 +61,8 @@ class ClauseBits:
                 untested[each.axis, mine] = False
             at = mine.stop
         rows = np.cumsum([0, *self._sizes])[:-1].astype(np.int64)
-        return whose, rows, _packed(np.concatenate([np.empty((0, width), np.bool_), *held])), _packed(untested)
+        rows_held = _packed(np.concatenate([np.empty((0, width), np.bool_), *held]))
+        return Bits(whose, rows, rows_held, _packed(untested))
 
 
 def _packed(flags: NDArray[np.bool_]) -> NDArray[np.uint64]:

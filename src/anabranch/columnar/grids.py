@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anabranch.columnar.kernels import Indices, Places
-from anabranch.columnar.kernels_matching import fill_cells
+from anabranch.columnar.kernels_matching import Cells, fill_cells
 
 _MOST_BINS, _MOST_PAIR_BINS = 1 << 16, 1 << 8
 _SPREAD = 16
@@ -52,7 +52,7 @@ class Grids:
         """Which part of an axis a clause has of it, for one in the middle."""
         return float(np.median(np.maximum(highs - lows + 1, 0))) / self._sizes[axis]
 
-    def arrays(self) -> tuple[Indices, Indices, Places, Indices, Places, Places]:
+    def arrays(self) -> Cells:
         """As the kernel takes them (`kernels_matching.match`)."""
         shapes = np.zeros((len(self._grids), 4), np.int64)
         bins: list[Places] = []
@@ -72,7 +72,7 @@ class Grids:
             clauses.append(made.clauses)
         axes = np.array(list(self._grids), np.int64).reshape(-1, 2)
         none = [np.empty(0, np.int32)]
-        return (
+        return Cells(
             axes,
             shapes,
             np.concatenate([*none, *bins]),

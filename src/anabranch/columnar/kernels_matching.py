@@ -5,6 +5,8 @@ Values are given by their ranks (`ranking.py`), so every test is whether a rank 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,41 +55,95 @@ def fill_cells(
     return total
 
 
+class Conditions(NamedTuple):
+    """Conditions as the kernels take them; those of one form differ in `lows` and `highs` only.
+
+    A form's stages, a stage's clauses and a clause's tests stand between two bounds each.
+    """
+
+    stage_bounds: Indices
+    clause_bounds: Indices
+    test_bounds: Indices
+    tests: Indices
+    """By number within the form."""
+    axes: Indices
+    negated: Flags
+    """By test, those of a form behind `first_tests`."""
+    forms: Indices
+    first_tests: Indices
+    bases: Indices
+    """By condition: where its lows and highs begin."""
+    lows: Places
+    highs: Places
+    user_bounds: Indices
+    users: Indices
+    """By axis: the conditions that look at it."""
+    settled: Indices
+    """The conditions in which the template has a say."""
+
+
+class Cells(NamedTuple):
+    """Grids: each has two axes (-1 for none).
+
+    Its shape is where the bins of either axis begin, how many second bins there are, and where its cells begin; a cell
+    has the clauses between two bounds, each with its condition.
+    """
+
+    axes: Indices
+    shapes: Indices
+    bins: Places
+    bounds: Indices
+    conditions: Places
+    clauses: Places
+
+
+class Bits(NamedTuple):
+    """Clauses as bits: whose each is, and rows of bits for each rank of each axis, from `rows` on.
+
+    A row has the clauses that a value of this rank fulfils as far as the axis goes; `untested` has those that do not
+    look at an axis.
+    """
+
+    conditions: Places
+    rows: Indices
+    held: NDArray[np.uint64]
+    untested: NDArray[np.uint64]
+
+
+class Pairs(NamedTuple):
+    """Room for pairs of a condition and an entry, in the order of entries: those taken, and those left open."""
+
+    seen: Indices
+    """By condition: the last entry it was tried with."""
+    counts: Indices
+    conditions: Places
+    entries: Places
+
+
+OPEN, TAKEN = 0, 1
+"""The two kinds of pairs, by row."""
+
+
 @compiled
-def _verdict(
-    condition: int,
-    entry: int,
-    fits: bool,
-    ranks: Places,
-    stage_bounds: Indices,
-    clause_bounds: Indices,
-    test_bounds: Indices,
-    tests: Indices,
-    axes: Indices,
-    negated: Flags,
-    forms: Indices,
-    first_tests: Indices,
-    bases: Indices,
-    lows: Places,
-    highs: Places,
-) -> int:
+def _verdict(condition: int, entry: int, fits: bool, ranks: Places, laid: Conditions) -> int:
     """What one condition makes of one entry, stage by stage."""
-    form = forms[condition]
-    for stage in range(stage_bounds[form], stage_bounds[form + 1]):
+    form = laid.forms[condition]
+    first_test = laid.first_tests[form]
+    for stage in range(laid.stage_bounds[form], laid.stage_bounds[form + 1]):
         found = NO
-        for clause in range(clause_bounds[stage], clause_bounds[stage + 1]):
+        for clause in range(laid.clause_bounds[stage], laid.clause_bounds[stage + 1]):
             all_of = YES
-            for place in range(test_bounds[clause], test_bounds[clause + 1]):
-                test = tests[place]
-                axis = axes[first_tests[form] + test]
+            for place in range(laid.test_bounds[clause], laid.test_bounds[clause + 1]):
+                test = laid.tests[place]
+                axis = laid.axes[first_test + test]
                 if axis < 0:
                     holds = (YES if axis == ALWAYS else NO) if fits else UNCLEAR
                 elif ranks[axis, entry] < 0:
                     holds = UNCLEAR
                 else:
-                    at = bases[condition] + test
-                    inside = lows[at] <= ranks[axis, entry] <= highs[at]
-                    holds = YES if inside != negated[first_tests[form] + test] else NO
+                    at = laid.bases[condition] + test
+                    inside = laid.lows[at] <= ranks[axis, entry] <= laid.highs[at]
+                    holds = YES if inside != laid.negated[first_test + test] else NO
                 all_of = min(all_of, holds)
             found = max(found, all_of)
         if found != YES:
@@ -96,227 +152,111 @@ def _verdict(
 
 
 @compiled
-def _judge_open(
-    entry: int,
-    fit: bool,
-    ranks: Places,
-    stage_bounds: Indices,
-    clause_bounds: Indices,
-    test_bounds: Indices,
-    tests: Indices,
-    axes: Indices,
-    negated: Flags,
-    forms: Indices,
-    first_tests: Indices,
-    bases: Indices,
-    lows: Places,
-    highs: Places,
-    user_bounds: Indices,
-    users: Indices,
-    settled: Indices,
-    seen: Indices,
-    found_conditions: Places,
-    found_entries: Places,
-    open_conditions: Places,
-    open_entries: Places,
-    taken: int,
-    opened: int,
-) -> tuple[int, int, bool]:
-    """The pairs of an entry with the conditions that look at what is not known of it."""
+def _note(pairs: Pairs, condition: int, entry: int, kind: int) -> bool:
+    """Note a pair; whether there was room."""
+    at = pairs.counts[kind]
+    if at == pairs.entries.shape[1]:
+        return False
+    pairs.conditions[kind, at], pairs.entries[kind, at] = condition, entry
+    pairs.counts[kind] = at + 1
+    return True
+
+
+@compiled
+def _is_known(entry: int, fit: bool, ranks: Places) -> bool:
+    """Whether all is known of an entry, as it is of most."""
+    known = fit
+    for axis in range(len(ranks)):
+        known = known and ranks[axis, entry] >= 0
+    return known
+
+
+@compiled
+def _judge_unknown(entry: int, fit: bool, ranks: Places, laid: Conditions, pairs: Pairs) -> bool:
+    """The pairs of an entry with the conditions that look at what is not known of it; whether there was room."""
     for axis in range(len(ranks) + 1):
         if axis < len(ranks):
             if ranks[axis, entry] >= 0:
                 continue
-            first, last = user_bounds[axis], user_bounds[axis + 1]
+            first, last = laid.user_bounds[axis], laid.user_bounds[axis + 1]
         else:
-            first, last = 0, 0 if fit else len(settled)
+            first, last = 0, 0 if fit else len(laid.settled)
         for place in range(first, last):
-            condition = users[place] if axis < len(ranks) else settled[place]
-            if seen[condition] == entry:
+            condition = laid.users[place] if axis < len(ranks) else laid.settled[place]
+            if pairs.seen[condition] == entry:
                 continue
-            seen[condition] = entry
-            outcome = _verdict(
-                condition, entry, fit, ranks, stage_bounds, clause_bounds, test_bounds, tests, axes, negated,
-                forms, first_tests, bases, lows, highs,
-            )  # fmt: skip
-            if outcome == YES and fit:
-                if taken == len(found_entries):
-                    return taken, opened, False
-                found_conditions[taken], found_entries[taken] = condition, entry
-                taken += 1
-            elif outcome != NO:
-                if opened == len(open_entries):
-                    return taken, opened, False
-                open_conditions[opened], open_entries[opened] = condition, entry
-                opened += 1
-    return taken, opened, True
+            pairs.seen[condition] = entry
+            outcome = _verdict(condition, entry, fit, ranks, laid)
+            if outcome != NO and not _note(pairs, condition, entry, TAKEN if outcome == YES and fit else OPEN):
+                return False
+    return True
 
 
 @compiled
-def match(
-    fits: Flags,
-    ranks: Places,
-    stage_bounds: Indices,
-    clause_bounds: Indices,
-    test_bounds: Indices,
-    tests: Indices,
-    axes: Indices,
-    negated: Flags,
-    forms: Indices,
-    first_tests: Indices,
-    bases: Indices,
-    lows: Places,
-    highs: Places,
-    user_bounds: Indices,
-    users: Indices,
-    settled: Indices,
-    grid_axes: Indices,
-    grid_shape: Indices,
-    grid_bins: Places,
-    cell_bounds: Indices,
-    cell_conditions: Places,
-    cell_clauses: Places,
-    seen: Indices,
-    found_conditions: Places,
-    found_entries: Places,
-    open_conditions: Places,
-    open_entries: Places,
-) -> tuple[int, int, bool]:
-    """All pairs of a condition and an entry it takes, and those that are open; how many, and whether there was room.
-
-    Pairs come in the order of entries.
-    A grid has two axes (-1 for none) and for each of them where its bins begin, then how many second bins there are,
-    and where its cells begin.
-    """
-    taken = opened = 0
+def match(fits: Flags, ranks: Places, laid: Conditions, cells: Cells, pairs: Pairs) -> bool:
+    """Find all pairs of a condition and an entry it takes, and those that are open; whether there was room."""
     for entry in range(len(fits)):
         fit = fits[entry]
-        is_open = not fit
-        for axis in range(len(ranks)):
-            is_open = is_open or ranks[axis, entry] < 0
-        if is_open:
-            taken, opened, done = _judge_open(
-                entry, fit, ranks, stage_bounds, clause_bounds, test_bounds, tests, axes, negated, forms, first_tests,
-                bases, lows, highs, user_bounds, users, settled, seen, found_conditions, found_entries,
-                open_conditions, open_entries, taken, opened,
-            )  # fmt: skip
-            if not done:
-                return taken, opened, False
-        for grid in range(len(grid_axes)):
-            one, two = grid_axes[grid]
-            cell = grid_shape[grid, 3]
+        if not _is_known(entry, fit, ranks) and not _judge_unknown(entry, fit, ranks, laid, pairs):
+            return False
+        for grid in range(len(cells.axes)):
+            one, two = cells.axes[grid]
+            cell = cells.shapes[grid, 3]
             if one >= 0:
                 rank = ranks[one, entry]
                 if rank < 0:
                     continue
-                cell += grid_bins[grid_shape[grid, 0] + rank] * grid_shape[grid, 2]
+                cell += cells.bins[cells.shapes[grid, 0] + rank] * cells.shapes[grid, 2]
             if two >= 0:
                 rank = ranks[two, entry]
                 if rank < 0:
                     continue
-                cell += grid_bins[grid_shape[grid, 1] + rank]
-            for place in range(cell_bounds[cell], cell_bounds[cell + 1]):
-                condition = cell_conditions[place]
-                if seen[condition] == entry:
+                cell += cells.bins[cells.shapes[grid, 1] + rank]
+            for place in range(cells.bounds[cell], cells.bounds[cell + 1]):
+                condition = cells.conditions[place]
+                if pairs.seen[condition] == entry or not _holds(condition, cells.clauses[place], entry, ranks, laid):
                     continue
-                clause = cell_clauses[place]
-                form = forms[condition]
-                holds = True
-                for number in range(test_bounds[clause], test_bounds[clause + 1]):
-                    test = tests[number]
-                    rank = ranks[axes[first_tests[form] + test], entry]
-                    at = bases[condition] + test
-                    inside = lows[at] <= rank <= highs[at]
-                    if rank < 0 or inside == negated[first_tests[form] + test]:
-                        holds = False
-                        break
-                if not holds:
-                    continue
-                seen[condition] = entry
-                if fit:
-                    if taken == len(found_entries):
-                        return taken, opened, False
-                    found_conditions[taken], found_entries[taken] = condition, entry
-                    taken += 1
-                else:
-                    if opened == len(open_entries):
-                        return taken, opened, False
-                    open_conditions[opened], open_entries[opened] = condition, entry
-                    opened += 1
-    return taken, opened, True
+                pairs.seen[condition] = entry
+                if not _note(pairs, condition, entry, TAKEN if fit else OPEN):
+                    return False
+    return True
 
 
 @compiled
-def match_few(
-    fits: Flags,
-    ranks: Places,
-    stage_bounds: Indices,
-    clause_bounds: Indices,
-    test_bounds: Indices,
-    tests: Indices,
-    axes: Indices,
-    negated: Flags,
-    forms: Indices,
-    first_tests: Indices,
-    bases: Indices,
-    lows: Places,
-    highs: Places,
-    user_bounds: Indices,
-    users: Indices,
-    settled: Indices,
-    clause_conditions: Places,
-    rows: Indices,
-    held: NDArray[np.uint64],
-    untested: NDArray[np.uint64],
-    seen: Indices,
-    found_conditions: Places,
-    found_entries: Places,
-    open_conditions: Places,
-    open_entries: Places,
-) -> tuple[int, int, bool]:
-    """The same as `match`, for so few clauses that each is a bit.
+def _holds(condition: int, clause: int, entry: int, ranks: Places, laid: Conditions) -> bool:
+    """Whether an entry fulfils a clause of a condition, which it does not where anything is not known."""
+    first_test, base = laid.first_tests[laid.forms[condition]], laid.bases[condition]
+    for place in range(laid.test_bounds[clause], laid.test_bounds[clause + 1]):
+        test = laid.tests[place]
+        rank = ranks[laid.axes[first_test + test], entry]
+        inside = laid.lows[base + test] <= rank <= laid.highs[base + test]
+        if rank < 0 or inside == laid.negated[first_test + test]:
+            return False
+    return True
 
-    Clauses are numbered, and `clause_conditions` says whose each is; `held` has a row of bits for each rank of each
-    axis, from `rows` on: the clauses that a value of this rank fulfils as far as the axis goes; `untested` those that
-    do not look at an axis.
-    """
-    taken = opened = 0
+
+@compiled
+def match_few(fits: Flags, ranks: Places, laid: Conditions, bits: Bits, pairs: Pairs) -> bool:
+    """The same as `match`, for so few clauses that each is a bit."""
     for entry in range(len(fits)):
         fit = fits[entry]
-        is_open = not fit
-        for axis in range(len(ranks)):
-            is_open = is_open or ranks[axis, entry] < 0
-        if is_open:
-            taken, opened, done = _judge_open(
-                entry, fit, ranks, stage_bounds, clause_bounds, test_bounds, tests, axes, negated, forms, first_tests,
-                bases, lows, highs, user_bounds, users, settled, seen, found_conditions, found_entries,
-                open_conditions, open_entries, taken, opened,
-            )  # fmt: skip
-            if not done:
-                return taken, opened, False
-        for word in range(untested.shape[1]):
+        if not _is_known(entry, fit, ranks) and not _judge_unknown(entry, fit, ranks, laid, pairs):
+            return False
+        for word in range(bits.untested.shape[1]):
             left = _ALL_BITS
             for axis in range(len(ranks)):
                 rank = ranks[axis, entry]
-                left &= held[rows[axis] + rank, word] if rank >= 0 else untested[axis, word]
+                left &= bits.held[bits.rows[axis] + rank, word] if rank >= 0 else bits.untested[axis, word]
             while left:
                 lowest = left & (~left + _ONE_BIT)
                 left ^= lowest
-                condition = clause_conditions[word * 64 + _PLACES[(lowest * _SEQUENCE) >> _SHIFT]]
-                if condition < 0 or seen[condition] == entry:
+                condition = bits.conditions[word * 64 + _PLACES[(lowest * _SEQUENCE) >> _SHIFT]]
+                if condition < 0 or pairs.seen[condition] == entry:
                     continue
-                seen[condition] = entry
-                if fit:
-                    if taken == len(found_entries):
-                        return taken, opened, False
-                    found_conditions[taken], found_entries[taken] = condition, entry
-                    taken += 1
-                else:
-                    if opened == len(open_entries):
-                        return taken, opened, False
-                    open_conditions[opened], open_entries[opened] = condition, entry
-                    opened += 1
-    return taken, opened, True
+                pairs.seen[condition] = entry
+                if not _note(pairs, condition, entry, TAKEN if fit else OPEN):
+                    return False
+    return True
 
 
 @compiled

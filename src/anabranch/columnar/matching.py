@@ -28,6 +28,7 @@ from anabranch.columnar import kernels_matching as kernels
 from anabranch.columnar.arranging import Alike, Arranged, gathered, rankings_of
 from anabranch.columnar.condition import NO, UNCLEAR, YES, Condition, judge
 from anabranch.columnar.kernels import Indices, Places
+from anabranch.columnar.kernels_matching import OPEN, TAKEN, Pairs
 from anabranch.columnar.shred import Shredded, Wanted
 
 _ROOM, _MOST_PAIRS = 1 << 12, 1 << 20
@@ -97,9 +98,8 @@ class Matcher:
         numbers = np.array([*chain.from_iterable(each.numbers for each in groups)], np.int64)
         self._numbers = numbers
         self._is_ordered = bool((numbers == np.arange(len(numbers))).all())
-        self._seen = np.empty(len(numbers), np.int64)
-        self._pairs_found = np.empty((4, _ROOM), np.int32)
-        """Room for pairs, which are gone with the next batch."""
+        self._pairs = _room(len(numbers), _ROOM)
+        """Those of the last batch."""
 
     @staticmethod
     def of(conditions: Sequence[Condition], wanted: Wanted) -> Matcher:
@@ -111,7 +111,7 @@ class Matcher:
 
         What is found is there until the next batch is judged.
         """
-        pairs = self._pairs(shredded)
+        pairs = self._formed(shredded)
         if pairs is None:
             return None
         conditions, entries, open_conditions, open_entries = pairs
@@ -131,23 +131,35 @@ class Matcher:
             opened, where = opened[turn], where[turn]
         return Matches(self._count, taken, at, opened.astype(np.int64), where.astype(np.int64))
 
-    def _pairs(self, shredded: Shredded) -> tuple[list[Places], list[Places], list[Places], list[Places]] | None:
+    def _formed(self, shredded: Shredded) -> tuple[list[Places], list[Places], list[Places], list[Places]] | None:
         """The pairs of conditions that have a form; None if they are too many for one batch."""
         most = _MOST_PAIRS if len(shredded.fits) > 1 else _EDGE
         ranks = np.empty((len(self._rankings), len(shredded.fits)), np.int32)
         for row, ranking in enumerate(self._rankings):
             ranking.rank(shredded, ranks[row])
-        while True:
-            room = self._pairs_found
-            self._seen.fill(-1)
-            given = (shredded.fits, ranks, *self._laid.arrays, self._seen, *room)
-            taken, opened, done = kernels.match_few(*given) if self._laid.are_few else kernels.match(*given)
-            if done:
-                break
-            if room.shape[1] >= most:
+        while not self._found(shredded, ranks):
+            room = self._pairs.entries.shape[1]
+            if room >= most:
                 return None
-            self._pairs_found = np.empty((4, 2 * room.shape[1]), np.int32)
-        cut = (room[0, :taken], room[1, :taken], room[2, :opened], room[3, :opened])
-        if self._is_ordered:
-            return tuple([each] for each in cut)  # type: ignore[return-value]
-        return [self._numbers[cut[0]].astype(np.int32)], [cut[1]], [self._numbers[cut[2]].astype(np.int32)], [cut[3]]
+            self._pairs = _room(len(self._numbers), 2 * room)
+        (opened, taken), conditions, entries = self._pairs.counts, self._pairs.conditions, self._pairs.entries
+        found = conditions[TAKEN, :taken], conditions[OPEN, :opened]
+        if not self._is_ordered:
+            found = self._numbers[found[0]].astype(np.int32), self._numbers[found[1]].astype(np.int32)
+        return [found[0]], [entries[TAKEN, :taken]], [found[1]], [entries[OPEN, :opened]]
+
+    def _found(self, shredded: Shredded, ranks: Places) -> bool:
+        """Find the pairs; whether there was room for them."""
+        self._pairs.seen.fill(-1)
+        self._pairs.counts.fill(0)
+        given = shredded.fits, ranks, self._laid.conditions
+        match self._laid.places:
+            case kernels.Bits() as bits:
+                return kernels.match_few(*given, bits, self._pairs)
+            case kernels.Cells() as cells:
+                return kernels.match(*given, cells, self._pairs)
+
+
+def _room(conditions: int, pairs: int) -> Pairs:
+    rooms = (np.empty((2, pairs), np.int32) for _ in range(2))
+    return Pairs(np.empty(conditions, np.int64), np.zeros(2, np.int64), *rooms)

@@ -147,12 +147,12 @@ def _holds(predicate: Predicate, item: Mapping[Term, Any]) -> bool | None:
             if term not in item:
                 return False
             value = item[term]
-            return _COMPARE[op](value, constant) if isinstance(value, str) == isinstance(constant, str) else None
+            return COMPARES[op](value, constant) if isinstance(value, str) == isinstance(constant, str) else None
         case Difference():
             return None
 
 
-_COMPARE: dict[Operator, Callable[[Any, Any], bool]] = {
+COMPARES: dict[Operator, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,

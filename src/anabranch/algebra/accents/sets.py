@@ -15,17 +15,17 @@ Text has no image under a map, so a set that compares an altered path as text ca
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from anabranch.algebra.accents.items import number, values
 from anabranch.predicate import TEXT, Compare, Domain, Not, Operator, Predicate, Term, and_, compare, image, not_, or_
 from anabranch.predicate import And as All
 from anabranch.predicate import Or as Any_
 from anabranch.predicate import terms as terms_of
+from anabranch.predicate.plain import COMPARES
 from anabranch.predicate.writing import number_text
 from anabranch.stream.affine import Affine
 from anabranch.stream.description import And, Comparison, Description, Everything, Or
@@ -157,20 +157,10 @@ def fulfils(tree: Element, items: Predicate) -> bool:
 def stands(text: str, op: Operator, constant: Fraction | str) -> bool:
     """Whether a value stands in this relation to a constant; a word to no number."""
     if isinstance(constant, str):
-        return _COMPARE[op](text, constant)
+        return COMPARES[op](text, constant)
     value = number(text)
     if value is None:
         return False
     if isinstance(value, Decimal) and value.is_nan():
         return op == "!="
-    return _COMPARE[op](value, constant)
-
-
-_COMPARE: dict[Operator, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+    return COMPARES[op](value, constant)
