@@ -119,7 +119,7 @@ def without_room(work: Callable[..., Any]) -> Callable[..., Any]:
     return attempt
 
 
-@pytest.mark.parametrize(("task", "folder"), [("send_ranges", "segments"), ("answer_shard", "state")])
+@pytest.mark.parametrize(("task", "folder"), [("send_ranges", "segments"), ("answer_shards", "state")])
 def test_a_task_without_room_ends_the_run(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, folder: str
 ) -> None:

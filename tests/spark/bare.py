@@ -11,8 +11,6 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 
-import pyarrow as pa
-
 from anabranch.language import check, parse, print_query
 from anabranch.spark import shard, states, task
 from anabranch.spark.answers import AnswerLog
@@ -25,7 +23,7 @@ from anabranch.spark.order import OrderLog
 from anabranch.spark.plan import Plan, StreamPlan
 from anabranch.spark.plans import Plans
 from anabranch.spark.ranges import Offset, Range
-from anabranch.spark.rows import Outbox, Row, sorted_rows
+from anabranch.spark.rows import Outbox, Row, read_rows
 from anabranch.spark.segments import late_places
 from anabranch.spark.stages import manifest_of
 from anabranch.spark.survey import Survey
@@ -95,7 +93,7 @@ class BareTrunk:
         for group in self._groups(ranges):
             outbox = Outbox()
             reports.append(task.work(job, group, outbox))
-            rows += (row for batch in outbox.drain() for row in sorted_rows(pa.Table.from_batches([batch])))
+            rows += read_rows(outbox.drain())
         for number in range(shards):
             mine = sorted((row for row in rows if row.shard == number), key=lambda row: row.sequence)
             if mine:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from anabranch.spark import storage
 from anabranch.spark.order import End, Stretch
 from anabranch.spark.ranges import (
+    LARGEST_RANGE,
     MEBIBYTE,
     SMALLEST_RANGE,
     Move,
@@ -171,6 +172,17 @@ def test_a_large_file_of_lines_gives_every_core_a_range() -> None:
     assert [last for _, _, last in pieces] == [False, False, False, True]
     assert len(list(cut_up(small, False, 4, EveryTen()))) == 1
     assert len(list(cut_up(large, True, 4, EveryTen()))) == 1
+
+
+def test_ranges_keep_all_cores_busy_to_the_end() -> None:
+    """A file that is too large for one range a core is read in rounds, and the last round is as long as the others."""
+    files = Files()
+    files.sizes = {"a": 3 * LARGEST_RANGE, "b": MEBIBYTE}
+    files.take(advance(files.partition(), START, MANY, MANY, files.begin))
+    large, _ = spans(files.log, START, files.at, False)
+    sizes = [end - start for start, end, _ in cut_up(large, False, 2, EveryTen())]
+    assert len(sizes) == 4
+    assert max(sizes) - min(sizes) < 100
 
 
 def test_small_neighbours_share_a_task() -> None:

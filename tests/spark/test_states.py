@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from anabranch.errors import UsageError
 from anabranch.spark import stages
 from anabranch.spark.job import Job
-from anabranch.spark.shard import answer_shard
+from anabranch.spark.shard import answer_shards
 from spark.trunks import Site
 
 pytestmark = pytest.mark.spark
@@ -286,15 +286,15 @@ def test_a_task_that_dies_is_tried_again(several: Site, monkeypatch: pytest.Monk
     for folder in ("s0", "s1", "u0"):
         several.append(f"{folder}/a", ENDS)
 
-    def dying(job: Job, key: tuple[Any, ...], table: pa.Table) -> pa.Table:
-        found = answer_shard(job, key, table)
+    def dying(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        found = list(answer_shards(job, batches))
         context = TaskContext.get()
-        if context is not None and context.attemptNumber() == 0 and key[0].as_py() == job.epoch % 2:
+        if context is not None and context.attemptNumber() == 0 and context.partitionId() == job.epoch % 2:
             os.kill(os.getpid(), signal.SIGKILL)
-        return found
+        return iter(found)
 
     with monkeypatch.context() as patch:
-        patch.setattr(stages, "answer_shard", dying)
+        patch.setattr(stages, "answer_shards", dying)
         several.settings = replace(several.settings, shards=2)
         several.run(epoch_bytes=700)
     for name in SEVERAL:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from anabranch.columnar.kernels import Indices, Places
 from anabranch.columnar.laying import NO_FRAGMENTS, Dealt, Fragments, Scratch, dealt
-from anabranch.columnar.matching import Matches
+from anabranch.columnar.matching import NO_MATCHES, Matches
 from anabranch.columnar.programs import ItemQueries, Program
 from anabranch.columnar.shred import Shredded
 from anabranch.stream.elements import DeadLetter
@@ -58,8 +58,8 @@ class Delivery:
 
     def of(self, shredded: Shredded, program: Program | None, matches: Matches) -> Batch:
         """What columns answer to the entries of one batch."""
-        if program is None:
-            return Batch(self, shredded, NO_FRAGMENTS, _NONE, matches.conditions, matches.pairs)
+        if program is None or not self.count:  # all that is found is for takers then
+            return Batch(self, shredded, NO_FRAGMENTS, _NONE, NO_MATCHES.conditions, NO_MATCHES.pairs)
         given = program.sets[matches.conditions]
         gives = program.gives[given]  # some take items and give nothing, and takers are no queries
         if gives.all():

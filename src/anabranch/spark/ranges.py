@@ -21,8 +21,8 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 from anabranch.spark.order import End, Stretch
 
 MEBIBYTE = 1 << 20
-LARGEST_RANGE = 16 * MEBIBYTE
-"""The largest piece of a line file that one task reads."""
+LARGEST_RANGE = 64 * MEBIBYTE
+"""The largest piece of a line file that one task reads: to begin a task costs as much as to read some MiB."""
 SMALLEST_RANGE = MEBIBYTE
 """Below this, another task costs more than it saves."""
 
@@ -242,7 +242,8 @@ def cut_up(span: Span, document: bool, cores: int, lines: Lines) -> Iterator[tup
     if document or span.stretch.packed or not size:
         yield first, span.end, span.last
         return
-    target = min(LARGEST_RANGE, max(SMALLEST_RANGE, -(-size // cores)))
+    rounds = -(-size // (cores * LARGEST_RANGE))
+    target = max(SMALLEST_RANGE, -(-size // (cores * rounds)))
     while first < span.end:
         target_end = first + target
         stop = lines.line_end(span.stretch.file, target_end, span.end) if target_end < span.end else span.end

@@ -6,7 +6,7 @@ Reports take the same way to the driver, as the rows of a shard that does not ex
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -69,6 +69,6 @@ def _batch(rows: list[Row]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([{name: getattr(row, name) for name in _TYPES.names} for row in rows], _TYPES)
 
 
-def sorted_rows(table: pa.Table) -> list[Row]:
-    """The rows of one shard in the order of the stream; rows of one range keep their order."""
-    return sorted((Row(**each) for each in table.to_pylist()), key=lambda row: row.sequence)
+def read_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+    """The rows of batches, as they come."""
+    return (Row(**each) for batch in batches for each in batch.to_pylist())

@@ -8,11 +8,10 @@ Only branches for which there are rows are looked at: the others keep their stat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
@@ -30,7 +29,7 @@ from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Manifests
 from anabranch.spark.plan import Plan, StreamPlan
 from anabranch.spark.roles import BranchPlan, Role, branches_of, documents_of
-from anabranch.spark.rows import DRIVER, Row, sorted_rows
+from anabranch.spark.rows import DRIVER, Row, read_rows
 from anabranch.spark.segments import SegmentWriter, late_line
 from anabranch.spark.states import Kept, StateWriter
 from anabranch.stream.elements import DeadLetter, Place
@@ -42,15 +41,17 @@ _BEHIND = 1 << 40
 """Added to the number of a shard, it orders shards behind all ranges."""
 
 
-def answer_shard(job: Job, key: tuple[Any, ...], table: pa.Table) -> pa.Table:
-    """The function that Spark applies to the rows of one shard."""
-    shard = key[0].as_py()
-    rows = sorted_rows(table)
-    if shard == DRIVER:
-        found = [(row.sequence, row.payload.decode()) for row in rows]
-    else:
-        found = [(_BEHIND + shard, work(job, shard, rows).to_json())]
-    return pa.table({"sequence": [each for each, _ in found], "report": [each for _, each in found]})
+def answer_shards(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The function that Spark maps over the rows of some shards, usually of one, and over the reports of tasks."""
+    rows: dict[int, list[Row]] = {}
+    for row in sorted(read_rows(batches), key=lambda row: row.sequence):  # those of one range keep their order
+        rows.setdefault(row.shard, []).append(row)
+    found = [(row.sequence, row.payload.decode()) for row in rows.pop(DRIVER, ())]
+    for number in sorted(rows):
+        found.append((_BEHIND + number, work(job, number, rows[number]).to_json()))
+    if found:
+        sequences, reports = zip(*found, strict=True)
+        yield pa.RecordBatch.from_pydict({"sequence": sequences, "report": reports})
 
 
 def work(job: Job, shard: int, rows: list[Row]) -> Report:

@@ -13,7 +13,7 @@ from anabranch.spark.manifest import Manifest
 from anabranch.spark.roles import branches_of
 from anabranch.spark.rows import REPORTS, ROWS
 from anabranch.spark.segments import late_places, stream_of
-from anabranch.spark.shard import answer_shard
+from anabranch.spark.shard import answer_shards
 from anabranch.spark.task import answer_ranges, send_ranges
 
 _Key = TypeVar("_Key")
@@ -23,8 +23,8 @@ _Value = TypeVar("_Value")
 def run_job(batch: DataFrame, job: Job, shards: int) -> list[Report]:
     """Run the tasks of an epoch; branches need a second stage, in which each shard gets the rows that are its own."""
     if branches_of(job.plan, job.functions):
-        sent = batch.mapInArrow(partial(send_ranges, job), ROWS).repartition(shards, "shard").groupBy("shard")
-        found = sent.applyInArrow(lambda key, table: answer_shard(job, key, table), REPORTS)
+        sent = batch.mapInArrow(partial(send_ranges, job), ROWS).repartitionById(shards, "shard")
+        found = sent.mapInArrow(partial(answer_shards, job), REPORTS)
     else:
         found = batch.mapInArrow(partial(answer_ranges, job), REPORTS)
     rows = sorted(found.collect(), key=lambda row: row["sequence"])
