@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from anabranch.algebra.accents.boxes import overlap, within
 from anabranch.algebra.accents.items import leaves, spelled, values
 from anabranch.algebra.accents.sets import items_of
-from anabranch.algebra.interpret import Apply, Element, Plan, Source, run
+from anabranch.algebra.interpret import Apply, Plan, Source, run
+from anabranch.algebra.judged import Element
+from anabranch.algebra.numbers import nearest_double, spell_double
 from anabranch.algebra.operator import Operator
 from anabranch.algebra.readings import Spelling
 from anabranch.algebra.signature import Policy
@@ -29,13 +31,16 @@ def path(text: str) -> Path:
 
 
 def item(text: str) -> Item:
-    """`t=68 s=1` as an item with these two paths."""
+    """`t=68 s=1` as an item with these two paths; `c/v=1 c/v=2` are two elements `c`, each with a `v`."""
     tree = Tree(Name("i"))
     for each in text.split():
-        name, value = each.split("=")
-        leaf = Tree(Name(name))
-        leaf.append(Text(value))
-        tree.append(leaf)
+        names, value = each.split("=")
+        at = tree
+        for name in names.split("/"):
+            inner = Tree(Name(name))
+            at.append(inner)
+            at = inner
+        at.append(Text(value))
     return Item(tree, HERE)
 
 
@@ -94,8 +99,8 @@ def shown(
     exact: bool = False,
 ) -> list[str]:
     fed = [(source, item(each) if isinstance(each, str) else each) for source, each in elements]
-    spelling: dict[str, Spelling] = {"spelling": spelled} if exact else {}
-    return [show(each) for each in run(plan, fed, policy=policy, domains=domains or {}, **spelling)]
+    spelling: Spelling = spelled if exact else lambda value: spell_double(nearest_double(value))
+    return [show(each) for each in run(plan, fed, policy=policy, domains=domains or {}, spelling=spelling)]
 
 
 def together(found: Sequence[str], change: str) -> Predicate:

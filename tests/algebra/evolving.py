@@ -8,23 +8,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 from random import Random
+from typing import Literal
 
 from algebra.accented import add, alter, closed, drop, item, path
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.items import altered
 from anabranch.algebra.accents.sets import fulfils, items_of
 from anabranch.algebra.aggregate import Function
+from anabranch.algebra.choose import choose
+from anabranch.algebra.construct import Computed, Constant, Construct, Copy, Linear, Value
 from anabranch.algebra.grouped import Aggregate
-from anabranch.algebra.interpret import Apply, Element, Plan, Source
+from anabranch.algebra.interpret import Apply, Plan, Source
 from anabranch.algebra.intersect import Intersect
 from anabranch.algebra.join import Join
+from anabranch.algebra.judged import Element
 from anabranch.algebra.operator import Operator
+from anabranch.algebra.order import Key, Order
 from anabranch.algebra.project import Project
+from anabranch.algebra.quantify import Quantify
 from anabranch.algebra.readings import without
 from anabranch.algebra.select import Select
 from anabranch.algebra.union import Union
 from anabranch.algebra.window import Extent
-from anabranch.algebra.windowed import Window
+from anabranch.algebra.windowed import WID, Window
+from anabranch.predicate import Integers
 from anabranch.stream.affine import IDENTITY
 from anabranch.stream.description import parse
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item
@@ -49,6 +56,8 @@ def description(random: Random, paths: list[str]) -> str:
 def stream(random: Random, names: list[str], length: int, *, comes: bool, goes: bool) -> list[Element]:
     """A valid accented stream of items with these paths, and `p`, if it `comes`; also more than once, if it `goes`.
 
+    Some have elements `c`, some of these more than one, with a `v`, which descriptions cannot name.
+
     In every other stream sensors are closed by punctuations; there they keep their numbers.
     """
     log: list[Accent] = []
@@ -66,14 +75,15 @@ def stream(random: Random, names: list[str], length: int, *, comes: bool, goes: 
         else:
             values = {name: random.randint(0, 30) for name in (*names, "p") if random.random() < 0.9}
             values["s"] = random.choice(sensors)
-            canonical = item(" ".join(f"{name}={value}" for name, value in values.items()))
+            repeated = [f"c/v={random.randint(0, 30)}" for _ in range(random.choice((0, 0, 1, 2)) if comes else 0)]
+            canonical = item(" ".join([*(f"{name}={value}" for name, value in values.items()), *repeated]))
             elements.append(_written(canonical, log))
     return elements
 
 
 def faults(elements: Iterable[Element]) -> list[str]:
-    """What is not valid about a stream in which all paths but `p` are there from the start."""
-    evolution, found = Evolution(lambda at: at != path("p")), []
+    """What is not valid about a stream in which all paths but `p` are there from the start; windows are numbered."""
+    evolution, found = Evolution(lambda at: at != path("p"), {WID: Integers(Fraction(0))}), []
     for each in elements:
         match each:
             case Accent():
@@ -88,7 +98,7 @@ def faults(elements: Iterable[Element]) -> list[str]:
 def _accent(random: Random, names: list[str], comes: bool, goes: bool) -> Accent:
     kind = random.random()
     if kind < 0.7 or not comes:
-        at = random.choice([*names[1:], *names, "p"] if comes else names)
+        at = random.choice([*names[1:], *names, "c/v", "p"] if comes else names)
         return alter(at, random.choice(MAPS), description(random, [each for each in names if each != at]))
     where = description(random, names)
     return drop("p", where) if goes and kind < 0.85 else add("p", where)
@@ -111,11 +121,17 @@ def _written(canonical: Item, log: list[Accent]) -> Item:
     return Item(altered(tree, path("p"), by) if may else without(tree, path("p")), canonical.place)
 
 
+STATEFUL = {"join", "order", "aggregate"}
+"""The operators that remember items or values: a drop purges them (LAWS 4.2 c, g), and there the square is no claim."""
+
+
 class Planner:
     """One random plan, from the sources up: `a` and `a2` have the same paths, `b` shares only the key `s`."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, *, goes: bool) -> None:
         self.random = random
+        self.goes = goes
+        """Whether paths go in the streams."""
         self.paths = ["s", "t", "x"]
         self.plan: Plan = Source("a")
         self.used: set[str] = set()
@@ -128,7 +144,9 @@ class Planner:
 
     def possible(self) -> list[str]:
         """The operators that can go on top."""
-        found = ["select", "project"] if self.paths else ["select"]
+        found = ["select", "choose", "order", "quantify", "project"] if self.paths else ["select"]
+        if self.paths and "construct" not in self.used:
+            found.append("construct")
         if self.paths == ["s", "t", "x"]:
             found += ["union", "intersect"]
         if "s" in self.paths and not self.used & {"join", "aggregate"}:
@@ -137,15 +155,50 @@ class Planner:
             found.append("window")
         if self.paths and "aggregate" not in self.used:
             found.append("aggregate")
-        return found
+        return [each for each in found if not (self.goes and each in STATEFUL)]
 
     def _select(self) -> tuple[Operator, tuple[Plan, ...]]:
         return Select(parse(description(self.random, self.paths))), ()
+
+    def _choose(self) -> tuple[Operator, tuple[Plan, ...]]:
+        """One way for some of the items, another for the others, which may pass a selection more."""
+        more = Select(parse(description(self.random, self.paths)))
+        whole = choose(
+            self.plan,
+            parse(description(self.random, self.paths)),
+            lambda way: way,
+            lambda way: Apply(more, (way,)) if self.random.random() < 0.5 else way,
+        )
+        assert isinstance(whole, Apply)
+        self.plan = whole.inputs[0]
+        return whole.operator, whole.inputs[1:]
+
+    def _order(self) -> tuple[Operator, tuple[Plan, ...]]:
+        return Order((Key(path(self.random.choice(self.paths)), self.random.random() < 0.5),)), ()
+
+    def _quantify(self) -> tuple[Operator, tuple[Plan, ...]]:
+        quantifier: Literal["some", "every"] = "some" if self.random.random() < 0.5 else "every"
+        return Quantify(quantifier, path("c"), parse(description(self.random, ["v"]))), ()
 
     def _project(self) -> tuple[Operator, tuple[Plan, ...]]:
         self.paths = self.random.sample(self.paths, self.random.randint(1, len(self.paths)))
         more = ["p"] if self.random.random() < 0.5 else []
         return Project(frozenset(map(path, [*self.paths, *more]))), ()
+
+    def _construct(self) -> tuple[Operator, tuple[Plan, ...]]:
+        """Some paths copied, `x` perhaps under another name, a linear field of one and one of two, and a constant."""
+        kept = self.random.sample(self.paths, self.random.randint(1, len(self.paths)))
+        names = {each: "q" if each == "x" and self.random.random() < 0.5 else each for each in kept}
+        factor = Fraction(self.random.choice((-2, -1, 1, 3)), self.random.choice((1, 2)))
+        one, other = (path(self.random.choice(self.paths)) for _ in range(2))
+        fields: dict[str, Value] = {name: Copy(path(each)) for each, name in names.items()}
+        fields |= {"p": Copy(path("p")), "c": Copy(path("c")), "k": Constant("k")}
+        fields["z"] = Linear(((factor, one),), Fraction(self.random.randint(-5, 5)))
+        if one != other:
+            fields["u"] = Linear(((Fraction(1), one), (Fraction(1), other)))
+        fields["f"] = Computed("square", (other,), lambda values: values[0] ** 2)
+        self.paths = [*names.values(), "z"]
+        return Construct("o", tuple((path(at), value) for at, value in fields.items())), ()
 
     def _union(self) -> tuple[Operator, tuple[Plan, ...]]:
         return Union(), (Source("a2"),)
@@ -169,11 +222,6 @@ class Planner:
         self.paths = [each for each in self.paths if each not in exclude]
         function = self.random.choice(FUNCTIONS)
         return Aggregate(function, tuple(map(path, by)), frozenset(map(path, exclude))), ()
-
-
-def keeps_state(planner: Planner) -> bool:
-    """Whether a drop may purge something (LAWS 4.2 c, g), so that the square is not claimed."""
-    return bool(planner.used & {"join", "aggregate"})
 
 
 def merged(random: Random, streams: dict[str, list[Element]]) -> list[tuple[str, Element]]:

@@ -10,7 +10,7 @@ import pytest
 from algebra.accented import CELSIUS, HERE, add, alter, answer, closed, drop, item, path, same, shown, together
 from anabranch.algebra.aggregate import Function
 from anabranch.algebra.grouped import Aggregate
-from anabranch.algebra.interpret import Apply, Query, Source, arriving, run
+from anabranch.algebra.interpret import Apply, Query, Source, run
 from anabranch.algebra.intersect import Intersect
 from anabranch.algebra.join import Join
 from anabranch.algebra.project import Project
@@ -392,7 +392,7 @@ def test_a_word_fails_its_group_alone() -> None:
     """LAWS 2.4: nothing comes out there, and the query goes on."""
     query = Query(Apply(aggregate("avg", "w"), (Source("0"),)))
     for each in ("w=0 t=hot", "w=1 t=5"):
-        assert not list(query.feed("0", arriving(item(each))))
+        assert not list(query.feed("0", item(each)))
     assert len(list(query.end())) == 1
     assert [each.code for each in query.failures] == ["FORG0001"]
 

@@ -1,4 +1,4 @@
-"""Aggregate: `min`, `max`, `sum`, `count` and `avg` over the values in a window, put together from parts.
+"""Aggregates: `min`, `max`, `sum`, `count` and `avg` over the values in a window, put together from parts.
 
 Law (LAWS 2.1, 2.2): the value of an aggregate over a window is that over all its values at once, whatever parts the
 values came in and in which order the parts are merged.
@@ -7,17 +7,20 @@ A *partial* is all that has to be known of a part:
 * how many values there are;
 * their true sum, an integer with a number of decimal places: integers do not lose digits, so it is as exact after
   months as on the first day, and its size grows with the logarithm of what was summed;
+  what a unit change has made a fraction that is no decimal is summed beside it;
 * which of INF, -INF and NaN are among them; NaN makes every aggregate NaN, both infinities a sum;
 * the least and the greatest as doubles, each with its place in the stream, because -0 and 0 are equal and the earlier
-  one is the answer;
+  one is the answer; and exactly, for a result that leaves in another unit is not rounded twice (LAWS 4.3);
 * the first failure: a path that failed comes before a text that is no number, because a path is followed to its end
   before anything is summed, and of two of a kind the earlier one counts.
 
 `merge` is associative and commutative, and `Partial()` is its neutral element.
 
 Signature: what an aggregate answers follows from function, path, the items' selection and the window.
-Items: a partial each, merged by pane, and by window of panes.
-Accents, updates: not followed yet; a stream that carries them is refused.
+Items: a partial each, in canonical values, merged by pane, and by window of panes.
+Accents: whoever keeps partials answers what is complete before an accent comes out, and forgets a path that is dropped;
+what comes out is the operator's to say (`grouped.py`).
+Updates: not followed yet; a stream that carries them is refused.
 """
 
 from __future__ import annotations
@@ -38,6 +41,9 @@ Function: TypeAlias = Literal["min", "max", "sum", "count", "avg"]
 POSITIVE, NEGATIVE, NAN = 1, 2, 4
 """What a partial notes of values that no sum can hold."""
 _ALONE = {POSITIVE: math.inf, NEGATIVE: -math.inf}
+_NOTHING = Fraction(0)
+_MOST_PLACES = 40
+"""A fraction with more decimal places than these is not held as a decimal."""
 
 
 class Ranked(NamedTuple):
@@ -45,6 +51,13 @@ class Ranked(NamedTuple):
 
     value: float
     order: int
+    exact: Fraction | None = None
+    """What it was rounded from; None where its shortest spelling says so."""
+
+    @property
+    def number(self) -> Fraction:
+        """The exact value of what is finite."""
+        return Fraction(repr(self.value)) if self.exact is None else self.exact
 
 
 class Failure(NamedTuple):
@@ -73,17 +86,29 @@ class Partial:
     least: Ranked | None = None
     greatest: Ranked | None = None
     failure: Failure | None = None
+    rest: Fraction = _NOTHING
+    """The sum of those that are no decimals."""
 
     @staticmethod
-    def of(text: str, order: int) -> Partial:
-        """What is known of one value, as an item spells it; `order` is its place in the stream."""
-        number = exact_number(text)
+    def of(value: str | Fraction, order: int) -> Partial:
+        """What is known of one value, as an item spells it or as a unit change has made it.
+
+        `order` is its place in the stream.
+        """
+        if isinstance(value, Fraction):
+            here = _ranked(nearest_double(value), order, value)
+            places = _places(value)
+            if places is None:
+                return Partial(1, 0, 0, 0, here, here, rest=value)
+            return Partial(1, int(value * 10**places), places, 0, here, here)
+        number = exact_number(value)
         if number is None:
-            error = no_number(text)
+            error = no_number(value)
             return Partial(1, failure=Failure(1, order, error.message, error.code))
-        here = None if number.is_nan() else Ranked(float(number), order)
-        total, places, special = _parts(summand(number))
-        return Partial(1, total, places, special, here, here)
+        added = summand(number)
+        exact = None if isinstance(added, float) else Fraction(added)
+        place = None if number.is_nan() else _ranked(float(number), order, exact)
+        return Partial(1, *_parts(added), place, place)
 
     @staticmethod
     def failed(error: DynamicError, order: int) -> Partial:
@@ -101,6 +126,7 @@ class Partial:
             _better(self.least, other.least, lower=True),
             _better(self.greatest, other.greatest, lower=False),
             _first(self.failure, other.failure),
+            self.rest + other.rest if self.rest or other.rest else _NOTHING,
         )
 
     def moved(self, base: int) -> Partial:
@@ -129,11 +155,26 @@ class Partial:
             case "max":
                 return self._extreme(self.greatest)
 
+    def exact(self, function: Function) -> Fraction | None:
+        """What the aggregate was rounded from; None where it was not rounded."""
+        match function:
+            case "sum" | "avg":
+                total = self._sum
+                if not self.count or isinstance(total, float):
+                    return None
+                return total if function == "sum" else total / self.count
+            case "min" | "max":
+                found = self.least if function == "min" else self.greatest
+                is_known = found is not None and math.isfinite(found.value) and not self.special & NAN
+                return found.number if found is not None and is_known else None
+            case "count":
+                return None
+
     @property
     def _sum(self) -> Fraction | float:
         if self.special:
             return _ALONE.get(self.special, math.nan)
-        return Fraction(self.total, 10**self.places)
+        return Fraction(self.total, 10**self.places) + self.rest
 
     def _extreme(self, found: Ranked | None) -> float | None:
         return math.nan if self.special & NAN else found and found.value
@@ -154,12 +195,33 @@ def _parts(number: Decimal | float) -> tuple[int, int, int]:
     return (mantissa, -exponent, 0) if exponent <= 0 else (mantissa * 10**exponent, 0, 0)
 
 
+def _places(value: Fraction) -> int | None:
+    """The number of decimal places by which a fraction is a whole number; None where there are too many, or none."""
+    rest, places = value.denominator, [0, 0]
+    for number, prime in enumerate((2, 5)):
+        while rest % prime == 0 and places[number] <= _MOST_PLACES:
+            rest //= prime
+            places[number] += 1
+    return max(places) if rest == 1 else None
+
+
+def _ranked(double: float, order: int, exact: Fraction | None) -> Ranked:
+    """A value with what it was rounded from, where that has to be told."""
+    plain = Ranked(double, order)
+    if exact is None or not math.isfinite(double) or plain.number == exact:
+        return plain
+    return plain._replace(exact=exact)
+
+
 def _better(a: Ranked | None, b: Ranked | None, *, lower: bool) -> Ranked | None:
-    """The lower or the higher of two values; of equal ones the earlier."""
+    """The lower or the higher of two values; of equal doubles the earlier, with the exact value of the better."""
     if a is None or b is None:
         return a or b
     if a.value == b.value:
-        return a if a.order <= b.order else b
+        first = a if a.order <= b.order else b
+        if a.exact is b.exact:
+            return first
+        return _ranked(first.value, first.order, min(a.number, b.number) if lower else max(a.number, b.number))
     return a if (a.value < b.value) == lower else b
 
 

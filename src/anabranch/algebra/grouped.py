@@ -3,6 +3,7 @@
 Law (accents 4): items are put together that have the same canonical values at the paths `by`; a group comes out as one
 item with these paths and, at every other path that is not excluded, the aggregate over all values there (LAWS 2.2).
 So a path that an add brings is aggregated from then on, unless it was excluded beforehand.
+Some paths may have a function of their own; with no function for the others, these are excluded, whatever is added.
 A group comes out when nothing more comes for it: by a punctuation, or at the end.
 A value that is no number gives nothing for its group, and a failure (LAWS 2.4); a count takes any value.
 
@@ -24,9 +25,10 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from anabranch.algebra.accents.items import leaves, nodes, number
+from anabranch.algebra.accents.sets import below
 from anabranch.algebra.aggregate import Function
 from anabranch.algebra.numbers import no_number
-from anabranch.algebra.operator import Work
+from anabranch.algebra.operator import Ended, Work
 from anabranch.algebra.readings import Node, Reading, holds, rebuilt
 from anabranch.algebra.signature import Paths, Signature
 from anabranch.errors import DynamicError
@@ -43,23 +45,53 @@ Value: TypeAlias = Fraction | Decimal
 class Aggregate:
     """The `function` of all paths but the excluded ones, over the items that agree in `by`."""
 
-    function: Function
+    function: Function | None
     by: tuple[Path, ...]
     exclude: frozenset[Path] = frozenset()
+    named: tuple[tuple[Path, Function], ...] = ()
+    """Paths with a function of their own."""
     arity: int = 1
 
     @property
     def signature(self) -> Signature:
         by = Paths.of(self.by)
-        return Signature(foundation=by, accumulator=by.others(), ignored=Paths.of(self.exclude), lets=self._lets)
+        return Signature(
+            foundation=by,
+            accumulator=by.others(),
+            ignored=self.excluded,
+            computes=self.excluded.others(),
+            lets=self._lets,
+        )
+
+    def __str__(self) -> str:
+        asked = [f"{function} of {path}" for path, function in self.named]
+        if self.function is not None:
+            but = f" but {', '.join(map(str, sorted(self.exclude)))}" if self.exclude else ""
+            asked.append(f"{self.function} of all{' others' if asked else ''}{but}")
+        by = f" by {', '.join(map(str, self.by))}" if self.by else ""
+        return f"aggregate{by}: {', '.join(asked)}"
+
+    @property
+    def excluded(self) -> Paths:
+        """The paths that are not even looked at."""
+        if self.function is not None:
+            return Paths.of(self.exclude)
+        return Paths.of((*self.by, *(path for path, _ in self.named))).others()
+
+    def of(self, path: Path) -> Function:
+        """The function of a path that is not excluded."""
+        own = next((function for each, function in self.named if below(path, each)), self.function)
+        assert own is not None, "a path without a function is excluded"
+        return own
 
     def start(self) -> Work:
         return _Groups(self)
 
     def _lets(self, path: Path, by: Affine) -> bool:
-        if path in Paths.of(self.by) or self.function in ("min", "max", "avg"):
+        if path in Paths.of(self.by):
             return True
-        return self.function == "sum" and by.b == 0
+        function = self.of(path)
+        return function in ("min", "max", "avg") or (function == "sum" and by.b == 0)
 
 
 @dataclass(slots=True)
@@ -78,7 +110,7 @@ class _Groups:
         self.failures: list[DynamicError] = []
         self._operator = operator
         self._by = Paths.of(operator.by)
-        self._excluded = Paths.of(operator.exclude)
+        self._excluded = operator.excluded
         self._open: dict[tuple[tuple[str, ...], ...], _Group] = {}
 
     def item(self, input: int, reading: Reading) -> Iterable[Reading]:
@@ -98,7 +130,7 @@ class _Groups:
             if holds(where, group.head):
                 group.texts = {each: texts for each, texts in group.texts.items() if each not in gone}
 
-    def close(self, closed: Predicate, inputs: Sequence[Predicate]) -> Iterable[Reading]:
+    def close(self, closed: Predicate, has_ended: Ended) -> Iterable[Reading]:
         done = [key for key, group in self._open.items() if holds(closed, group.head)]
         results = map(self._result, (self._open.pop(key) for key in done))
         return [each for each in results if each is not None]
@@ -111,7 +143,7 @@ class _Groups:
         tree, maps = rebuilt(group.head.tree, lambda *_: True), dict(group.head.maps)
         for path, texts in group.texts.items():
             try:
-                text, by = _aggregated(self._operator.function, texts)
+                text, by = _aggregated(self._operator.of(path), texts)
             except DynamicError as error:
                 self.failures.append(error)
                 return None

@@ -13,16 +13,17 @@ would be equal to others than before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from anabranch.algebra.accents.items import leaves
-from anabranch.algebra.operator import Work
-from anabranch.algebra.readings import Reading, holds
+from anabranch.algebra.accents.sets import term
+from anabranch.algebra.operator import Ended, Work
+from anabranch.algebra.readings import Reading
 from anabranch.algebra.signature import ALL_PATHS, Signature
 from anabranch.errors import DynamicError
-from anabranch.predicate import Predicate
+from anabranch.predicate import Predicate, and_, compare
 from anabranch.stream.path import Path
 
 _Key: TypeAlias = tuple[tuple[Path, tuple[str, ...]], ...]
@@ -36,7 +37,10 @@ class Intersect:
 
     @property
     def signature(self) -> Signature:
-        return Signature(merge=ALL_PATHS)
+        return Signature(merge=ALL_PATHS, computes=ALL_PATHS)
+
+    def __str__(self) -> str:
+        return "intersect"
 
     def start(self) -> Work:
         return _Meeting()
@@ -62,10 +66,15 @@ class _Meeting:
     def forget(self, input: int, path: Path, where: Predicate) -> None:
         pass
 
-    def close(self, closed: Predicate, inputs: Sequence[Predicate]) -> Iterable[Reading]:
+    def close(self, closed: Predicate, has_ended: Ended) -> Iterable[Reading]:
         for side, waiting in enumerate(self._waiting):
-            waiting[:] = [each for each in waiting if not holds(inputs[1 - side], each[1])]
+            waiting[:] = [each for each in waiting if not has_ended(1 - side, _equals(each[0]))]
         return ()
+
+
+def _equals(key: _Key) -> Predicate:
+    """The items with these values, and maybe others."""
+    return and_(*(compare(term(path), "=", text) for path, texts in key for text in texts[:1]))
 
 
 def _key(reading: Reading) -> _Key:

@@ -1,9 +1,10 @@
-"""Join: the pairs of items, one of each input, whose keys are equal.
+"""Join: the pairs of items, one of each input, whose keys are equal, or near each other.
 
 Law: every pair comes out once, when the second of the two arrives, as one item that has what both have; a key that both
 call by the same name once, as the first input wrote it.
 Keys are compared as `=` compares (LAWS 2.3): as text, but as numbers where a unit change has made one a number.
-Windows bound a join in time; they are a matter of what is fed to it.
+Two paths that have to lie `within` a distance are compared as numbers, and the distance itself is near enough (LAWS
+3.5, the interval join).
 
 Signature (accents 6.2, as repaired by LAWS 4.2 c): the keys are foundation, and merge paths pair by pair.
 Items: remembered, in canonical values.
@@ -16,18 +17,18 @@ other input aborts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from anabranch.algebra.accents.boxes import empty
 from anabranch.algebra.accents.items import number
 from anabranch.algebra.accents.sets import term
-from anabranch.algebra.operator import Work
+from anabranch.algebra.operator import Ended, Work
 from anabranch.algebra.readings import Reading, holds, without
 from anabranch.algebra.signature import Paths, Signature
 from anabranch.errors import DynamicError
-from anabranch.predicate import Compare, Predicate, and_, compare, not_, or_
+from anabranch.predicate import Compare, Predicate, and_, compare, or_
+from anabranch.predicate.writing import number_text
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element, copy
 
@@ -37,22 +38,38 @@ class Join:
     """The pairs whose `keys` are equal: for each a path of the first input and one of the second."""
 
     keys: tuple[tuple[Path, Path], ...]
+    within: tuple[Within, ...] = ()
     arity: int = 2
 
     @property
     def signature(self) -> Signature:
-        keys = Paths.of(path for pair in self.keys for path in pair)
-        return Signature(foundation=keys, pairs=self.keys, disjoint=True)
+        both = (*self.keys, *((each.mine, each.other) for each in self.within))
+        pairs = tuple(tuple(enumerate(pair)) for pair in both)
+        return Signature(foundation=Paths.of(path for pair in both for path in pair), pairs=pairs, disjoint=True)
+
+    def __str__(self) -> str:
+        near = (f"{each.mine} within {number_text(each.distance)} of {each.other}" for each in self.within)
+        return f"join on {' and '.join((*(f'{mine} = {other}' for mine, other in self.keys), *near))}"
 
     def start(self) -> Work:
-        return _Pairing(self.keys)
+        return _Pairing(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A path of each input, by differing names, and how far apart their values may be."""
+
+    mine: Path
+    other: Path
+    distance: Fraction
 
 
 class _Pairing:
     """All items of both inputs that may still meet one."""
 
-    def __init__(self, keys: tuple[tuple[Path, Path], ...]) -> None:
-        self._keys = keys
+    def __init__(self, operator: Join) -> None:
+        self._keys = operator.keys
+        self._within = operator.within
         self.failures: list[DynamicError] = []
         self._kept: tuple[list[Reading], list[Reading]] = ([], [])
 
@@ -65,9 +82,9 @@ class _Pairing:
         kept = self._kept[input]
         kept[:] = [replace(each, tree=without(each.tree, path)) if holds(where, each) else each for each in kept]
 
-    def close(self, closed: Predicate, inputs: Sequence[Predicate]) -> Iterable[Reading]:
+    def close(self, closed: Predicate, has_ended: Ended) -> Iterable[Reading]:
         for side, kept in enumerate(self._kept):
-            kept[:] = [each for each in kept if not empty(and_(self._partners(side, each), not_(inputs[1 - side])))]
+            kept[:] = [each for each in kept if not has_ended(1 - side, self._partners(side, each))]
         return ()
 
     def _meet(self, left: Reading, right: Reading) -> bool:
@@ -75,16 +92,23 @@ class _Pairing:
             any(_equal(a, b, as_numbers) for a in left.texts(mine) for b in right.texts(other))
             for mine, other in self._keys
             for as_numbers in [left.is_measured(mine) or right.is_measured(other)]
+        ) and all(
+            any(abs(a - b) <= each.distance for a in _finite(left, each.mine) for b in _finite(right, each.other))
+            for each in self._within
         )
 
     def _partners(self, side: int, reading: Reading) -> Predicate:
         """What an item of the other input has to fulfil to meet this one; numbers also where text would do."""
-        return and_(
-            *(
-                or_(*(each for text in reading.texts(pair[side]) for each in _equals(pair[1 - side], text)))
-                for pair in self._keys
-            )
+        equal = (
+            or_(*(each for text in reading.texts(pair[side]) for each in _equals(pair[1 - side], text)))
+            for pair in self._keys
         )
+        near = (
+            or_(*(_near(theirs, value, each.distance) for value in _finite(reading, mine)))
+            for each in self._within
+            for mine, theirs in [(each.mine, each.other) if side == 0 else (each.other, each.mine)]
+        )
+        return and_(*equal, *near)
 
     def _joined(self, left: Reading, right: Reading) -> Reading:
         same = [mine for mine, other in self._keys if mine == other]
@@ -97,7 +121,15 @@ class _Pairing:
         for child in (*tree.children, *other.children):
             both.append(copy(child))
         maps = {path: by for path, by in right.maps.items() if path not in same}
-        return Reading(both, {**maps, **left.maps})
+        return Reading(both, {**maps, **left.maps}, {**right.unknown, **left.unknown})
+
+
+def _finite(reading: Reading, path: Path) -> list[Fraction]:
+    return [each for each in reading.numbers(path) if isinstance(each, Fraction)]
+
+
+def _near(path: Path, value: Fraction, distance: Fraction) -> Predicate:
+    return and_(compare(term(path), ">=", value - distance), compare(term(path), "<=", value + distance))
 
 
 def _equal(a: str, b: str, as_numbers: bool) -> bool:

@@ -8,19 +8,23 @@ So a selection need not adjust its constants, and a window that is half counted 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from anabranch.algebra.accents.sets import UNDECLARED, Domains
-from anabranch.algebra.reaction import Change, Closing, LetOut, Reaction
+from anabranch.algebra.changes import Change, Closing, LetOut
+from anabranch.algebra.course import Course
+from anabranch.algebra.reaction import Reaction
 from anabranch.algebra.readings import Reading
 from anabranch.algebra.signature import Policy, Signature
-from anabranch.errors import DynamicError
+from anabranch.errors import Aborted, DynamicError, StreamError
 from anabranch.predicate import EVERYTHING, Predicate
 from anabranch.stream.elements import Drop
 from anabranch.stream.path import Path
+
+Followed = TypeVar("Followed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,10 @@ class Heartbeat:
 
 Flowing: TypeAlias = Reading | Change | Closing | Heartbeat
 """What flows between operators; sets and values are those at the place."""
+
+
+Ended: TypeAlias = Callable[[int, Predicate], bool]
+"""Whether none of some items will come on an input."""
 
 
 class Work(Protocol):
@@ -46,8 +54,8 @@ class Work(Protocol):
     def forget(self, input: int, path: Path, where: Predicate) -> None:
         """Strip a path from the remembered items of an input that are in a set: it has been dropped."""
 
-    def close(self, closed: Predicate, inputs: Sequence[Predicate]) -> Iterable[Reading]:
-        """Give what was kept until nothing more comes for it, given the closed items of the output and the inputs."""
+    def close(self, closed: Predicate, has_ended: Ended) -> Iterable[Reading]:
+        """Give what was kept until nothing more comes for it, given the items of the output that are now closed."""
 
 
 class Operator(Protocol):
@@ -68,9 +76,11 @@ class Operator(Protocol):
 class Passing:
     """The work of an operator that remembers nothing."""
 
-    def __init__(self, each: Callable[[Reading], Iterable[Reading]]) -> None:
+    def __init__(
+        self, each: Callable[[Reading], Iterable[Reading]], failures: list[DynamicError] | None = None
+    ) -> None:
         self._each = each
-        self.failures: list[DynamicError] = []
+        self.failures: list[DynamicError] = [] if failures is None else failures
 
     def item(self, input: int, reading: Reading) -> Iterable[Reading]:
         return self._each(reading)
@@ -78,7 +88,7 @@ class Passing:
     def forget(self, input: int, path: Path, where: Predicate) -> None:
         pass
 
-    def close(self, closed: Predicate, inputs: Sequence[Predicate]) -> Iterable[Reading]:
+    def close(self, closed: Predicate, has_ended: Ended) -> Iterable[Reading]:
         return ()
 
 
@@ -88,6 +98,9 @@ class Operation:
     def __init__(self, operator: Operator, *, policy: Policy = "accumulate", domains: Domains = UNDECLARED) -> None:
         name = type(operator).__name__
         self.reaction = Reaction(name, operator.signature, operator.arity, policy=policy, domains=domains)
+        self._renaming = operator.signature.renaming
+        self._out = self.reaction.output if self._renaming is None else Course()
+        """The course of the output, by its own names."""
         self._work = operator.start()
         self._beats: list[Decimal | None] = [None] * operator.arity
         self._beat: Decimal | None = None
@@ -101,30 +114,58 @@ class Operation:
         """Take one element of an input in; Aborted where the operator cannot go on."""
         match element:
             case Reading():
-                known = self.reaction.inputs[input].canonical(element)
-                yield from map(self.reaction.output.current, self._work.item(input, known))
+                known = self._known(input, self.reaction.inputs[input].canonical(element))
+                yield from map(self._out.current, self._work.item(input, known))
             case Change():
-                yield from self._changes(input, self.reaction.change(input, element))
+                yield from self._changes(input, self._followed(lambda: self.reaction.change(input, element)))
             case Closing(where):
                 yield from self._close(input, where)
             case Heartbeat(at):
                 yield from self._heartbeat(input, at)
 
+    def _known(self, input: int, reading: Reading) -> Reading:
+        """An item with what is unknown about it in the output; Aborted where it has to be known (LAWS 4.5)."""
+        signature, unknown = self.reaction.signature, {}
+        for path, reason in reading.unknown.items():
+            if signature.reads(path):
+                raise Aborted(f"{self.reaction.name} reads '{path}', of which nothing is known: {reason}")
+            if signature.shows(path) and path not in signature.ignored:
+                unknown.update(dict.fromkeys(signature.targets(input, path), reason))
+        return replace(reading, unknown=unknown) if reading.unknown else reading
+
     def end(self) -> Iterator[Flowing]:
         """All inputs have ended: what was kept comes out; of accents and punctuations nobody needs to know now."""
-        yield from map(self.reaction.output.current, self._work.close(EVERYTHING, [EVERYTHING] * len(self._beats)))
+        yield from map(self._out.current, self._work.close(EVERYTHING, lambda *_: True))
+
+    def _followed(self, react: Callable[[], Followed]) -> Followed:
+        """What follows of an accent; Aborted where its sets cannot be reckoned with."""
+        try:
+            return react()
+        except StreamError as error:
+            raise Aborted(f"{self.reaction.name} cannot follow this evolution: {error.message}") from error
 
     def _changes(self, input: int, found: Iterable[LetOut]) -> Iterator[Flowing]:
         for each in found:
             if isinstance(each.change.evolution, Drop):
                 self._work.forget(input, each.change.evolution.path, each.items)
-            yield each.change
+            yield from self._named(each.change)
+
+    def _named(self, change: Change) -> Iterator[Change]:
+        """A change by the names of the output, where these are others."""
+        if self._renaming is None:
+            yield change
+            return
+        where = self._renaming.told(change.where)
+        for evolution in self._renaming.evolutions(change.evolution):
+            self._out.see(where, evolution, composing=True)
+            yield Change(where, evolution)
 
     def _close(self, input: int, where: Predicate) -> Iterator[Flowing]:
-        changes, closings = self.reaction.close(input, where)
+        changes, closings = self._followed(lambda: self.reaction.close(input, where))
         yield from self._changes(input, changes)
-        yield from map(self.reaction.output.current, self._work.close(self.reaction.closed, self.reaction.ended))
-        yield from closings
+        yield from map(self._out.current, self._work.close(self.reaction.closed, self.reaction.has_ended))
+        for each in closings:
+            yield each if self._renaming is None else Closing(self._renaming.told(each.where))
 
     def _heartbeat(self, input: int, at: Decimal) -> Iterator[Flowing]:
         self._beats[input] = at

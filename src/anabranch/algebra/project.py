@@ -12,7 +12,7 @@ What the signature does not cover: nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from anabranch.algebra.operator import Passing, Work
 from anabranch.algebra.readings import Node, Reading, rebuilt
@@ -33,6 +33,9 @@ class Project:
         others = Paths.of(self.kept).others()
         return Signature(accumulator=others, absent=others)
 
+    def __str__(self) -> str:
+        return f"project {', '.join(map(str, sorted(self.kept)))}"
+
     def start(self) -> Work:
         return Passing(self._reduced)
 
@@ -43,4 +46,4 @@ class Project:
             path = Path(steps)
             return True if path in kept else None if isinstance(node, Element) and kept.meets(path) else False
 
-        return (Reading(rebuilt(reading.tree, visit), reading.maps),)
+        return (replace(reading, tree=rebuilt(reading.tree, visit)),)

@@ -6,6 +6,9 @@ map is the identity the text is copied as it stands.
 Words, NaN and the infinities have no unit: no map changes them.
 
 A computed value, say an average, is the text `0` with the map that adds it: so it stays a fraction until it leaves.
+
+Where an accent had to be refused, nobody knows what the values at its path mean (LAWS 4.5); an item that is concerned
+says so itself, all the way, so who does not look at the path never hears of it.
 """
 
 from __future__ import annotations
@@ -17,9 +20,9 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from anabranch.algebra.accents.items import nodes, number, spelled
-from anabranch.algebra.accents.sets import stands
+from anabranch.algebra.accents.sets import has
 from anabranch.algebra.numbers import nearest_double, spell_double
-from anabranch.predicate import And, Compare, Not, Or, Predicate
+from anabranch.predicate import Predicate
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Attribute, Element, Text, copy, string_value
@@ -35,6 +38,12 @@ class Reading:
 
     tree: Element
     maps: Mapping[Path, Affine] = field(default_factory=dict)
+    unknown: Mapping[Path, str] = field(default_factory=dict)
+    """The paths of which nobody knows what their values mean, each with the reason."""
+
+    def mistrusted(self, path: Path, reason: str) -> Reading:
+        """The same item, with nothing known of a path."""
+        return self if path in self.unknown else replace(self, unknown={**self.unknown, path: reason})
 
     def mapped(self, path: Path, by: Affine) -> Reading:
         """The same item, with a map applied to the values at a path."""
@@ -68,17 +77,7 @@ class Reading:
 
 def holds(items: Predicate, reading: Reading) -> bool:
     """Whether an item is in a set."""
-    match items:
-        case And(parts):
-            return all(holds(part, reading) for part in parts)
-        case Or(parts):
-            return any(holds(part, reading) for part in parts)
-        case Not(part):
-            return not holds(part, reading)
-        case Compare(term, op, constant):
-            return any(stands(text, op, constant) for text in reading.texts(term.path))
-        case _:
-            raise AssertionError(items)  # sets compare with constants only
+    return has(items, reading.texts)
 
 
 def _spelled(text: str, by: Affine, spelling: Spelling) -> str:

@@ -32,6 +32,9 @@ class Select:
     def signature(self) -> Signature:
         return Signature(foundation=Paths.of(paths(self.condition)))
 
+    def __str__(self) -> str:
+        return f"select {self.condition}"
+
     def start(self) -> Work:
         condition = items_of(self.condition)
         return Passing(lambda reading: (reading,) if holds(condition, reading) else ())

@@ -30,5 +30,8 @@ class Union:
     def signature(self) -> Signature:
         return Signature(merge=ALL_PATHS)
 
+    def __str__(self) -> str:
+        return "union"
+
     def start(self) -> Work:
         return Passing(lambda reading: (reading,))

@@ -1,11 +1,13 @@
-"""Window: `W_k = [k*step, k*step + size)` for `k >= 0`, over reference values or over item numbers.
+"""Windows: `W_k = [k*step, k*step + size)` for `k >= 0`, over reference values or over item numbers.
 
 Law (LAWS 3.1, 3.3): an item is in every window whose interval holds its value, and in no other.
 Bounds are fractions, so a step of 0.1 is a tenth and nothing else.
 
 Items: grouped by the windows that hold them, or by *panes*: the widest pieces that every window is made of whole
 (the sharing paper's section 4.3). A pane is as wide as the greatest common divisor of size and step.
-Accents, updates: not followed yet; a stream that carries them is refused.
+Accents: values are canonical before they are asked for here, so a unit change of the reference path moves no item to
+another window (LAWS 4.2 b); what comes out is the operator's to say (`windowed.py`).
+Updates: not followed yet; a stream that carries them is refused.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from anabranch.algebra.accents.sets import term
@@ -25,6 +25,7 @@ from anabranch.algebra.signature import Paths, Signature
 from anabranch.algebra.window import Extent
 from anabranch.predicate import Compare, Integers, Not, Operator, Predicate, and_, compare, or_
 from anabranch.predicate.formula import OPPOSITE
+from anabranch.predicate.writing import number_text
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element, Name, Text, copy
 
@@ -45,13 +46,17 @@ class Window:
         paths = Paths.of((self.path,))
         return Signature(foundation=paths, accumulator=paths, link=self._windows, made=_NUMBERED)
 
+    def __str__(self) -> str:
+        size, step = map(number_text, (self.extent.size, self.extent.step))
+        return f"window of {size} every {step} over {self.path}"
+
     def start(self) -> Work:
         return Passing(self._numbered)
 
     def _numbered(self, reading: Reading) -> Iterator[Reading]:
         values = [each for each in reading.numbers(self.path) if isinstance(each, Fraction)]
         for k in dict.fromkeys(k for value in values for k in self.extent.holding(value)):
-            yield Reading(_with_window(reading.tree, k), reading.maps)
+            yield replace(reading, tree=_with_window(reading.tree, k))
 
     def _windows(self, literals: Sequence[Predicate]) -> Predicate:
         """The windows that hold a value of which all these comparisons are true.

@@ -92,4 +92,4 @@ class Term:
     """Whether comparing a word with a number raises, as in a query, or just does not hold, as in a description."""
 
     def __str__(self) -> str:
-        return "/".join(each for each in (self.input, str(self.path)) if each) or "."
+        return "/".join(each for each in (self.input, *self.path.steps) if each) or "."

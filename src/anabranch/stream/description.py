@@ -33,7 +33,7 @@ _TOKEN = re.compile(
     rf"""\s*(?:
         (?P<number>-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?![\w.]))
       | (?P<string>'(?:[^']|'')*'|"(?:[^"]|"")*")
-      | (?P<name>(?:\./)?{_STEP}(?:/{_STEP})*)
+      | (?P<name>(?:\./)?{_STEP}(?:/{_STEP})*|\.(?![\w./@]))
       | (?P<sign>!=|<=|>=|[=<>()])
     )""",
     re.VERBOSE,
@@ -215,7 +215,7 @@ class _Parser:
 
     def path(self, name: str, place: int) -> Path:
         try:
-            return Path.parse(name)
+            return Path.parse(name, itself=True)
         except StreamError as error:
             raise self.error(error.message, place) from None
 

@@ -104,6 +104,14 @@ LONGEST_RAW = 2_000
 
 
 @dataclass(frozen=True, slots=True)
+class Doubt:
+    """An accent that could not be read spoke of this path, for these items: what holds for them is unknown."""
+
+    path: Path
+    where: Description
+
+
+@dataclass(frozen=True, slots=True)
 class DeadLetter:
     """Something set aside, with the reason; `raw` is its text, cut to a readable length."""
 
@@ -113,6 +121,8 @@ class DeadLetter:
     code: str | None = None
     subscription: str | None = None
     """The subscription whose evaluation failed (LAWS 2.4); None where the input itself is bad (LAWS 2.5)."""
+    doubts: tuple[Doubt, ...] = ()
+    """What is unknown from here on, because this was an accent (LAWS 4.5)."""
 
     def to_json(self) -> str:
         """The line that a user gets to see."""

@@ -1,4 +1,7 @@
-"""Paths name an attribute of an item: `coord/cel/ra`, `@id`, `coord/@unit`; they are relative to the item."""
+"""Paths name an attribute of an item: `coord/cel/ra`, `@id`, `coord/@unit`; they are relative to the item.
+
+An item that is a value itself, `<t>25.0</t>`, has it at the path `.`; accents and descriptions may name it.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,15 @@ _STEP = re.compile(r"@?[^\W\d][\w.\-]*(:[^\W\d][\w.\-]*)?\Z")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Path:
-    """The names from just below the item down; only the last may be an attribute (`@name`)."""
+    """The names from just below the item down; only the last may be an attribute (`@name`). None is `.`."""
 
     steps: tuple[str, ...]
 
     @staticmethod
-    def parse(text: str) -> Path:
-        """Read `a/b/@c`; a leading `./` is allowed, anything else is an error."""
+    def parse(text: str, *, itself: bool = False) -> Path:
+        """Read `a/b/@c`; a leading `./` is allowed, with `itself` also `.`, anything else is an error."""
+        if itself and text.strip() == ".":
+            return Path(())
         steps = tuple(text.strip().removeprefix("./").split("/"))
         bad = [step for step in steps if not _STEP.match(step)]
         if bad or any(step.startswith("@") for step in steps[:-1]):
@@ -26,4 +31,4 @@ class Path:
         return Path(steps)
 
     def __str__(self) -> str:
-        return "/".join(self.steps)
+        return "/".join(self.steps) or "."

@@ -8,14 +8,15 @@ for, and what was read can be forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, TypeAlias
 
 from anabranch.errors import BadItem, StreamError
 from anabranch.stream import json_items, wire
-from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item, Place, StreamElement
+from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Doubt, Item, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import parse_item, parse_root
+from anabranch.stream.path import Path
 from anabranch.stream.schema import Schema
 from anabranch.stream.split import Cut
 from anabranch.stream.tree import Element, namespaces_in_scope
@@ -43,6 +44,8 @@ class ElementReader:
         self._limits = limits
         self._item = item
         self._schema = schema  # given only where the stream is strict
+        self.announced: Callable[[Path, Element], bool] = lambda path, tree: False
+        """Whether an item may carry a path that the schema does not declare; whoever follows the accents knows."""
         self._around: tuple[bytes, str, Element, dict[str, str]] | None = None
 
     def elements(self, cuts: Iterable[Cut], partition: str) -> Iterator[StreamElement | DeadLetter]:
@@ -50,13 +53,17 @@ class ElementReader:
         for cut in cuts:
             place = Place(self._stream, partition, cut.start)
             reason = cut.reason
+            doubts: tuple[Doubt, ...] = ()
             if reason is None:
                 try:
                     yield self._element(cut, place)
                     continue
                 except BadItem as error:
                     reason = error.message
-            yield DeadLetter(place, reason, cut.raw.decode(cut.encoding, "replace")[:LONGEST_RAW])
+                    if isinstance(error, wire.BadAccent):
+                        doubts = error.doubts
+            raw = cut.raw.decode(cut.encoding, "replace")[:LONGEST_RAW]
+            yield DeadLetter(place, reason, raw, doubts=doubts)
 
     def _element(self, cut: Cut, place: Place) -> StreamElement:
         """The element in a cut that may be good; BadItem where it is not."""
@@ -69,7 +76,10 @@ class ElementReader:
             element = wire.element_of(tree, place)
         if isinstance(element, Item):
             element.tree.parent = root
-            undeclared = self._schema.undeclared(element.tree) if self._schema else None
+            if self._schema is None:
+                return element
+            tree = element.tree
+            undeclared = self._schema.undeclared(tree, lambda path: self.announced(path, tree))
             if undeclared is not None:
                 raise BadItem(f"the path '{undeclared}' is not declared")
         return element

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path as FilePath
@@ -113,11 +113,17 @@ class Schema:
 
     def has(self, path: Path, item: str) -> bool:
         """Is the path declared for items of this name?"""
+        if not path.steps:
+            return self.child(item) is not None
         *above, last = path.steps
         if not last.startswith("@"):
             return self.child(item, *path.steps) is not None
         part = self.child(item, *above)
         return part is not None and last[1:] in self.declaration(part).attributes
+
+    def declares(self, path: Path) -> bool:
+        """Is the path declared for items of some name? An item is there itself."""
+        return not path.steps or any(self.has(path, item) for item in self.items)
 
     def repeats(self, path: Path, item: str) -> bool:
         """May the path occur more than once in an item?"""
@@ -156,18 +162,22 @@ class Schema:
             pending.extend(part.declared for part in children.values())
         return False
 
-    def undeclared(self, tree: Element) -> Path | None:
-        """The first path of an item that is not declared, or None; an unknown item gives its own name."""
+    def undeclared(self, tree: Element, known: Callable[[Path], bool] = lambda path: False) -> Path | None:
+        """The first path of an item that is neither declared nor `known`, or None; an unknown item gives its name."""
         item = str(tree.name)
         pending: list[tuple[Element, Part | None, tuple[str, ...]]] = [(tree, self.child(item), ())]
         while pending:
             element, part, steps = pending.pop()
             if part is None:
+                if steps and known(Path(steps)):
+                    continue
                 return Path(steps or (item,))
             declaration = self.declaration(part)
             for attribute in element.attributes:
                 if str(attribute.name) not in declaration.attributes:
-                    return Path((*steps, f"@{attribute.name}"))
+                    path = Path((*steps, f"@{attribute.name}"))
+                    if not known(path):
+                        return path
             for child in reversed(list(children_of(element))):
                 name = str(child.name)
                 pending.append((child, declaration.children.get(name), (*steps, name)))

@@ -9,7 +9,7 @@ stream does not matter.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
@@ -51,6 +51,8 @@ class Source:
     """Set items aside that have a path which the schema does not declare."""
     more: tuple[FilePath, ...] = ()
     """Further partitions, each a file or directory; `path` is the first."""
+    domains: tuple[tuple[Path, tuple[str, ...]], ...] = ()
+    """By path, the values that items have there: every item one of them."""
 
     @property
     def partitions(self) -> tuple[FilePath, ...]:
@@ -76,6 +78,21 @@ class Source:
         return sorted(found, key=lambda each: each.name)
 
 
+def domains_of(given: Mapping[str, Iterable[object]]) -> tuple[tuple[Path, tuple[str, ...]], ...]:
+    """Declared domains, `{"s": [1, 2]}`, as a source has them; UsageError where they make no sense."""
+    found: list[tuple[Path, tuple[str, ...]]] = []
+    for path, values in given.items():
+        if not isinstance(values, list | tuple) or not values:
+            raise UsageError(f"the domain of '{path}' is no list of values", hint="as in { s = [1, 2] }")
+        if any(isinstance(each, bool) or not isinstance(each, str | int | float | Decimal) for each in values):
+            raise UsageError(f"the domain of '{path}' holds something that is neither text nor a number")
+        try:
+            found.append((Path.parse(path), tuple(str(each) for each in values)))
+        except StreamError as error:
+            raise UsageError(error.message, hint=error.hint) from None
+    return tuple(found)
+
+
 def read(source: Source, limits: Limits) -> Contents:
     """Begin to read a stream, one partition after the other."""
     return Contents(source, limits)
@@ -96,6 +113,8 @@ class Contents:
         self._format = None if source.format == "auto" else source.format
         self._implied_root = implied_root(source.implied_root)
         self._reader: ElementReader | None = None
+        self.announced: Callable[[Path, Element], bool] = lambda path, tree: False
+        """Whether an item of a strict stream may carry a path that the schema does not declare (LAWS 4.5)."""
         self.partitions = tuple(_Ahead(self._read(source.files_of(each))) for each in source.partitions)
         """What each partition holds; the format and the root are those of the first that holds something."""
         self._all = chain.from_iterable(self.partitions)
@@ -153,6 +172,7 @@ class Contents:
             schema = source.schema if source.strict else None
             item = source.item or "item"
             self._reader = ElementReader(source.name, self._format, self._limits, root, item=item, schema=schema)
+            self._reader.announced = lambda path, tree: self.announced(path, tree)
         yield from self._reader.elements(cuts, file.name)
         if self._reader.root is None and splitter.root is not None:  # a root without items
             self._reader.root = parse_root(splitter.root, splitter.carry.encoding)

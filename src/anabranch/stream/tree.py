@@ -5,14 +5,22 @@ processing instructions, with identity, parents and document order.
 Nodes are numbered when they are made, and whoever makes a tree makes it in document order, so comparing `order`
 compares document order; this is the one assumption to keep when building trees.
 A tree is not changed once it is complete.
+
+A text or an attribute may be *measured*: its value was brought into another unit, or computed, and it still knows from
+what (LAWS 4.3).
+Its `value` is then only the nearest double in XQuery's spelling; whoever needs the number itself takes the measure's.
+Copies stay measured.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import count
 from typing import TypeAlias
+
+from anabranch.stream.affine import Affine
 
 XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 STREAM_NAMESPACE = "urn:anabranch:stream"
@@ -33,6 +41,24 @@ class Name:
         return f"{self.prefix}:{self.local}" if self.prefix else self.local
 
 
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """An exact number: the text it was written as, and the map that leads from there to the unit it is meant in.
+
+    A number that was computed, say an average, is the text `0` with the map that adds it.
+    """
+
+    raw: str
+    by: Affine
+    number: Fraction
+    """What `by` makes of the number written."""
+    computed: bool = False
+
+    def then(self, by: Affine) -> Measure:
+        """The same value in another unit."""
+        return Measure(self.raw, self.by.then(by), by(self.number), self.computed)
+
+
 class _Node:
     __slots__ = ("order", "parent")
 
@@ -42,11 +68,12 @@ class _Node:
 
 
 class Text(_Node):
-    __slots__ = ("value",)
+    __slots__ = ("measure", "value")
 
-    def __init__(self, value: str) -> None:
+    def __init__(self, value: str, measure: Measure | None = None) -> None:
         super().__init__()
         self.value = value
+        self.measure = measure
 
 
 class Comment(_Node):
@@ -69,12 +96,13 @@ class Instruction(_Node):
 
 
 class Attribute(_Node):
-    __slots__ = ("name", "value")
+    __slots__ = ("measure", "name", "value")
 
-    def __init__(self, name: Name, value: str) -> None:
+    def __init__(self, name: Name, value: str, measure: Measure | None = None) -> None:
         super().__init__()
         self.name = name
         self.value = value
+        self.measure = measure
 
 
 class Element(_Node):
@@ -89,9 +117,9 @@ class Element(_Node):
         self.attributes: list[Attribute] = []
         self.children: list[Child] = []
 
-    def set(self, name: Name, value: str) -> None:
+    def set(self, name: Name, value: str, measure: Measure | None = None) -> None:
         """Give the element an attribute; to be called before children are appended."""
-        attribute = Attribute(name, value)
+        attribute = Attribute(name, value, measure)
         attribute.parent = self
         self.attributes.append(attribute)
 
@@ -129,12 +157,17 @@ def string_value(node: Node) -> str:
     """The concatenated text below a node; comments and instructions inside do not count."""
     match node:
         case Element() | Document():
-            children = node.children
-            if len(children) == 1 and isinstance(children[0], Text):
-                return children[0].value
-            return "".join(each.value for each in descendants(node) if isinstance(each, Text))
+            return "".join([each.value for each in texts(node)])
         case _:
             return node.value
+
+
+def texts(node: Element | Document) -> list[Text]:
+    """All texts below a node, in document order."""
+    children = node.children
+    if len(children) == 1 and isinstance(children[0], Text):
+        return [children[0]]
+    return [each for each in descendants(node) if isinstance(each, Text)]
 
 
 def descendants(node: Element | Document) -> Iterator[Child]:
@@ -171,7 +204,7 @@ def copy(node: Child) -> Child:
 
 def _fill(fresh: Element, source: Element) -> None:
     for attribute in source.attributes:
-        fresh.set(attribute.name, attribute.value)
+        fresh.set(attribute.name, attribute.value, attribute.measure)
     for child in source.children:
         fresh.append(_copy_inner(child))
 
@@ -183,7 +216,7 @@ def _copy_inner(node: Child) -> Child:
             _fill(fresh, node)
             return fresh
         case Text():
-            return Text(node.value)
+            return Text(node.value, node.measure)
         case Comment():
             return Comment(node.value)
         case Instruction():

@@ -3,7 +3,7 @@
 Control elements stand in the namespace `urn:anabranch:stream`, under any prefix; every other tree is an item.
 All checking of control elements is here and nowhere else: JSON builds the same trees and hands them to this module.
 A malformed control element is a bad item, never an ignored one, because a stream that lost an accent or an update
-would go on with wrong answers.
+would go on with wrong answers; what a malformed accent spoke of, as far as that can be read, is in doubt (`BadAccent`).
 
 Where regions and updates may stand: between items, inside items, and inside one another (history paper, section 2).
 Accents and punctuations speak about the items that follow, so they stand between items only.
@@ -14,6 +14,7 @@ Guarantees: `element_of(tree_of(e), e.place)` says the same as `e`; the time of 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from decimal import Decimal
 
 from anabranch.errors import BadItem, StreamError
@@ -23,6 +24,7 @@ from anabranch.stream.elements import (
     Accent,
     Add,
     Alter,
+    Doubt,
     Drop,
     Item,
     Place,
@@ -63,8 +65,25 @@ _AT = Name("at", STREAM_NAMESPACE)
 _TIME = re.compile(r"\s*([0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})\s*\Z")
 
 
+class BadAccent(BadItem):
+    """An accent that cannot be read; the paths that it would have altered or dropped are in doubt (LAWS 4.5)."""
+
+    def __init__(self, cause: BadItem, doubts: tuple[Doubt, ...]) -> None:
+        super().__init__(cause.message, hint=cause.hint)
+        self.doubts = doubts
+
+
 def element_of(tree: Element, place: Place) -> StreamElement:
     """Read one child of the root; it takes the tree over, and takes an item's `s:at` off it; BadItem if malformed."""
+    try:
+        return _element(tree, place)
+    except BadItem as error:
+        if doubts := _doubts(tree):
+            raise BadAccent(error, doubts) from None
+        raise
+
+
+def _element(tree: Element, place: Place) -> StreamElement:
     if tree.name.uri != STREAM_NAMESPACE:
         at = _item_time(tree)
         _check_inside(tree)
@@ -177,7 +196,7 @@ def _evolution(accent: Element, where: Description) -> Add | Drop | Alter:
         raise BadItem(f"'{primitive.name}' must be empty")
     given = _attributes(primitive)
     try:
-        path = Path.parse(given["path"])
+        path = Path.parse(given["path"], itself=True)
         by = affine.parse(given["by"]) if "by" in given else None
     except StreamError as error:
         raise BadItem(f"bad '{primitive.name}': {_short(error.message)}", hint=error.hint) from None
@@ -187,6 +206,22 @@ def _evolution(accent: Element, where: Description) -> Add | Drop | Alter:
     if by is not None:
         return Alter(path, by)
     return Drop(path) if primitive.name.local == "drop" else Add(path, given.get("type"))
+
+
+def _doubts(tree: Element) -> tuple[Doubt, ...]:
+    """What a tree that could not be read would have altered or dropped, were it the accent it seems to be."""
+    if tree.name != Name("accent", STREAM_NAMESPACE):
+        return ()
+    try:
+        where = description.parse(tree.get("where") or "")
+    except StreamError:
+        where = Everything()
+    found: list[Doubt] = []
+    for child in tree.children:
+        if isinstance(child, Element) and child.name.uri == STREAM_NAMESPACE and child.name.local in ("alter", "drop"):
+            with suppress(StreamError):
+                found.append(Doubt(Path.parse(child.get("path") or "", itself=True), where))
+    return tuple(found)
 
 
 def _elements(control: Element) -> list[Element]:

@@ -9,12 +9,12 @@ import pytest
 
 from algebra.accents.generate import description, grid
 from algebra.accents.making import add, alter, drop, item, path, shown, tree
-from anabranch.algebra.accents.boxes import possible
 from anabranch.algebra.accents.canonical import canonical
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.index import Box
 from anabranch.algebra.accents.items import altered, number, values
 from anabranch.algebra.accents.layers import State
+from anabranch.algebra.accents.possible import possible
 from anabranch.algebra.accents.rules import commuted, composed
 from anabranch.algebra.accents.sets import description_of, fulfils, items_of
 from anabranch.predicate import Finite
@@ -268,6 +268,18 @@ def test_too_many_parts_are_refused() -> None:
     assert found.state(path("t"), tree(t=1)) == UNKNOWN
 
 
+def test_the_unit_of_an_element_is_not_that_of_what_is_in_it() -> None:
+    """What is told of a path by boxes agrees with what an item is told: changes above it are none of it."""
+    found = Evolution()
+    assert found.apply(alter("c", ". * 2", "s = 1")) is None
+    assert found.apply(alter("c/v", ". * 3", "s = 2")) is None
+    three = affine.parse(". * 3")
+    assert [by for _, by in found.altered()[path("c/v")] or ()] == [three]
+    assert found.state(path("c/v"), tree(s=1)).unit == affine.parse(".")
+    assert found.apply(drop("c", "s = 3")) is None
+    assert found.altered()[path("c/v")] is None
+
+
 @pytest.mark.parametrize("where", ["s = {}", "s = {} and r = 'A'", "ts >= {0}0 and ts < {0}9"])
 def test_an_accent_meets_its_own_alone(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twice the live descriptions are twice the questions, not four times: nothing is quadratic in the usual cases."""
@@ -279,6 +291,7 @@ def test_an_accent_meets_its_own_alone(where: str, monkeypatch: pytest.MonkeyPat
         return possible(box)
 
     monkeypatch.setattr("anabranch.algebra.accents.boxes.possible", counting)
+    monkeypatch.setattr("anabranch.algebra.accents.dividing.possible", counting)
     costs = []
     for size in (20, 40):
         asked, found = 0, Evolution()

@@ -3,46 +3,34 @@
 An accent's description is a conjunction (LAWS 4.4), so a set that is none becomes several accents, disjoint ones: then
 each item is described by one, and their order does not matter.
 A box is a tuple of comparisons and denied comparisons, and no two boxes of a division have an item in common:
-
-* `A or B` is A, and B without A; box without box is one box per comparison: `not(l1)`, `l1 and not(l2)`, ...
-* `not(a = 'FOO')` stays as it is, since it also describes items without `a`.
+`A or B` is A, and B without A (`dividing.py`); whether a box has any items is told in `possible.py`.
 
 All terms are independent of each other (descriptions compare with constants only), so what remains of a set when a path
 is hidden is the set without its comparisons of that path, box by box: `for_some`, and `for_all` by two negations.
 
 Cost: boxes that pin a term to different constants (`s = 1`, `s = 2`), or give it different ranges, are known to be
 disjoint without being compared (`index.py`), so a union of ten thousand of them costs ten thousand steps.
-Sets that overlap in many terms can have exponentially many boxes; a division that takes more than MOST_STEPS questions
-is given up with a StreamError, and nothing larger than MOST_COMBINED boxes is shortened.
+Sets that overlap in many terms can have exponentially many boxes; a division that takes too long is given up with a
+StreamError, and nothing larger than MOST_COMBINED boxes is shortened.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import islice
 
-from anabranch.algebra.accents.index import Box, Index
-from anabranch.algebra.accents.items import number
-from anabranch.algebra.accents.sets import stands
-from anabranch.errors import StreamError
-from anabranch.predicate import (
-    And,
-    Compare,
-    Finite,
-    Not,
-    Or,
-    Predicate,
-    Term,
-    and_,
-    implies,
-    not_,
-    or_,
-    satisfiable,
-)
+from anabranch.algebra.accents.conjunctions import term_of
+from anabranch.algebra.accents.dividing import Dividing
+from anabranch.algebra.accents.index import Box
+from anabranch.algebra.accents.possible import possible
+from anabranch.predicate import NOTHING, Predicate, and_, implies, not_, or_
+from anabranch.predicate.formula import atoms
 from anabranch.stream.path import Path
 
-MOST_STEPS = 20_000
 MOST_COMBINED = 32
+MOST_REMEMBERED = 50
+"""Comparisons in a set of which it is remembered how it is combined."""
 
 
 def divided(items: Predicate) -> tuple[Predicate, ...]:
@@ -64,8 +52,17 @@ def combined(items: Predicate) -> Predicate:
     >>> print(description_of(combined(parts)))
     s = 1
     """
+    few = len(list(islice(atoms(items), MOST_REMEMBERED + 1))) <= MOST_REMEMBERED
+    return _remembered(items) if few else _combined(items)
+
+
+def _combined(items: Predicate) -> Predicate:
     found = [thinned(box) for box in boxes(items)]
-    return or_(*(and_(*box) for box in found)) if len(found) > MOST_COMBINED else _widened(found)
+    return _widened(found) if 1 < len(found) <= MOST_COMBINED else or_(*(and_(*box) for box in found))
+
+
+_remembered = lru_cache(maxsize=10_000)(_combined)
+"""Many operators ask for the same few sets."""
 
 
 def _widened(found: Sequence[Box]) -> Predicate:
@@ -88,7 +85,7 @@ def _widened(found: Sequence[Box]) -> Predicate:
 
 def boxes(items: Predicate) -> list[Box]:
     """Disjoint boxes that together have just these items, as they come."""
-    return _Dividing().boxes(items, True)
+    return Dividing().boxes(items, True)
 
 
 def empty(items: Predicate) -> bool:
@@ -97,8 +94,16 @@ def empty(items: Predicate) -> bool:
 
 
 def within(items: Predicate, others: Predicate) -> bool:
-    """Whether all items of one set are in another."""
-    return items == others or empty(and_(items, not_(others)))
+    """Whether all items of one set are in another: no box has anything that is in none of the other's."""
+    if items == others:
+        return True
+    parts = boxes(others)
+    return all(left_over(box, parts) is None for box in boxes(items))
+
+
+def without(items: Predicate, others: Predicate) -> Predicate:
+    """The items of one set that are not in another."""
+    return items if others == NOTHING else combined(and_(items, not_(others)))
 
 
 def overlap(items: Predicate, others: Predicate) -> bool:
@@ -109,7 +114,7 @@ def overlap(items: Predicate, others: Predicate) -> bool:
 def for_some(items: Predicate, hidden: Iterable[Path]) -> Predicate:
     """The items that would be in the set for some values of the hidden paths."""
     gone = frozenset(hidden)
-    return combined(or_(*(and_(*(each for each in box if _term(each).path not in gone)) for box in boxes(items))))
+    return combined(or_(*(and_(*(each for each in box if term_of(each).path not in gone)) for box in boxes(items))))
 
 
 def for_all(items: Predicate, hidden: Iterable[Path]) -> Predicate:
@@ -119,7 +124,12 @@ def for_all(items: Predicate, hidden: Iterable[Path]) -> Predicate:
 
 def left_over(box: Box, others: Sequence[Box]) -> Box | None:
     """Some part of a box that is in none of the others; None if they cover it."""
-    return _Dividing().left_over(box, others)
+    return Dividing().left_over(box, others)
+
+
+def rest(box: Box, others: Sequence[Box]) -> list[Box]:
+    """A box without others, as disjoint boxes."""
+    return Dividing().rest(box, others)
 
 
 def inside(box: Box, other: Box) -> bool:
@@ -133,33 +143,9 @@ def met(box: Box, other: Box) -> Box | None:
     return both if possible(both) else None
 
 
-# --- one box and another ----------------------------------------------------------------------------------------
-
-
-def possible(box: Box) -> bool:
-    """Whether some item is in the box.
-
-    A term that may be missing, and of which only denials speak, is missing; a listed domain is gone through.
-    """
-    of: dict[Term, list[Predicate]] = {}
-    for each in box:
-        of.setdefault(_term(each), []).append(each)
-    return all(_possible(term, tuple(literals)) for term, literals in of.items())
-
-
-@lru_cache(maxsize=100_000)
-def _possible(term: Term, literals: Box) -> bool:
-    """Whether some value of one term, or none, fulfils all literals."""
-    if term.occurs == "optional" and all(isinstance(each, Not) for each in literals):
-        return True
-    if isinstance(term.domain, Finite) and term.occurs == "one":
-        return _choice(term.domain, literals)
-    return satisfiable(and_(*literals))
-
-
 def thinned(box: Box) -> Box:
     """The box without the comparisons that follow from the others, the later ones first; a long one as it is."""
-    if not 1 < len(box) <= MOST_COMBINED:
+    if len(box) > MOST_COMBINED:
         return box
     kept = list(box)
     for each in reversed(box):
@@ -167,147 +153,3 @@ def thinned(box: Box) -> Box:
         if not possible((*others, not_(each))):
             kept = others
     return tuple(kept)
-
-
-def _choice(domain: Finite, literals: Sequence[Predicate]) -> bool:
-    """Whether some text of a domain fulfils all literals; those about one constant each are looked up."""
-    denied: set[object] = set()
-    wanted: set[object] = set()
-    others: list[Predicate] = []
-    for each in literals:
-        match each:
-            case Compare(_, "=", constant):
-                wanted.add(constant)
-            case Not(Compare(_, "=", constant)):
-                denied.add(constant)
-            case _:
-                others.append(each)
-    spelt = _spelt(domain)
-    return any(
-        wanted <= {text, value} and denied.isdisjoint((text, value)) and all(_holds(text, each) for each in others)
-        for text, value in (spelt.get(next(iter(wanted)), ()) if wanted else spelt[None])
-    )
-
-
-@lru_cache(maxsize=100)
-def _spelt(domain: Finite) -> dict[object, list[tuple[str, object]]]:
-    """The texts of a domain with their numbers: all under None, and each under its text and its number."""
-    found: dict[object, list[tuple[str, object]]] = {None: []}
-    for text in sorted(domain.texts):
-        value = number(text)
-        for key in (None, text) if value is None else (None, text, value):
-            found.setdefault(key, []).append((text, text if value is None else value))
-    return found
-
-
-def _holds(text: str, literal: Predicate) -> bool:
-    match literal:
-        case Not(part):
-            return not _holds(text, part)
-        case Compare(_, op, constant):
-            return stands(text, op, constant)
-        case _:
-            raise AssertionError(literal)
-
-
-def _term(literal: Predicate) -> Term:
-    match literal:
-        case Compare(term) | Not(Compare(term)):
-            return term
-        case _:
-            raise AssertionError(literal)
-
-
-class _Dividing:
-    """One division; it counts its questions."""
-
-    def __init__(self) -> None:
-        self.left = MOST_STEPS
-
-    def possible(self, box: Box) -> bool:
-        self.left -= 1 + len(box) // 10
-        if self.left < 0:
-            raise StreamError("the described items fall into too many parts")
-        return possible(box)
-
-    def boxes(self, items: Predicate, holds: bool) -> list[Box]:
-        """The boxes of a set, or of its complement."""
-        match items:
-            case Not(part):
-                return self.boxes(part, not holds)
-            case And(parts) | Or(parts):
-                return self.meet(parts, holds) if isinstance(items, And) == holds else self.join(parts, holds)
-            case _:
-                box: Box = (items if holds else Not(items),)
-                return [box] if self.possible(box) else []
-
-    def meet(self, parts: Sequence[Predicate], holds: bool) -> list[Box]:
-        """What is in all parts; the plain comparisons together, before what has to be multiplied out."""
-        plain = dict.fromkeys(
-            part if holds else not_(part) for part in parts if isinstance(part, Compare) or _denied(part)
-        )
-        found: list[Box] = [tuple(plain)] if self.possible(tuple(plain)) else []
-        for part in parts:
-            if found and not (isinstance(part, Compare) or _denied(part)):
-                inner = self.boxes(part, holds)
-                merged = (tuple(dict.fromkeys((*one, *other))) for one in found for other in inner)
-                found = [box for box in merged if self.possible(box)]
-        return found
-
-    def join(self, parts: Sequence[Predicate], holds: bool) -> list[Box]:
-        """What is in some part: of each what the earlier ones leave."""
-        found: Index[None] = Index()
-        kept: list[Box] = []
-        for part in parts:
-            for box in self.boxes(part, holds):
-                rest = [box]
-                for _, other, _ in sorted(found.near(box), key=lambda each: each[0]):
-                    rest = [left for each in rest for left in self.without(each, other)]
-                for each in rest:
-                    found.put(len(kept), each, None)
-                    kept.append(each)
-        return kept
-
-    def without(self, box: Box, other: Box) -> list[Box]:
-        """A box without another."""
-        if not self.possible(tuple(dict.fromkeys((*box, *other)))):
-            return [box]
-        rest: list[Box] = []
-        inside = box
-        for literal in other:
-            if literal in inside:
-                continue
-            outside = (*inside, not_(literal))
-            if self.possible(outside):
-                rest.append(outside)
-            inside = (*inside, literal)
-        return rest
-
-    def left_over(self, box: Box, others: Sequence[Box]) -> Box | None:
-        """A part of a box that is in none of the others.
-
-        One is looked for, not all: first the part that each of the others misses by its first, or by its last
-        comparison, which is there if they are far from covering the box; then deep first.
-        """
-        known = set(box)
-        others = [tuple(literal for literal in other if literal not in known) for other in others]
-        single = [other[0] for other in others if len(other) == 1]
-        box = tuple(dict.fromkeys((*box, *map(not_, single))))
-        if () in others or not self.possible(box):
-            return None
-        larger = [other for other in others if len(other) > 1]
-        for end in (0, -1):
-            missing = tuple(dict.fromkeys((*box, *(not_(other[end]) for other in larger))))
-            if self.possible(missing):
-                return missing
-        pending = [(box, 0)]
-        while pending:
-            box, at = pending.pop()
-            if at == len(larger):
-                return box
-            pending += [(each, at + 1) for each in reversed(self.without(box, larger[at]))]
-        return None
-
-
-def _denied(part: Predicate) -> bool:
-    return isinstance(part, Not) and isinstance(part.part, Compare)

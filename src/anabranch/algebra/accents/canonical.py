@@ -34,12 +34,11 @@ from anabranch.algebra.accents.sets import (
     lasting,
     names,
     parted,
+    replaced,
     rewritten,
 )
 from anabranch.errors import StreamError
-from anabranch.predicate import And as All
-from anabranch.predicate import Compare, Not, Predicate, and_, not_, or_
-from anabranch.predicate import Or as Any_
+from anabranch.predicate import Compare, Predicate, and_, not_, or_
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item, Punctuation, StreamElement
 from anabranch.stream.path import Path
@@ -116,7 +115,7 @@ def _back(items: Predicate, before: Sequence[Accent], domains: Domains) -> Predi
                 items = or_(and_(described, _marked(items, path, f"#{number}")), and_(not_(described), items))
             case _:
                 pass
-    return _unmarked(items)
+    return replaced(items, lambda each: _of(each, ""))
 
 
 def _on(items: Predicate, after: Sequence[Accent], domains: Domains) -> Predicate:
@@ -142,28 +141,8 @@ def _told(items: Predicate, path: Path, where: Predicate, by: Affine) -> Predica
 
 def _marked(items: Predicate, path: Path, mark: str) -> Predicate:
     """The set with a path's comparisons set apart, so that what concerned the name before does not reach them."""
-    match items:
-        case All(inner):
-            return and_(*(_marked(part, path, mark) for part in inner))
-        case Any_(inner):
-            return or_(*(_marked(part, path, mark) for part in inner))
-        case Not(part):
-            return not_(_marked(part, path, mark))
-        case Compare(term) if not term.input and below(term.path, path):
-            return replace(items, term=replace(term, input=mark))
-        case _:
-            return items
+    return replaced(items, lambda each: _of(each, mark) if names(each, path) else each)
 
 
-def _unmarked(items: Predicate) -> Predicate:
-    match items:
-        case All(inner):
-            return and_(*map(_unmarked, inner))
-        case Any_(inner):
-            return or_(*map(_unmarked, inner))
-        case Not(part):
-            return not_(_unmarked(part))
-        case Compare(term):
-            return replace(items, term=replace(term, input=""))
-        case _:
-            return items
+def _of(comparison: Compare, mark: str) -> Compare:
+    return replace(comparison, term=replace(comparison.term, input=mark))

@@ -1,16 +1,15 @@
 """The evolution of one partition: accents are applied one after another, and the state of every path follows.
 
-For an item of the place reached it is known, path by path, whether the item may carry it and in which unit, as the
-exact map from the unit of the path's start (`state`); all descriptions are told by the raw values of that place, and
-told anew when a path that they name evolves.
-A path is also what the paths above it are: `coord` dropped is `coord/cel/ra` dropped.
+What can be asked of the place that has been reached is in `states.py`; here is what makes it so.
+All descriptions are told by the raw values of the place, and told anew when a path that they name evolves.
 
 Validity (accents 3, LAWS 4.5), judged here alone:
 
 * a description names neither the path that evolves nor a path that no item has;
 * what is added is there for none of the items described; a path dropped and added again is a new path;
 * what is altered is there for all of them, what is dropped for some;
-* no unit changes under a description that compares its path as text.
+* no unit changes under a description that compares its path as text, be it that of an accent or of a punctuation;
+* unit changes for the same items have no more than about 2,000 digits together.
 
 Without a schema nobody has said which paths there are: each may be altered and dropped, and added once.
 A refused addition changes nothing; a refused alter or drop leaves its path unknown for the items described, until it is
@@ -24,13 +23,12 @@ alter for a set that pins no constant, where all that was added or dropped for a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from anabranch.algebra.accents.boxes import boxes, combined, for_some, left_over, met, thinned
-from anabranch.algebra.accents.index import Box, Index
-from anabranch.algebra.accents.items import leaves
-from anabranch.algebra.accents.layers import Layer, Layers, State
+from anabranch.algebra.accents.boxes import boxes, for_some, thinned
+from anabranch.algebra.accents.index import Box
+from anabranch.algebra.accents.layers import Layer, Layers
 from anabranch.algebra.accents.sets import (
     UNDECLARED,
     Domains,
@@ -43,16 +41,13 @@ from anabranch.algebra.accents.sets import (
     redeclared,
     rewritten,
 )
+from anabranch.algebra.accents.states import States
 from anabranch.errors import StreamError
-from anabranch.predicate import EVERYTHING, NOTHING, Predicate, and_, not_, or_, terms
-from anabranch.stream.affine import Affine
+from anabranch.predicate import EVERYTHING, NOTHING, Predicate, and_, or_, terms
 from anabranch.stream.description import Description
 from anabranch.stream.elements import Accent, Add, Alter, Drop
 from anabranch.stream.path import Path
-from anabranch.stream.tree import Element
 
-MOST_SHOWN = 100
-"""Layers of a path that are taken apart for people."""
 MOST_TOLD = 5
 """Comparisons of an example in a reason."""
 
@@ -66,25 +61,21 @@ class Refusal:
     unknown: Predicate
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """For people: the items described are in this state at the path."""
-
-    path: Path
-    where: Description
-    state: State
-
-
-class Evolution:
-    """What the accents of a partition, up to a place in it, have made of its paths."""
+class Evolution(States):
+    """What the accents of a partition, up to a place in it, have made of its paths; it goes on with each of them."""
 
     def __init__(self, declares: Callable[[Path], bool] | None = None, domains: Domains = UNDECLARED) -> None:
-        self._declares = declares
-        self._domains = domains
-        self._layers: dict[Path, Layers] = {}
+        super().__init__(declares, domains)
         self._named: set[Path] = set()
         """All paths that descriptions have named."""
         self._number = 0
+
+    def copy(self) -> Evolution:
+        """Another one in the same state."""
+        fresh = Evolution(self.declares, self.domains)
+        fresh._layers = {path: layers.copy() for path, layers in self._layers.items()}
+        fresh._closed, fresh._named, fresh._number = self._closed.copy(), set(self._named), self._number
+        return fresh
 
     # --- accents ----------------------------------------------------------------------------------------------
 
@@ -92,51 +83,72 @@ class Evolution:
         """Take an accent in, with the consequence it has where it is not valid."""
         path = accent.evolution.path
         self._unpromised(path)
-        where = items_of(accent.where, self._domains)
+        where = items_of(accent.where, self.domains)
         try:
             parts = list(map(thinned, boxes(where)))
             reason = self._invalid(where, parts, accent.evolution) or self._retell(where, accent.evolution)
+            if reason is None:
+                self._evolve(parts, accent.evolution)
+                return None
         except StreamError as error:  # what cannot be told apart is taken as all items
             where, parts, reason = EVERYTHING, [()], error.message
-        if reason is None:
-            self._evolve(parts, accent.evolution)
-            return None
         if isinstance(accent.evolution, Add):
             return Refusal(accent, reason, NOTHING)
-        if names(where, path):
-            where = for_some(where, [each.path for each in terms(where) if below(each.path, path)])
-            parts = boxes(where)
-        self._mistrust(path, parts)
-        return Refusal(accent, reason, or_(*(and_(*box) for box in parts)))
+        return Refusal(accent, reason, self._mistrust(path, where, parts))
 
     def mistrust(self, path: Path, where: Description) -> None:
         """An accent that could not even be read spoke of these items: the path's state is unknown."""
         self._unpromised(path)
-        self._mistrust(path, boxes(items_of(where, self._domains)))
+        items = items_of(where, self.domains)
+        try:
+            self._mistrust(path, items, boxes(items))
+        except StreamError:
+            self._mistrust(path, EVERYTHING, [()])
 
     def close(self, where: Description) -> None:
         """No item described comes any more (LAWS 4.8): forget what concerns only these."""
-        for box in boxes(items_of(where, self._domains)):
+        try:
+            parts = list(map(thinned, boxes(items_of(where, self.domains))))
+        except StreamError:  # it says more than can be told apart, and nobody has to make use of it
+            return
+        for box in parts:
+            self._note(box)
+            self._closed.reset(self._number, box, "drop")
             for layers in self._layers.values():
                 layers.clear(box)
 
+    def lay(self, path: Path, layer: Layer) -> None:
+        """Have something in force over all there is, as `live` gave it."""
+        self._note(layer.box)
+        self._of(path).put(replace(layer, number=self._number))
+
     def _evolve(self, parts: Iterable[Box], evolution: Add | Drop | Alter) -> None:
         for box in parts:
-            self._number += 1
-            self._named.update(term.path for literal in box for term in terms(literal))
+            self._note(box)
             match evolution:
                 case Alter(path, by):
                     self._of(path).alter(self._number, box, by)
-                case Add(path) | Drop(path):
+                case Add(path, type):
                     self._reset(path, box)
-                    self._of(path).reset(self._number, box, "add" if isinstance(evolution, Add) else "drop")
+                    self._of(path).reset(self._number, box, "add", type)
+                case Drop(path):
+                    self._reset(path, box)
+                    self._of(path).reset(self._number, box, "drop")
 
-    def _mistrust(self, path: Path, parts: Iterable[Box]) -> None:
+    def _mistrust(self, path: Path, items: Predicate, parts: Sequence[Box]) -> Predicate:
+        """A path is unknown for some items, given as a set and as its boxes; gives them as they can be told."""
+        if names(items, path):
+            parts = boxes(for_some(items, [each.path for each in terms(items) if below(each.path, path)]))
         for box in parts:
-            self._number += 1
-            self._named.update(term.path for literal in box for term in terms(literal))
+            self._note(box)
             self._reset(path, box)
             self._of(path).reset(self._number, box, "unknown")
+        return or_(*(and_(*box) for box in parts))
+
+    def _note(self, box: Box) -> None:
+        """Something new is said of the items of a box."""
+        self._number += 1
+        self._named.update(term.path for literal in box for term in terms(literal))
 
     def _reset(self, path: Path, box: Box) -> None:
         """What was said of paths below, for these items, is over."""
@@ -165,42 +177,8 @@ class Evolution:
                 lack = self._some(path, parts, carried=False)
                 return f"'{path}' is altered where it does not exist{_for(lack)}" if lack is not None else None
             case Drop():
-                bare = all(self._some(path, [box], carried=None) is None for box in parts)
+                bare = not any(self.may_carry(path, box) for box in parts)
                 return f"'{path}' is dropped where it does not exist" if parts and bare else None
-
-    def _heard(self, path: Path) -> bool:
-        """Whether some item may have, or may have had, a path."""
-        return self._declares is None or self._declares(path) or any(below(path, each) for each in self._layers)
-
-    def _start(self, path: Path) -> bool | None:
-        return None if self._declares is None else self._declares(path)
-
-    def _some(self, path: Path, parts: Iterable[Box], carried: bool | None) -> Box | None:
-        """Some of these items that carry a path, or that do not; for None, that carry it or might."""
-        wanted = (True, None) if carried is None else (carried,)
-        for box in parts:
-            newer: Index[None] = Index()
-            covered: list[Box] = []
-            for layer in self._resets(path, box):
-                if layer.over(State(None)).carried in wanted:
-                    common = met(box, layer.box)
-                    assert common is not None
-                    found = left_over(common, [each for _, each, _ in newer.near(common)])
-                    if found is not None:
-                        return found
-                newer.put(len(covered), layer.box, None)
-                covered.append(layer.box)
-            if self._start(path) in wanted:
-                found = left_over(box, covered)
-                if found is not None:
-                    return found
-        return None
-
-    def _resets(self, path: Path, box: Box) -> Iterator[Layer]:
-        """What was added, dropped or refused of a path or of one above it, for items of a box, the newest first."""
-        above = [self._layers[each] for each in _and_above(path) if each in self._layers]
-        found = [layer for layers in above for layer in layers.beginnings(box)]
-        return iter(found if len(above) == 1 else sorted(found, key=lambda each: -each.number))
 
     # --- descriptions -----------------------------------------------------------------------------------------
 
@@ -216,7 +194,7 @@ class Evolution:
             return parted(items, path, where)
 
         told = []
-        for layers in self._layers.values():
+        for layers in (*self._layers.values(), self._closed):
             found = layers.retold(path, tell)
             if found is None:
                 return f"an earlier description compares '{path}' as text"
@@ -228,70 +206,10 @@ class Evolution:
 
     def _unpromised(self, path: Path) -> None:
         """A path that evolves keeps no declared domain, also in what was said before."""
-        if any(below(each, path) for each in self._domains):
-            self._domains = lasting(self._domains, [path])
-            for layers in self._layers.values():
-                layers.retell(layers.retold(path, lambda items: redeclared(items, self._domains)) or [])
-
-    # --- looking ----------------------------------------------------------------------------------------------
-
-    def state(self, path: Path, tree: Element) -> State:
-        """The state of a path for an item of this place."""
-        state = State(self._start(path))
-        for layer in self._concerning(path, tree):
-            state = layer.over(state)
-        return state
-
-    def _concerning(self, path: Path, tree: Element) -> list[Layer]:
-        """The layers that make the state of a path for an item, the oldest first."""
-        found = [
-            layer
-            for each in _and_above(path)
-            if each in self._layers
-            for layer in self._layers[each].of(tree)
-            if each == path or not isinstance(layer.change, Affine)
-        ]
-        return sorted(found, key=lambda each: each.number)
-
-    def dropped(self, tree: Element) -> Path | None:
-        """A path that an item carries although it was dropped for it: such an item is bad (LAWS 4.5)."""
-        if self._layers:
-            for path in leaves(tree):
-                changes = [layer.change for layer in self._concerning(path, tree)]
-                if next((each for each in reversed(changes) if not isinstance(each, Affine)), None) == "drop":
-                    return path
-        return None
-
-    def schema(self) -> tuple[Row, ...]:
-        """For people: the state of every path that has evolved, for which items; for very many, the layers as such."""
-        return tuple(row for path in sorted(self._layers) for row in self._rows(path))
-
-    def _rows(self, path: Path) -> Iterator[Row]:
-        above = [self._layers[each] for each in _and_above(path) if each in self._layers]
-        layers = sorted(
-            (layer for each in above for layer in each if each is above[-1] or not isinstance(layer.change, Affine)),
-            key=lambda each: each.number,
-        )
-        start = State(self._start(path))
-        if len(layers) > MOST_SHOWN:
-            for layer in layers:
-                yield Row(path, description_of(and_(*layer.box)), layer.over(start))
-            return
-        pieces: dict[State, Predicate] = {start: EVERYTHING}
-        for layer in layers:
-            box = and_(*layer.box)
-            parts: dict[State, Predicate] = {}
-            for state, items in pieces.items():
-                for now, part in ((layer.over(state), and_(items, box)), (state, and_(items, not_(box)))):
-                    parts[now] = or_(parts[now], part) if now in parts else part
-            pieces = {state: kept for state, items in parts.items() if (kept := combined(items)) != NOTHING}
-        for state, items in pieces.items():
-            yield Row(path, description_of(items), state)
-
-
-def _and_above(path: Path) -> tuple[Path, ...]:
-    """The paths that lead to a path, and the path itself as the last."""
-    return tuple(Path(path.steps[:depth]) for depth in range(1, len(path.steps) + 1))
+        if any(below(each, path) for each in self.domains):
+            self.domains = lasting(self.domains, [path])
+            for layers in (*self._layers.values(), self._closed):
+                layers.retell(layers.retold(path, lambda items: redeclared(items, self.domains)) or [])
 
 
 def _for(box: Box) -> str:

@@ -56,6 +56,17 @@ class Index(Generic[Held]):
         self._pinned: dict[tuple[Term, bool], dict[object, dict[int, tuple[Box, Held]]]] = {}
         self._ranged: dict[Term, _Ranges[Held]] = {}
 
+    def copy(self) -> Index[Held]:
+        """Another one that holds the same."""
+        fresh: Index[Held] = Index()
+        fresh._loose = dict(self._loose)
+        fresh._pinned = {
+            of: {constant: dict(shelf) for constant, shelf in by_constant.items()}
+            for of, by_constant in self._pinned.items()
+        }
+        fresh._ranged = {term: ranges.copy() for term, ranges in self._ranged.items()}
+        return fresh
+
     def put(self, key: int, box: Box, held: Held) -> None:
         """Hold something under a key; what was held under it before was held for the same box."""
         pin, stretch = next(pins(box), None), _stretch(box)
@@ -130,6 +141,11 @@ class _Ranges(Generic[Held]):
         self._starts: list[tuple[Fraction, int]] = []
         self._held: dict[int, tuple[Fraction, tuple[Box, Held]]] = {}
         self._longest = Fraction(0)
+
+    def copy(self) -> _Ranges[Held]:
+        fresh: _Ranges[Held] = _Ranges()
+        fresh._starts, fresh._held, fresh._longest = list(self._starts), dict(self._held), self._longest
+        return fresh
 
     def put(self, key: int, low: Fraction, high: Fraction, held: tuple[Box, Held]) -> None:
         if key not in self._held:

@@ -25,6 +25,9 @@ _QUOTIENT = re.compile(r"-?[0-9]+/[1-9][0-9]*\Z", re.ASCII)
 
 def nodes(tree: Element, path: Path) -> Iterator[Element | Attribute]:
     """What stands at a path of an item, in document order."""
+    if not path.steps:
+        yield tree
+        return
     found = [tree]
     *above, last = path.steps
     for step in above:
@@ -56,12 +59,12 @@ def spelled(value: Fraction) -> str:
 
 def altered(tree: Element, path: Path, by: Affine) -> Element:
     """The item with its numbers at a path mapped: a copy, or the item itself where nothing changes."""
-    if by == IDENTITY or not any(isinstance(number(text), Fraction) for text in values(tree, path)):
+    if by == IDENTITY or not any(isinstance(_unit_value(node), Fraction) for node in nodes(tree, path)):
         return tree
     fresh = copy(tree)
     assert isinstance(fresh, Element)
     for node in nodes(fresh, path):
-        value = number(string_value(node))
+        value = _unit_value(node)
         if not isinstance(value, Fraction):
             continue
         if isinstance(node, Attribute):
@@ -70,6 +73,13 @@ def altered(tree: Element, path: Path, by: Affine) -> Element:
             node.children = []
             node.append(Text(spelled(by(value))))
     return fresh
+
+
+def _unit_value(node: Element | Attribute) -> Fraction | Decimal | None:
+    """The number that a node has a unit for; what holds elements has none of its own."""
+    if isinstance(node, Element) and any(True for _ in children_of(node)):
+        return None
+    return number(string_value(node))
 
 
 def leaves(tree: Element) -> Iterator[Path]:

@@ -22,10 +22,14 @@ from typing import Literal, TypeAlias
 from anabranch.algebra.accents.boxes import boxes, inside, met, thinned
 from anabranch.algebra.accents.index import Box, Index
 from anabranch.algebra.accents.sets import names
+from anabranch.errors import StreamError
 from anabranch.predicate import Predicate, and_
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element
+
+MOST_BITS = 6_600
+"""About 2,000 digits, in the numerators and denominators of a unit: a hostile stream of changes has an end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,10 @@ class Layer:
     number: int
     box: Box
     change: Change
+    steps: tuple[Affine, ...] = ()
+    """The unit changes that `change` is made of, one after another, but for those that were undone."""
+    type: str | None = None
+    """The type announced with what was added."""
 
     def over(self, state: State) -> State:
         """The state of an item in the box, from the state it had."""
@@ -79,6 +87,19 @@ class Layers:
     def __len__(self) -> int:
         return len(self._layers)
 
+    @property
+    def alters(self) -> bool:
+        """Whether there is a unit change."""
+        return len(self._layers) > len(self._beginnings)
+
+    def copy(self) -> Layers:
+        """Others that are the same."""
+        fresh = Layers()
+        fresh._layers, fresh._beginnings = dict(self._layers), dict(self._beginnings)
+        fresh._index, fresh._begun = self._index.copy(), self._begun.copy()
+        fresh._next = self._next
+        return fresh
+
     def of(self, tree: Element) -> Iterator[Layer]:
         """The layers that an item is in, in no order."""
         return (layer for _, layer in self._index.of(tree))
@@ -91,10 +112,14 @@ class Layers:
         """The layers that overlap a box and begin anew, the newest first."""
         return (layer for _, layer in _overlapping(box, self._beginnings, self._begun))
 
-    def reset(self, number: int, box: Box, change: Literal["add", "drop", "unknown"]) -> None:
+    def boxes(self, change: Literal["add", "drop", "unknown"]) -> list[Box]:
+        """The boxes of items that have begun anew like this."""
+        return [layer.box for layer in self._beginnings.values() if layer.change == change]
+
+    def reset(self, number: int, box: Box, change: Literal["add", "drop", "unknown"], type: str | None = None) -> None:
         """Items of a box begin anew."""
         self.clear(box)
-        self._put(Layer(number, box, change))
+        self.put(Layer(number, box, change, type=type))
 
     def clear(self, box: Box) -> None:
         """Forget what concerns only items of a box."""
@@ -109,13 +134,13 @@ class Layers:
             if not isinstance(layer.change, Affine):
                 break
             if frozenset(layer.box) == frozenset(box):
-                self._change(key, layer.change.then(above).then(by).then(above.inverse()))
+                self._change(key, above.then(by).then(above.inverse()))
                 return
             if not inside(box, layer.box):
                 break
             above = layer.change.then(above)
         if by != IDENTITY:
-            self._put(Layer(number, box, by))
+            self.put(Layer(number, box, by, (by,)))
 
     def retold(self, path: Path, tell: Callable[[Predicate], Predicate | None]) -> list[tuple[Layer, list[Box]]] | None:
         """The layers that speak of a path, with the boxes of the same items told otherwise; None if one has none."""
@@ -139,15 +164,24 @@ class Layers:
         self._beginnings.clear()
         self._index, self._begun = Index(), Index()
         for layer in sorted((*kept, *fresh), key=lambda each: each.number):
-            self._put(layer)
+            self.put(layer)
 
     def _change(self, key: int, by: Affine) -> None:
-        if by == IDENTITY:
+        """Let a unit change go on by another."""
+        layer = self._layers[key]
+        assert isinstance(layer.change, Affine)
+        change = layer.change.then(by)
+        if change == IDENTITY:
             self._take(key)
-        else:
-            self._hold(key, replace(self._layers[key], change=by))
+            return
+        if any(part.bit_length() > MOST_BITS for each in (change.a, change.b) for part in each.as_integer_ratio()):
+            raise StreamError("the unit changes of the path have too many digits together")
+        undone = layer.steps and layer.steps[-1].then(by) == IDENTITY
+        steps = layer.steps[:-1] if undone else (*layer.steps, by)
+        self._hold(key, replace(layer, change=change, steps=steps))
 
-    def _put(self, layer: Layer) -> None:
+    def put(self, layer: Layer) -> None:
+        """Lay something over all there is."""
         self._hold(self._next, layer)
         self._next += 1
 

@@ -15,7 +15,7 @@ Text has no image under a map, so a set that compares an altered path as text ca
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
@@ -92,6 +92,11 @@ def below(path: Path, above: Path) -> bool:
     return path.steps[: len(above.steps)] == above.steps
 
 
+def and_above(path: Path) -> tuple[Path, ...]:
+    """The paths that lead to a path, and the path itself as the last."""
+    return tuple(Path(path.steps[:depth]) for depth in range(len(path.steps) + 1))
+
+
 def names(items: Predicate, path: Path) -> bool:
     """Whether a set speaks of a path, or of something below it."""
     return any(not each.input and below(each.path, path) for each in terms_of(items))
@@ -120,15 +125,22 @@ def parted(items: Predicate, path: Path, where: Predicate) -> Predicate:
 
 def lacking(items: Predicate, path: Path) -> Predicate:
     """What a set says of items without a path."""
+    return replaced(items, lambda each: or_() if names(each, path) else each)
+
+
+def replaced(items: Predicate, tell: Callable[[Compare], Predicate]) -> Predicate:
+    """The set that says the same with something else in the place of each comparison."""
     match items:
         case All(parts):
-            return and_(*(lacking(part, path) for part in parts))
+            return and_(*(replaced(part, tell) for part in parts))
         case Any_(parts):
-            return or_(*(lacking(part, path) for part in parts))
+            return or_(*(replaced(part, tell) for part in parts))
         case Not(part):
-            return not_(lacking(part, path))
+            return not_(replaced(part, tell))
+        case Compare():
+            return tell(items)
         case _:
-            return or_() if names(items, path) else items
+            raise AssertionError(items)  # descriptions compare with constants only
 
 
 def redeclared(items: Predicate, domains: Domains) -> Predicate:
@@ -141,17 +153,22 @@ def redeclared(items: Predicate, domains: Domains) -> Predicate:
 
 def fulfils(tree: Element, items: Predicate) -> bool:
     """Whether an item is in a set."""
+    return has(items, lambda path: values(tree, path))
+
+
+def has(items: Predicate, values_at: Callable[[Path], Iterable[str]]) -> bool:
+    """Whether the item that has these values at its paths is in a set."""
     match items:
         case All(parts):
-            return all(fulfils(tree, part) for part in parts)
+            return all(has(part, values_at) for part in parts)
         case Any_(parts):
-            return any(fulfils(tree, part) for part in parts)
+            return any(has(part, values_at) for part in parts)
         case Not(part):
-            return not fulfils(tree, part)
+            return not has(part, values_at)
         case Compare(of, op, constant):
-            return any(stands(text, op, constant) for text in values(tree, of.path))
+            return any(stands(text, op, constant) for text in values_at(of.path))
         case _:
-            raise AssertionError(items)
+            raise AssertionError(items)  # descriptions compare with constants only
 
 
 def stands(text: str, op: Operator, constant: Fraction | str) -> bool:

@@ -1,38 +1,46 @@
-"""Conjunctions: descriptions as an accent has them, comparisons and denied comparisons, in the order for people."""
+"""Conjunctions: descriptions as an accent has them, of comparisons and denied comparisons, the *literals*."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
 
-from anabranch.predicate import And, Compare, Integers, Not, Predicate, and_, terms
+from anabranch.predicate import And, Compare, Integers, Not, Predicate, Term, and_
 from anabranch.predicate.formula import OPPOSITE
-from anabranch.stream.path import Path
 
 
 def is_conjunction(items: Predicate) -> bool:
     """Whether a set can be described by one accent (LAWS 4.4)."""
     match items:
         case And(parts):
-            return all(map(_is_literal, parts))
+            return all(map(is_literal, parts))
         case _:
-            return _is_literal(items)
+            return is_literal(items)
 
 
-def _is_literal(items: Predicate) -> bool:
+def is_literal(items: Predicate) -> bool:
+    """Whether a set is told by one comparison, or by a denied one."""
     return isinstance(items.part if isinstance(items, Not) else items, Compare)
 
 
-def path_of(literal: Predicate) -> Path:
-    """The path that a comparison is about."""
-    [term] = terms(literal)
-    return term.path
+def literals(conjunction: Predicate) -> tuple[Predicate, ...]:
+    """What all items of a conjunction fulfil."""
+    return conjunction.parts if isinstance(conjunction, And) else (conjunction,)
 
 
-def readable(box: Predicate) -> Predicate:
-    """A conjunction with what holds before what does not, and by the names of the paths."""
-    literals = [_plainly(each) for each in (box.parts if isinstance(box, And) else (box,))]
-    return and_(*sorted(literals, key=lambda each: (isinstance(each, Not), path_of(each))))
+def term_of(literal: Predicate) -> Term:
+    """What a comparison is about."""
+    match literal:
+        case Compare(term) | Not(Compare(term)):
+            return term
+        case _:
+            raise AssertionError(literal)
+
+
+def readable(conjunction: Predicate) -> Predicate:
+    """A conjunction for people: what holds before what does not, and by the names of the paths."""
+    plain = map(_plainly, literals(conjunction))
+    return and_(*sorted(plain, key=lambda each: (isinstance(each, Not), term_of(each).path)))
 
 
 def _plainly(literal: Predicate) -> Predicate:
