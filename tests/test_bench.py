@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import papers
-from anabranch.bench import BENCHES, ingest, joins, live, memory, queries, sharing, windows
+from anabranch.bench import BENCHES, evolution, ingest, joins, live, memory, queries, sharing, silence, windows
 from anabranch.bench.photons import write_files
 from anabranch.bench.subscriptions import SCHEMA, Sky
 from anabranch.bench.timing import compare
@@ -134,6 +134,34 @@ def test_registering_is_timed_one_by_one() -> None:
     """One time for each that is new."""
     queries = [each.text for each in Sky(photons(50, 1)).subscriptions(8, 0.1)]
     assert len(sharing.registering(queries[:5], queries[5:])) == 3
+
+
+def test_accented_photons_are_the_same_photons(tmp_path: Path) -> None:
+    """An accent before each so many, the energies behind it in its unit: what a query finds in them is the same."""
+    write_files([tmp_path / "plain"], 2, 20)
+    assert evolution.write_accented(tmp_path / "plain", tmp_path / "accented", 10) == 4
+    query = 'for $p in stream("photons")/photons/photon return $p/en'
+    found = []
+    for name in ("plain", "accented"):
+        lines = "".join(file.read_text() for file in sorted((tmp_path / name).iterdir()))
+        stream = text_input(f"<photons>{lines}</photons>", name="photons")
+        found.append(list(evolution.energies(evaluate(check(parse(query), query).query, {"photons": stream}).text)))
+    assert len(found[0]) == 40
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
+    raw = (tmp_path / "accented" / "photons-00000").read_text()
+    assert raw.count("<s:accent") == 2
+    assert list(evolution.energies(raw)) == pytest.approx(found[0][:20], rel=1e-12)
+    assert {"windows", "q0", "q9"} <= evolution.queries_of(tmp_path / "plain").keys()
+
+
+def test_silence_is_that_around_the_evolution() -> None:
+    """From the last output before it on; rows that are missing are lost, those that do not belong there are wrong."""
+    rows = [row for file in range(2) for row in silence.readings(file) if row[2] >= 71]
+    exact = silence.Heard.of([0.0, 5.0, 6.0, 8.0, 9.0], 7.0, rows, 2)
+    assert (exact.silence, exact.steady, exact.rows, exact.wrong, exact.lost) == (2.0, 5.0, len(rows), 0, 0)
+    (at, sensor, degrees), *others = rows
+    other = silence.Heard.of([0.0, 1.0, 4.0], 0.5, [*others, others[0], (at, sensor, degrees + 1)], 2)
+    assert (other.silence, other.wrong, other.lost) == (3.0, 2, 1)
 
 
 def test_every_bench_can_be_run() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -101,7 +102,9 @@ def test_sharing_can_be_turned_off(files: Files, monkeypatch: pytest.MonkeyPatch
         (["query", "q.xq", "--stream", "photons=p.xml", "--slack", "photons=x"], 2, "--slack takes a number"),
         (["query", "bad.xq", "--stream", "photons=p.xml"], 1, "expected 'where', 'order by' or 'return'"),
         (["query", "t.xq", "--stream", "photons=p.xml"], 1, "earlier versions of a value cannot be asked for yet"),
-        (["query", "q.xq", "--stream", "photons=accent.xml", "--engine", "reference"], 1, "carries an accent"),
+        (["query", "q.xq", "--stream", "photons=p.xml", "--domain", "photons=en"], 2, "--domain takes NAME=PATH:V,V"),
+        (["query", "q.xq", "--stream", "photons=p.xml", "--domain", "x=en:1"], 2, "which is not given"),
+        (["query", "q.xq", "--stream", "photons=update.xml", "--engine", "reference"], 1, "carries an update"),
         (["generate", "photons", "--count", "-1"], 2, "--count takes a number of photons"),
     ],
 )
@@ -111,7 +114,7 @@ def test_errors(
     """What is wrong, where, and what to do; 1 for a query that fails, 2 for wrong usage."""
     files(q_xq=SELECT, w_xq=WINDOW, bad_xq=SELECT.replace("where", "wher"), p_xml=STREAM)
     files(t_xq='for $p in stream("photons")/photons/photon return <x>{ $p/en#1 }</x>')
-    files(accent_xml='<photons><s:accent xmlns:s="urn:anabranch:stream"><s:drop path="en"/></s:accent></photons>')
+    files(update_xml='<photons><s:replace xmlns:s="urn:anabranch:stream" target="1" id="2"/></photons>')
     assert main(arguments) == status
     shown = capsys.readouterr()
     assert message in shown.err
@@ -172,12 +175,104 @@ def test_both_engines_print_the_same(spark: SparkSession, files: Files, capsys: 
     assert "items: 2,000" in capsys.readouterr().err
 
 
+N = 'xmlns:s="urn:anabranch:stream"'
+SENSORS = f"""\
+<sensors>
+<reading><ts>1</ts><s>1</s><t>68</t></reading>
+<reading><ts>3</ts><s>2</s><t>72</t></reading>
+<s:accent {N} where="s = 2"><s:alter path="t" by="(. - 32) * 5 div 9"/></s:accent>
+<reading><ts>6</ts><s>2</s><t>25.0</t></reading>
+<reading><ts>8</ts><s>1</s><t>71</t></reading>
+<s:accent {N} where="s = 1"><s:alter path="t" by="(. - 32) * 5 div 9"/></s:accent>
+<reading><ts>14</ts><s>1</s><t>20</t></reading>
+<reading><ts>17</ts><s>2</s><t>25</t></reading>
+</sensors>
+"""
+PLACES = """\
+<places>
+<place><ts>2</ts><s>1</s><l>hall</l></place>
+<place><ts>4</ts><s>2</s><l>lab</l></place>
+<place><ts>12</ts><s>2</s><l>roof</l></place>
+</places>
+"""
+READINGS = 'stream("sensors")/sensors/reading'
+EVOLVING = {
+    "select": f"for $r in {READINGS} where $r/t >= 71 return <warm>{{ $r/s }}{{ $r/t }}</warm>",
+    "average": f"for $w in {READINGS}|ts diff 10| return <window><t>{{ avg($w/t) }}</t></window>",
+    "join": f"""for $r in {READINGS}|ts diff 10| for $p in stream("places")/places/place|ts diff 10|
+        where $r/s = $p/s return <at>{{ $p/l }}{{ $r/t }}</at>""",
+}
+TO_CELSIUS = '<s:alter path="t" by=". * 5 div 9 - 160 div 9"/>'
+TOLD = {
+    "select": f"""\
+<warm><s>2</s><t>72</t></warm>
+<s:accent {N} where="s = 2">{TO_CELSIUS}</s:accent>
+<warm><s>2</s><t>25.0</t></warm>
+<warm><s>1</s><t>71</t></warm>
+<s:accent {N} where="s = 1">{TO_CELSIUS}</s:accent>
+<warm><s>2</s><t>25</t></warm>
+""",
+    "average": f"""\
+<s:accent {N}>{TO_CELSIUS}</s:accent>
+<window><t>22.22222222222222</t></window>
+<window><t>22.5</t></window>
+""",
+    "join": f"""\
+<s:accent {N}>{TO_CELSIUS}</s:accent>
+<at><l>hall</l><t>20</t></at>
+<at><l>lab</l><t>22.22222222222222</t></at>
+<at><l>lab</l><t>25.0</t></at>
+<at><l>hall</l><t>21.666666666666668</t></at>
+<at><l>hall</l><t>20</t></at>
+<at><l>lab</l><t>25</t></at>
+<at><l>roof</l><t>25</t></at>
+""",
+}
+
+
+@pytest.fixture
+def evolving(files: Files) -> list[str]:
+    """The arguments for three queries over an accented file."""
+    files(sensors_xml=SENSORS, places_xml=PLACES)
+    queries = files(**{f"{name}_xq": text for name, text in EVOLVING.items()})
+    given = ["--stream", "sensors=sensors.xml", "--stream", "places=places.xml", "--domain", "sensors=s:1,2"]
+    return ["query", *queries, *given, "--time", "sensors=ts", "--time", "places=ts", "--out", "out"]
+
+
+def told() -> dict[str, str]:
+    return {name: Path("out", f"{name}.xml").read_text(encoding="utf-8") for name in TOLD}
+
+
+@pytest.mark.spark
+def test_an_accented_file_and_its_queries(spark: SparkSession, evolving: list[str]) -> None:
+    """Units are right on both sides of accents, for a selection, a window and a join, with and without sharing."""
+    for more in ([], ["--no-sharing"]):
+        assert main([*evolving, *more]) == 0
+        assert told() == {name: text.replace("\n", "") + "\n" for name, text in TOLD.items()}
+    assert main([*evolving, "--policy", "absorb"]) == 0
+    assert told()["average"] == "<window><t>72</t></window><window><t>72.5</t></window>\n"
+
+
+def test_accents_and_policies_without_spark(evolving: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """The reference gives the same to the byte; another policy leaves alters out, or ends who cannot tell them."""
+    assert main([*evolving, "--engine", "reference"]) == 0
+    assert told() == {name: text.replace("\n", "") + "\n" for name, text in TOLD.items()}
+    assert main([*evolving, "--engine", "reference", "--policy", "absorb"]) == 0
+    assert told()["average"] == "<window><t>72</t></window><window><t>72.5</t></window>\n"
+    capsys.readouterr()
+    assert main([*evolving, "--engine", "reference", "--policy", "abort"]) == 1
+    assert "the query 'average' has ended: the query cannot pass on the accent on 't'" in capsys.readouterr().err
+    assert told()["select"] == TOLD["select"].replace("\n", "") + "\n"
+
+
 @pytest.mark.spark
 def test_demo_ends_by_itself(spark: SparkSession) -> None:
-    """The demo makes photons, answers both queries over all of them, and says so."""
+    """The demo makes photons, answers both queries over all of them, and says so; then sensors change their unit."""
     console = Console(record=True, width=100, file=None, force_terminal=False, quiet=False)
     show(3_000, console)
     shown = console.export_text()
     assert "3,000 items" in shown
     assert "vela: an answer of" in shown
     assert "0 set aside" in shown
+    units = re.findall(r"[0-9.]+ (°[FC]) ", shown)
+    assert units == ["°F"] * 4 + ["°C"] * 5

@@ -2,10 +2,11 @@
 
 A page is read from top to bottom, and its fenced blocks say by their first line what they are:
 
-* `xml stream=NAME` (with `time=`, `slack=` and `origin=` where wanted) and `xml doc=NAME` are inputs, and
-  `dtd stream=NAME` is a schema, for the rest of the page;
+* `xml stream=NAME` (with `time=`, `slack=`, `origin=` and `domain=s:1,2` where wanted) and `xml doc=NAME` are inputs,
+  and `dtd stream=NAME` is a schema, for the rest of the page;
 * `xquery` is a query and the `xml` block behind it the exact answer, but for line breaks between tags, which are
-  layout; what the query warns of or sets aside stands in a `text` block behind that, and nothing where there is none;
+  layout; what the query warns of or sets aside, and why it has ended, stands in a `text` block behind that, and
+  nothing where there is none; over a stream that evolves it is answered by a trunk, with `policy=` if it has one;
 * `xquery error` is followed by a `text` block with the message;
 * `xquery parses` is only parsed and checked; `input=NAME` behind any of the three leaves all other inputs away;
 * `python` shows one of the functions registered here.
@@ -20,10 +21,13 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
-from typing import Literal, TypeAlias
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, TypeAlias
 
 import pytest
 
@@ -35,9 +39,13 @@ from anabranch.language.cursor import MAX_CHARACTERS, MAX_DEPTH
 from anabranch.language.refusals import REFUSALS
 from anabranch.language.signatures import SIGNATURES
 from anabranch.reference import Input, document_input, evaluate, text_input
+from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import LONGEST_NAME, Limits
 from anabranch.stream.parse import parse_document
+from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.schema import Schema
+from anabranch.stream.source import Source, domains_of
+from spark.bare import BareTrunk
 
 TOP = Path(__file__).parent.parent
 PAGES = sorted([TOP / "README.md", *TOP.glob("docs/**/*.md")])
@@ -65,7 +73,33 @@ FUNCTIONS: Mapping[str, Callable[..., object]] = {"distance": distance, "triangu
 
 # --- reading pages ----------------------------------------------------------------------------------------
 
-Inputs: TypeAlias = dict[str, tuple[Input, Schema | None]]
+
+@dataclass(frozen=True)
+class Given:
+    """An input of a page."""
+
+    input: Input
+    text: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    schema: Schema | None = None
+
+    def source(self, name: str, folder: Path) -> Source:
+        """The same as a file."""
+        (folder / name).write_text(self.text)
+        path, _, values = self.settings.get("domain", "").partition(":")
+        return Source(
+            name,
+            folder / name,
+            "document",
+            self.schema,
+            time=ItemPath.parse(self.settings["time"]) if "time" in self.settings else None,
+            slack=Decimal(self.settings.get("slack", 0)),
+            origin=Decimal(self.settings.get("origin", 0)),
+            domains=domains_of({path: values.split(",")} if path else {}),
+        )
+
+
+Inputs: TypeAlias = dict[str, Given]
 
 
 @dataclass(frozen=True)
@@ -118,7 +152,7 @@ def examples(page: Path) -> Iterator[Example]:
                 inputs = {**inputs, **given(block)}
             case "dtd", (word,) if word.startswith("stream="):
                 stream = block.options["stream"]
-                inputs = {**inputs, stream: (inputs[stream][0], Schema.from_dtd(block.text))}
+                inputs = {**inputs, stream: replace(inputs[stream], schema=Schema.from_dtd(block.text))}
             case "xquery", words:
                 yield example(block, words, inputs, pending)
             case "python", ():
@@ -133,9 +167,10 @@ def examples(page: Path) -> Iterator[Example]:
 def given(block: Block) -> Inputs:
     match block.options:
         case {"stream": name, **settings}:
-            return {name: (text_input(block.text, name=name, **settings), None)}
+            known = {key: value for key, value in settings.items() if key != "domain"}
+            return {name: Given(text_input(block.text, name=name, **known), block.text, settings)}
         case {"doc": name}:
-            return {name: (document_input(parse_document(block.text.encode())), None)}
+            return {name: Given(document_input(parse_document(block.text.encode())))}
     raise AssertionError(f"{block.place} is neither a stream nor a document")
 
 
@@ -169,14 +204,38 @@ def taken(kind: str, pending: list[Block], behind: Block) -> tuple[Block]:
 def run(example: Example) -> tuple[str, str]:
     """The answer, and what was noted on the way, one line each."""
     text = example.query.text
-    schemas = {name: schema for name, (_, schema) in example.inputs.items()}
+    schemas = {name: each.schema for name, each in example.inputs.items()}
     checked = check(parse(text), text, inputs=schemas, functions=FUNCTIONS)
-    inputs = {name: each for name, (each, _) in example.inputs.items()}
-    answer = evaluate(checked.query, inputs, functions=FUNCTIONS, text=text)
     notes = [f"warning: {each.message}" for each in checked.warnings]
-    notes += [f"set aside: {each.reason}" + (f" [{each.code}]" if each.code else "") for each in answer.dead]
-    notes += [f"late: {each}" for each in answer.late]
-    return answer.text, "\n".join(notes)
+    if any(example.inputs[name].input.changes for name in checked.streams):
+        answer, more = evolved(example, checked.streams)
+        return answer, "\n".join([*notes, *more])
+    inputs = {name: each.input for name, each in example.inputs.items()}
+    found = evaluate(checked.query, inputs, functions=FUNCTIONS, text=text)
+    notes += [set_aside(each) for each in found.dead]
+    notes += [f"late: {each}" for each in found.late]
+    return found.text, "\n".join(notes)
+
+
+def evolved(example: Example, streams: Iterable[str]) -> tuple[str, list[str]]:
+    """What a trunk answers over streams that evolve, and what is to be noted; in epochs of any size."""
+    policy: Any = example.query.options.get("policy", "accumulate")
+    found = []
+    for epoch_bytes in (1 << 20, 150):
+        with TemporaryDirectory() as folder:
+            sources = [example.inputs[name].source(name, Path(folder)) for name in streams]
+            state = Path(folder) / "state"
+            trunk = BareTrunk(state, sources, Random(1), finite=True, policies={"q": policy})
+            trunk.run({"q": example.query.text}, (epoch_bytes,), (1,))
+            notes = [set_aside(each) for each in trunk.log.dead_letters()]
+            notes += [f"ended: {why}" for each in trunk.log.manifests.since(0) for why in each.aborted.values()]
+            found.append((trunk.answer("q"), list(dict.fromkeys(notes))))
+    assert found[0] == found[1], example.query.place
+    return found[0]
+
+
+def set_aside(letter: DeadLetter) -> str:
+    return f"set aside: {letter.reason}" + (f" [{letter.code}]" if letter.code else "")
 
 
 def unfolded(text: str) -> str:

@@ -142,13 +142,13 @@ def test_mistakes_are_named_where_they_are_made(spark: SparkSession, folder: Pat
 
 
 def test_what_ends_the_trunk_reaches_whoever_waits(spark: SparkSession, folder: Path) -> None:
-    """An accent cannot be followed yet: the iteration and the answer raise what the trunk met."""
-    (folder / "a").write_text('<s:accent xmlns:s="urn:anabranch:stream"><s:drop path="en"/></s:accent>\n')
+    """An update cannot be followed yet: the iteration and the answer raise what the trunk met."""
+    (folder / "a").write_text('<s:replace xmlns:s="urn:anabranch:stream" target="1"/>\n')
     with anabranch.Engine(spark, once=True) as engine:
         engine.stream("s", folder, format="lines")
         broken = engine.subscribe(ALL)
         for wait in (list, Subscription.answer):
-            with pytest.raises(StreamError, match="stream 's' carries an accent"):
+            with pytest.raises(StreamError, match="stream 's' carries an update"):
                 wait(broken)
 
 

@@ -1,4 +1,4 @@
-"""The command line: `anabranch query | explain | run | answer | state | generate | demo | bench`.
+"""The command line: `anabranch query | explain | run | answer | state | history | accent | generate | demo | bench`.
 
 Answers go to standard output or to files, everything else to standard error.
 The exit status is 0; 1 where a query is refused, aborted or fails; 2 for wrong usage.
@@ -16,10 +16,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from anabranch.algebra.signature import POLICIES
 from anabranch.bench import BENCHES
 from anabranch.bench import run as run_bench
 from anabranch.engine import Inputs, Prepared, Run, answering, prepare
-from anabranch.errors import AnabranchError, Unsupported, UsageError
+from anabranch.errors import Aborted, AnabranchError, Unsupported, UsageError
 from anabranch.language import check, parse
 from anabranch.sharing.explain.drawing import draw
 from anabranch.sharing.explain.text import Explained, explain_json, explain_text
@@ -30,7 +31,7 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.photons import write_photons
 from anabranch.stream.schema import Schema
-from anabranch.stream.source import Source
+from anabranch.stream.source import Source, domains_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,6 +69,10 @@ def _parser() -> argparse.ArgumentParser:
     query.add_argument("--slack", action="append", default=[], metavar="NAME=N", help="how late items may come")
     query.add_argument("--origin", action="append", default=[], metavar="NAME=N", help="where time windows begin")
     query.add_argument("--format", action="append", default=[], metavar="NAME=F", help="lines, document or json")
+    query.add_argument(
+        "--domain", action="append", default=[], metavar="NAME=PATH:V,V", help="the only values that items have there"
+    )
+    query.add_argument("--policy", choices=POLICIES, default="accumulate", help="what queries do with accents")
     query.add_argument("--out", type=Path, metavar="DIR", help="write DIR/<query>.xml instead of printing")
     query.add_argument("--no-sharing", action="store_true", help="do nothing once for several queries")
     query.add_argument("--engine", choices=("spark", "reference"), help="default: spark where it can, else reference")
@@ -100,6 +105,18 @@ def _parser() -> argparse.ArgumentParser:
     state = commands.add_parser("state", help="print what the branches of a site remember")
     state.add_argument("site", type=Path, metavar="SITE.toml")
     state.set_defaults(run=_state)
+
+    history = commands.add_parser("history", help="print how a stream has evolved")
+    history.add_argument("site", type=Path, metavar="SITE.toml")
+    history.add_argument("stream", metavar="STREAM")
+    history.set_defaults(run=_history)
+
+    accent = commands.add_parser("accent", help="publish an accent into a stream, behind all that it holds")
+    accent.add_argument("site", type=Path, metavar="SITE.toml")
+    accent.add_argument("stream", metavar="STREAM")
+    accent.add_argument("text", metavar="ACCENT", help='as in <s:accent><s:drop path="phc"/></s:accent>')
+    accent.add_argument("--partition", metavar="N", help="which of several, from 0 on, or 'all'")
+    accent.set_defaults(run=_accent)
 
     generate = commands.add_parser("generate", help="make test data")
     kinds = generate.add_subparsers(required=True, metavar="KIND")
@@ -145,12 +162,15 @@ def _query(options: argparse.Namespace) -> None:
             inputs,
             limits=limits,
             sharing=not options.no_sharing,
+            policy=options.policy,
             on_progress=lambda now: status.update(f"{now.items:,} items read"),
         ) as run,
     ):
         status.stop()
         _write_answers(prepared, run, options.out)
         _report(run, options.dead_letter)
+        if run.aborted:
+            raise Aborted("; ".join(f"the query '{name}' has ended: {why}" for name, why in run.aborted.items()))
 
 
 def _write_answers(prepared: Sequence[Prepared], run: Run, out: Path | None) -> None:
@@ -199,7 +219,25 @@ def _inputs(options: argparse.Namespace) -> Inputs:
     documents = {name: Path(path) for name, path in _pairs(options.doc, "--doc").items()}
     for name in documents.keys() & streams.keys():
         raise UsageError(f"'{name}' is both a stream and a document")
-    return Inputs([_source(name, Path(path), settings) for name, path in streams.items()], documents)
+    domains = _domains(options.domain, streams)
+    sources = [_source(name, Path(path), settings, domains.get(name, {})) for name, path in streams.items()]
+    return Inputs(sources, documents)
+
+
+def _domains(given: Sequence[str], streams: Mapping[str, str]) -> dict[str, dict[str, list[str]]]:
+    """By stream and path, the values of `NAME=PATH:V,V`."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for each in given:
+        name, _, rest = each.partition("=")
+        path, colon, values = rest.rpartition(":")
+        if not colon:
+            raise UsageError(f"--domain takes NAME=PATH:V,V, not '{each}'", hint="as in --domain sensors=s:1,2")
+        if name not in streams:
+            raise UsageError(f"--domain names stream '{name}', which is not given", hint=f"add --stream {name}=FILE")
+        if path in found.setdefault(name, {}):
+            raise UsageError(f"--domain is given twice for '{name}={path}'")
+        found[name][path] = values.split(",")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +251,7 @@ class _Settings:
     format: str | None
 
 
-def _source(name: str, path: Path, settings: dict[str, dict[str, str]]) -> Source:
+def _source(name: str, path: Path, settings: dict[str, dict[str, str]], domains: Mapping[str, Sequence[str]]) -> Source:
     if not path.exists():
         raise UsageError(f"stream '{name}': there is no '{path}'")
     given = _Settings(**{key: values.get(name) for key, values in settings.items()})
@@ -228,6 +266,7 @@ def _source(name: str, path: Path, settings: dict[str, dict[str, str]]) -> Sourc
         time=ItemPath.parse(given.time) if given.time else None,
         slack=_decimal(given.slack, "--slack"),
         origin=_decimal(given.origin, "--origin"),
+        domains=domains_of(domains),
     )
 
 
@@ -314,6 +353,19 @@ def _state(options: argparse.Namespace) -> None:
     from anabranch.looking import holdings, table
 
     _print(("\n".join(table(holdings(options.site))),))
+
+
+def _history(options: argparse.Namespace) -> None:
+    from anabranch.looking import history
+
+    _print((str(history(options.site, options.stream)),))
+
+
+def _accent(options: argparse.Namespace) -> None:
+    from anabranch.looking import publish_accent
+
+    for file in publish_accent(options.site, options.stream, options.text, options.partition):
+        print(f"anabranch: published in {file}", file=sys.stderr)
 
 
 def _demo(options: argparse.Namespace) -> None:

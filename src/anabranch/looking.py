@@ -1,4 +1,7 @@
-"""A site looked at from outside: what its branches remember. Needs neither Spark nor the run's leave."""
+"""A site looked at from outside: what its branches remember, and how its streams have evolved.
+
+Needs neither Spark nor the run's leave; the one thing that is changed is a stream, by an accent that a user publishes.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from anabranch.engine.history import History, StreamCourse
+from anabranch.engine.publishing import partitions_of, publish
+from anabranch.engine.tables import aligned, named
 from anabranch.errors import UsageError
 from anabranch.language import parse
 from anabranch.reference.standing import standing
@@ -14,9 +20,6 @@ from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.manifest import Manifests
 from anabranch.spark.plan import Subscription
 from anabranch.spark.plans import Plans
-
-_SHOWN = 4
-"""How many members of a branch are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,28 +63,36 @@ def holdings(file: Path) -> list[Holding]:
     return found
 
 
+def stream_course(file: Path, stream: str) -> StreamCourse:
+    """A stream of a site, with what is known of its evolution, if the site has run."""
+    site = read_site(file)
+    if stream not in site.streams:
+        raise UsageError(f"'{file}' has no stream '{stream}'", hint=f"it has {', '.join(site.streams) or 'none'}")
+    has_run = (site.checkpoint / "format.json").exists()
+    return StreamCourse(site.streams[stream], Checkpoint.open(site.checkpoint, site.owner) if has_run else None)
+
+
+def history(file: Path, stream: str) -> History:
+    """What has happened to a stream of a site."""
+    return stream_course(file, stream).history()
+
+
+def publish_accent(file: Path, stream: str, text: str, partition: str | None) -> list[Path]:
+    """Publish an accent into a stream of a site; gives the files that it stands in."""
+    course = stream_course(file, stream)
+    return [publish(course, text, each) for each in partitions_of(course.source, partition)]
+
+
 def table(found: list[Holding]) -> Iterator[str]:
     """The lines that `anabranch state` prints."""
     rows = [("branch", "kind", "shard", "held", "bytes", "waiting")]
     rows += [
-        (_short(each.subscriptions), each.kind, str(each.shard), f"{each.held:,}", f"{each.size:,}", each.waiting)
+        (named(each.subscriptions), each.kind, str(each.shard), f"{each.held:,}", f"{each.size:,}", each.waiting)
         for each in found
     ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (
-            cell.rjust(width) if 2 <= number <= 4 else cell.ljust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        yield "  ".join(cells).rstrip()
+    yield from aligned(rows, right=(2, 3, 4))
     by_shard: dict[int, int] = {}
     for each in found:
         by_shard[each.shard] = by_shard.get(each.shard, 0) + each.size
     for shard, size in sorted(by_shard.items()):
         yield f"shard {shard}: {size:,} bytes"
-
-
-def _short(names: tuple[str, ...]) -> str:
-    """The members of a branch, as far as they fit into a table."""
-    shown = ", ".join(names[:_SHOWN])
-    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN:,} more"

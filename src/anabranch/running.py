@@ -71,7 +71,9 @@ def run(
         held.enter_context(_signals(stop))
         log.say("starting Spark")
         listener = Listener(log.epoch, lambda message: log.event("warning", message=message))
-        settings = Settings(site.trigger_ms, Keep.parse(site.keep), shards=site.shards, sharing=site.sharing)
+        settings = Settings(
+            site.trigger_ms, Keep.parse(site.keep), shards=site.shards, sharing=site.sharing, accents=site.accents
+        )
         trunk = held.enter_context(Trunk(local_session(), site.checkpoint, settings, listener=listener))
         trunk.want(wanted)
         trunk.start(once=once)
@@ -127,6 +129,7 @@ def _wanted(site: Site, outputs: Outputs) -> Wanted:
         outputs.late_items or site.late_items,
         site.epoch_bytes,
         site.epoch_files,
+        policies={name: each.policy for name, each in site.subscriptions.items()},
     )
 
 
@@ -180,7 +183,7 @@ def _reload(watch: _Watch, trunk: Trunk, site: Site, outputs: Outputs, log: _Log
             log.event(f"subscription {kind}", name=name, epoch=trunk.last + 1)
     fixed = [
         key
-        for key in ("checkpoint", "trigger_ms", "shards", "sharing", "keep", "log")
+        for key in ("checkpoint", "trigger_ms", "shards", "sharing", "accents", "keep", "log")
         if getattr(site, key) != getattr(fresh, key)
     ]
     if fixed:

@@ -15,14 +15,15 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
+from anabranch.algebra.signature import POLICIES, Policy
 from anabranch.errors import UsageError
 from anabranch.spark.sinks import Console, Files, Parquet, Sink, path_of
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.schema import Schema
-from anabranch.stream.source import Source
+from anabranch.stream.source import Source, domains_of
 
 _Value = TypeVar("_Value")
-_LATER = ("domains", "retain")
+_LATER = ("retain",)
 """Settings for what is still to come; they are accepted and change nothing yet."""
 
 
@@ -33,6 +34,8 @@ class SiteSubscription:
     text: str
     file: Path
     sink: Sink | None
+    policy: Policy
+    """What it does with accents that its answer cannot express."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,8 @@ class Site:
     """How many tasks share the branches; None for as many as there are cores."""
     sharing: bool
     """Whether what subscriptions have in common is done once."""
+    accents: bool
+    """Whether accents are followed."""
     keep: int | str | None
     log: Path | None
     dead_letters: Path | None
@@ -71,6 +76,7 @@ def read_site(path: Path) -> Site:
     checkpoint = engine.path("checkpoint")
     if checkpoint is None:
         raise UsageError(f"'{path}': [engine] lacks 'checkpoint'", hint='as in checkpoint = "state"')
+    policy = _policy(engine, "accumulate")
     site = Site(
         path.absolute().parent / engine.text("name", path.name),
         checkpoint,
@@ -79,12 +85,13 @@ def read_site(path: Path) -> Site:
         engine.number("trigger_ms", 200),
         engine.number("shards", None),
         engine.flag("sharing", default=True),
+        engine.flag("accents", default=True),
         engine.take("keep", lambda value: isinstance(value, int | str), "a number of epochs or a size", None),
         engine.path("log"),
         engine.path("dead_letters"),
         engine.path("late"),
         {name: _stream(name, table) for name, table in streams.items()},
-        {name: _subscription(name, table) for name, table in subscriptions.items()},
+        {name: _subscription(name, table, policy) for name, table in subscriptions.items()},
     )
     engine.done()
     sinks = [each.sink for each in site.subscriptions.values() if each.sink is not None]
@@ -122,18 +129,35 @@ def _stream(name: str, table: _Table) -> Source:
         table.decimal("origin"),
         table.flag("strict"),
         tuple(more),
+        _domains(table),
     )
     table.done()
     return found
 
 
-def _subscription(name: str, table: _Table) -> SiteSubscription:
+def _domains(table: _Table) -> tuple[tuple[ItemPath, tuple[str, ...]], ...]:
+    given = table.take("domains", lambda value: isinstance(value, dict), "a table of lists, as in { s = [1, 2] }", {})
+    try:
+        return domains_of(given)
+    except UsageError as error:
+        raise table.wrong(error.message, hint=error.hint) from None
+
+
+def _subscription(name: str, table: _Table, policy: Policy) -> SiteSubscription:
     file = table.path("query")
     if file is None:
         raise table.wrong("'query' is missing", hint="it names the file with the query")
     sink = _sink(name, table)
+    chosen = _policy(table, policy)
     table.done()
-    return SiteSubscription(read_text(file), file, sink)
+    return SiteSubscription(read_text(file), file, sink, chosen)
+
+
+def _policy(table: _Table, default: Policy) -> Policy:
+    name = table.text("policy", default)
+    if name not in POLICIES:
+        raise table.wrong(f"the policy '{name}' is unknown", hint=f"use {', '.join(POLICIES)}")
+    return name
 
 
 def _sink(name: str, table: _Table) -> Sink | None:

@@ -31,10 +31,11 @@ from anabranch.reference.inputs import stream_input
 from anabranch.reference.standing import standing
 from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation
 from anabranch.stream.limits import Limits
-from anabranch.stream.lines import Carry, LineSplitter
+from anabranch.stream.lines import Carry, Cut, LineSplitter
 from anabranch.stream.parse import parse_item, parse_root
 from anabranch.stream.path import Path
 from anabranch.stream.reader import ElementReader
+from branch.feeding import good
 
 FILE = "f"
 
@@ -76,6 +77,10 @@ class Stream:
     time: str | None = None
     late: bool = False
     limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        lines = [Cut(0, len(item), item.encode()) for item in self.items]
+        self.items = [cut.raw.decode() for cut in good(self.reader(), lines)]
 
     @property
     def data(self) -> bytes:
@@ -128,7 +133,7 @@ class Stream:
             for number in range(len(plans)):
                 if ends and not ranges:
                     group.of(number).end_of(0)
-            group.close()
+            group.close(range(len(plans)))
             state = State.from_bytes(pack(group.save()).to_bytes())
         texts = ["".join(each.pieces) for each in found]
         frames = [each.standing for each in plans]
@@ -183,7 +188,9 @@ class Stream:
     ) -> CountedRange:
         """Count one range, fed in pieces of random length; `plans` are by member those that share its count."""
         members = [self._member(served) for served in plans]
-        counter = PaneCounter(members, lambda member, letter: found[member].bury(letter), file=FILE, largest=largest)
+        counter = PaneCounter(
+            members, lambda member, letter: found[member].bury(letter), file=FILE, largest=lambda _: largest
+        )
         template = Template.learn((each.encode(), tree) for each in self.items[:20] if (tree := _tree(each)))
         compiled = None if template is None else compile_many([each.query for each in members], "r", template)
         wanted = matcher = None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from random import Random
 
+from anabranch.algebra.accents.evolution import Evolution
+from anabranch.algebra.accents.passing import judged
 from anabranch.branch.asking import Member
 from anabranch.branch.entries import Origin, pack
 from anabranch.branch.open import Branch, open_branch
@@ -90,6 +92,9 @@ class Stream:
         self.cuts: list[list[Cut]] = [[] for _ in range(self.partitions)]
         for number, cut in enumerate(found):
             self.cuts[self.dealt[number] if number < len(self.dealt) else 0].append(cut)
+        self.given = self.cuts
+        """All that stands in the stream, and what a task hands on of it."""
+        self.cuts = [good(self.reader(), cuts) for cuts in self.given]
 
     @property
     def path(self) -> Path | None:
@@ -115,7 +120,7 @@ class Stream:
         )
 
     def for_law(self) -> Input:
-        read = [self.reader().elements(cuts, f"file{number}") for number, cuts in enumerate(self.cuts)]
+        read = [self.reader().elements(cuts, f"file{number}") for number, cuts in enumerate(self.given)]
         return stream_input(
             self.root(),
             read,
@@ -192,14 +197,21 @@ class Flow:
         """The bytes of the last state."""
         self._offsets: dict[tuple[str, int], int] = {}
 
-    def bring(self, stream: str, *items: str, partition: int = 0, arrived: Fraction | None = None) -> list[str]:
-        """Feed some items; gives the pieces that they bring."""
+    def bring(
+        self,
+        stream: str,
+        *items: str,
+        partition: int = 0,
+        arrived: Fraction | None = None,
+        reason: str | None = None,
+    ) -> list[str]:
+        """Feed some items; gives the pieces that they bring. With a `reason` they are bad."""
         found: list[Cut] = []
         for item in items:
             start = self._offsets.get((stream, partition), 3)
             raw = item.encode()
             self._offsets[stream, partition] = start + len(raw)
-            found.append(Cut(start, start + len(raw), raw, None, b"<r>"))
+            found.append(Cut(start, start + len(raw), raw, reason, b"<r>"))
         before = len(self.taken.pieces)
         self.branch.feed(pack(Origin(stream, partition, f"file{partition}", arrived), found))
         return self.taken.pieces[before:]
@@ -219,6 +231,20 @@ class Flow:
         data = saved.to_bytes()
         self.size = len(data)
         self.branch = self.question.open(self.taken, State.from_bytes(data))
+
+
+def good(reader: ElementReader, cuts: Sequence[Cut]) -> list[Cut]:
+    """What a task hands on: all that may stand where it stands, and what is in doubt because of the rest (LAWS 4.5)."""
+    evolution = Evolution()
+    found: list[Cut] = []
+    for cut in cuts:
+        (element,) = reader.elements([cut], "file")
+        match judged(element, evolution):
+            case DeadLetter(doubts=doubts, reason=reason) if not isinstance(element, DeadLetter):
+                found += [replace(cut, reason=reason)] if doubts else []
+            case _:
+                found.append(cut)
+    return found
 
 
 def parts_of(random: Random, cuts: Sequence[Cut]) -> list[Sequence[Cut]]:

@@ -234,7 +234,7 @@ def test_the_state_is_as_large_as_a_window() -> None:
         offset = sum(map(len, lines[:at]))
         counted = stream.count([[plan]], offset, b"".join(lines[at : at + 100]), Random(1), [found])
         assert not group.take(0, counted, [Served((7,), Fraction(10))])
-        group.close()
+        group.close((7,))
         assert found.shown <= 2, "items of the usual look are counted in columns"
         blob = pack(group.save()).to_bytes()
         state = unpack(State.from_bytes(blob), "q")[7]

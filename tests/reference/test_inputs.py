@@ -143,7 +143,6 @@ def test_dead_letters_pass_by() -> None:
 
 CONTROL = "xmlns:s='urn:anabranch:stream'"
 CONTROLS = (
-    ("<s:accent><s:drop path='t'/></s:accent>", "an accent"),
     ("<s:mutable id='1'><i/></s:mutable>", "a region"),
     ("<s:replace target='1' id='2'/>", "an update"),
     ("<i><s:mutable id='1'><t>1</t></s:mutable></i>", "a region"),
@@ -157,6 +156,18 @@ def test_streams_with_control_elements_are_refused_by_name(control: str, kind: s
         text_input(f"<r {CONTROL}><i/>{control}</r>", name="s")
     assert caught.value.message.startswith(f"stream 's' carries {kind} (s/text at byte ")
     assert caught.value.hint
+
+
+def test_a_stream_that_evolves_is_read_in_the_units_of_its_start() -> None:
+    """Items and punctuations behind an accent are told by canonical values; a refused accent leaves doubt."""
+    alter = f"<s:accent {CONTROL}><s:alter path='t' by='. * 2'/></s:accent>"
+    closed = f"<s:punctuation {CONTROL} where='t &lt; 20'/>"
+    drop = f"<s:accent {CONTROL}><s:drop path='t'/></s:accent>"
+    found = text_input(f"<r><i><t>1</t></i>{alter}{closed}<i><t>30</t></i>{drop}{alter}</r>", time="t")
+    assert [each.time for each in found.arrivals] == [1, 15]
+    [signal] = (each for each in found.elements if isinstance(each, Signal))
+    assert str(signal.punctuation.where) == "t < 10"
+    assert [type(each.change).__name__ for each in found.changes] == ["Accent", "Accent", "DeadLetter"]
 
 
 def punctuation(offset: int, *, at: str | None = None, where: str | None = None) -> Punctuation:

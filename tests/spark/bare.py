@@ -7,14 +7,18 @@ Tests over thousands of queries can afford it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 
+from anabranch.algebra.signature import Policy
 from anabranch.language import check, parse, print_query
 from anabranch.spark import shard, states, task
 from anabranch.spark.answers import AnswerLog
 from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.evolution_log import EvolutionLogs
+from anabranch.spark.evolving import run_evolving
 from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
 from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Manifest, Manifests
@@ -24,6 +28,7 @@ from anabranch.spark.plan import Plan, StreamPlan
 from anabranch.spark.plans import Plans
 from anabranch.spark.ranges import Offset, Range
 from anabranch.spark.rows import Outbox, Row, read_rows
+from anabranch.spark.scanning import search
 from anabranch.spark.segments import late_places
 from anabranch.spark.stages import manifest_of
 from anabranch.spark.survey import Survey
@@ -35,17 +40,27 @@ class BareTrunk:
     """A checkpoint with its streams; each epoch has another size, another number of shards, and may be run twice."""
 
     def __init__(
-        self, folder: Path, sources: Sequence[Source], random: Random, *, finite: bool, sharing: bool = True
+        self,
+        folder: Path,
+        sources: Sequence[Source],
+        random: Random,
+        *,
+        finite: bool,
+        sharing: bool = True,
+        accents: bool = True,
+        policies: Mapping[str, Policy] | None = None,
     ) -> None:
         self._checkpoint = Checkpoint.make(folder)
         self._sources = sources
         self._random = random
         self._finite = finite
         self._sharing = sharing
+        self.accents = accents
+        self.policies = policies
         self._at: Offset = {}
         self._last: Manifest | None = None
         self.plan: Plan | None = None
-        self.epochs = 0
+        self.epochs = self.jobs = self.searches = 0
 
     def run(self, queries: Mapping[str, str], epoch_bytes: Sequence[int], shards: Sequence[int]) -> None:
         """Answer what is there, to its end."""
@@ -65,12 +80,16 @@ class BareTrunk:
         plan = self.plan = self._planned(texts, shards)
         file = Plans(self._checkpoint.plans).begin(self.epochs, plan)
         carries = self._last.carries if self._last else {}
-        job = Job(file, self._checkpoint, self.epochs, carries, (), self._last.epoch if self._last else None)
-        if self._random.random() < 0.2:
-            self._reports(job, ranges, shards)  # killed before it was told
-        self._last = manifest_of(job, 1, self._last, self._reports(job, ranges, shards))
+        before, evolution = (self._last.epoch, self._last.evolution) if self._last else (None, {})
+        job = Job(file, self._checkpoint, self.epochs, carries, (), before, evolution)
+        logs = EvolutionLogs(self._checkpoint.evolution)
+        for _ in range(2 if self._random.random() < 0.2 else 1):  # the first may be killed before it was told
+            found = run_evolving(job, partial(self._search, ranges), partial(self._reports, ranges, shards))
+            manifest = manifest_of(found[0], 1, self._last, found[1], logs)
+        self._last = manifest
         Manifests(self._checkpoint.manifests).publish(self._last)
         states.sweep(self._checkpoint.states, self._last.states.values())
+        logs.sweep(self._last.evolution)
         self._at = end
         return True
 
@@ -81,13 +100,28 @@ class BareTrunk:
             log = OrderLog(self._checkpoint.order(source.name))
             log.refresh()
             found.append(StreamPlan.of(source, log.form))
+        aborted = self._last.aborted if self._last else {}
         subscriptions, following = subscriptions_of(
-            self.plan, texts, self.epochs, begun, found, endless=not self._finite, sharing=self._sharing
+            self.plan,
+            texts,
+            self.epochs,
+            begun,
+            found,
+            endless=not self._finite,
+            sharing=self._sharing,
+            aborted=aborted,
+            policies=self.policies,
         )
-        return Plan(tuple(found), subscriptions, Limits(), following, shards, (), self._finite, self._sharing)
+        rest = shards, (), self._finite, self._sharing, self.accents
+        return Plan(tuple(found), subscriptions, Limits(), following, *rest)
 
-    def _reports(self, job: Job, ranges: Sequence[Range], shards: int) -> list[Report]:
+    def _search(self, ranges: Sequence[Range], job: Job) -> list[Report]:
+        self.searches += 1
+        return [search(job, group) for group in self._groups(ranges)]
+
+    def _reports(self, ranges: Sequence[Range], shards: int, job: Job) -> list[Report]:
         """What Spark's two stages do."""
+        self.jobs += 1
         rows: list[Row] = []
         reports: list[Report] = []
         for group in self._groups(ranges):

@@ -8,12 +8,16 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 
+from anabranch.algebra.accents.evolution import Evolution
+from anabranch.algebra.accents.passing import judged
 from anabranch.language import ast
 from anabranch.reference import Input, evaluate, stream_input
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
+from anabranch.stream.parse import parse_root
+from anabranch.stream.reader import ElementReader
 from anabranch.stream.source import Source, read_partitions
-from anabranch.stream.split import DocumentSplitter
+from anabranch.stream.split import Cut, DocumentSplitter
 
 _PUNCTUATION = b'<s:punctuation xmlns:s="urn:anabranch:stream" where="true()"%s/>\n'
 CLOSING = {True: _PUNCTUATION % b' at="1000000"' + _PUNCTUATION % b' at="1000001"', False: _PUNCTUATION % b""}
@@ -68,3 +72,17 @@ def law_of(
 
 def _as_line(place: Place) -> str:
     return json.dumps(asdict(place), ensure_ascii=False)
+
+
+def good_lines(*parts: bytes) -> list[bytes]:
+    """The parts of a partition of lines without the items that punctuations before them exclude (LAWS 4.5)."""
+    evolution, reader = Evolution(), ElementReader("s", "lines", Limits(), parse_root(b"<r>"))
+    found: list[bytes] = []
+    for part in parts:
+        kept = []
+        for line in part.splitlines(keepends=True):
+            (element,) = reader.elements([Cut(0, len(line), line)], "f")
+            if isinstance(element, DeadLetter) or not isinstance(judged(element, evolution), DeadLetter):
+                kept.append(line)
+        found.append(b"".join(kept))
+    return found

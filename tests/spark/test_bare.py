@@ -23,7 +23,7 @@ from anabranch.stream.source import Source
 from branch.feeding import spiced
 from oracle.generate import case
 from spark.bare import BareTrunk
-from spark.law import CLOSING, elements_of, known_times, law_of
+from spark.law import CLOSING, elements_of, good_lines, known_times, law_of
 
 SHARDS = (1, 2, 7)
 SAYS_TIME = re.compile(rb"^<[^>]*[ :]at=")
@@ -55,7 +55,7 @@ def lay(
     )
 
 
-@pytest.mark.parametrize(("family", "count"), [("items", 20), ("windows", 25), ("joins", 25)])
+@pytest.mark.parametrize(("family", "count"), [("items", 14), ("windows", 16), ("joins", 16)])
 def test_nothing_shows_in_an_answer(tmp_path: Path, family: str, count: int) -> None:
     """Answers, dead letters and late items equal the reference's, for streams that have an end."""
     kinds: set[str] = set()
@@ -91,7 +91,7 @@ def check_case(folder: Path, family: str, number: int) -> str:
     return kind
 
 
-@pytest.mark.parametrize(("family", "count"), [("windows", 20), ("joins", 12)])
+@pytest.mark.parametrize(("family", "count"), [("windows", 14), ("joins", 10)])
 def test_a_late_subscription_answers_from_what_it_sees(tmp_path: Path, family: str, count: int) -> None:
     """LAWS 3.6: behind some epochs of streams without an end, the same query once more: as if they began there."""
     tried = sum(check_late_case(tmp_path / str(number), family, number) for number in range(count))
@@ -118,7 +118,10 @@ def check_late_case(folder: Path, family: str, number: int) -> bool:
         random.setstate(state)
         rest.append(lay(folder / "law", name, known[border:], random, timed=timed, form="lines"))
         for first, then in zip(early[-1].partitions, rest[-1].partitions, strict=True):
-            before, after = first.read_bytes(), then.read_bytes() + CLOSING[timed]
+            # what is bad is judged with all of the partition, also where a subscription has seen only a part
+            before, after = good_lines(first.read_bytes(), then.read_bytes())
+            after += CLOSING[timed]
+            first.write_bytes(before)
             grown.append((first, after))
             then.write_bytes(b"\n" * len(before) + after)
     inputs = Inputs(early)

@@ -15,11 +15,13 @@ from anabranch.columnar.answering import StreamAnswers
 from anabranch.errors import StateError, StreamError
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
+from anabranch.spark.job import Job
 from anabranch.spark.order import Form, OrderLog
+from anabranch.spark.passage import Passage
 from anabranch.spark.plan import Plan, StreamPlan, Subscription
 from anabranch.spark.plans import PlanFile
 from anabranch.spark.ranges import Offset, Range
-from anabranch.spark.reading import RangeReader, show
+from anabranch.spark.reading import RangeReader
 from anabranch.spark.segments import SegmentWriter
 from anabranch.spark.storage import pieces
 from anabranch.spark.survey import Survey
@@ -162,9 +164,10 @@ def test_an_item_with_its_own_time_needs_partitions_that_are_merged(tmp_path: Pa
     def shown(source: Source) -> int | None:
         stream = StreamPlan.of(source, Form("lines", "<root/>"))
         root = parse_root(b"<root/>")
-        reader = RangeReader(stream, root, LIMITS, reach)
+        plan = PlanFile.save(Plan((stream,), (), LIMITS, 0), tmp_path)
+        passage = Passage(Job(plan, Checkpoint(tmp_path), 0, {}), stream, root, LIMITS, reach)
         with SegmentWriter(tmp_path, 0, 0) as segment:
-            return show(reader, StreamAnswers((), root, LIMITS), segment, ())
+            return passage.show(StreamAnswers((), root, LIMITS), segment, ())
 
     assert shown(Source("s", path)) == 2
     more = (tmp_path / "more",)

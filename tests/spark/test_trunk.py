@@ -168,12 +168,12 @@ def test_a_dynamic_error_concerns_one_subscription_and_one_item(spark: SparkSess
 @pytest.mark.parametrize(
     ("element", "message"),
     [
-        ('<s:accent xmlns:s="urn:anabranch:stream"><s:drop path="en"/></s:accent>', "carries an accent"),
+        ('<s:replace xmlns:s="urn:anabranch:stream" target="1"/>', "carries an update"),
         ('<p><s:mutable xmlns:s="urn:anabranch:stream" id="1"><en>2</en></s:mutable></p>', "carries a region"),
     ],
 )
 def test_control_elements_are_refused_by_name(spark: SparkSession, tmp_path: Path, element: str, message: str) -> None:
-    """A stream with an accent, or with a region inside an item, is not answered as if it had none."""
+    """A stream with an update, or with a region inside an item, is not answered as if it had none."""
     path = tmp_path / "in"
     path.write_text(f"<p><en>1</en></p>\n{element}\n")
     query = """<r>{ for $p in stream("s")/root/p return $p/en }</r>"""

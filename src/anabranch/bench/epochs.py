@@ -21,7 +21,13 @@ _NO_LIMIT = 1 << 40
 
 
 def of_trunk(
-    spark: Spark, sources: Sequence[Source], queries: Mapping[str, str], folder: Path, shards: int | None = None
+    spark: Spark,
+    sources: Sequence[Source],
+    queries: Mapping[str, str],
+    folder: Path,
+    shards: int | None = None,
+    *,
+    accents: bool = True,
 ) -> tuple[list[float], Outcome]:
     """The seconds of each trigger but the first of a trunk with these queries, and what it answered.
 
@@ -36,6 +42,7 @@ def of_trunk(
         epoch_bytes=_NO_LIMIT,
         epoch_files=1,
         shards=shards,
+        accents=accents,
         on_progress=lambda _: ends.append(perf_counter()),
     )
     assert all(len(ends) == len(source.files) for source in sources), "an epoch is a file of each stream"

@@ -38,7 +38,7 @@ _SPARK_Q2 = """
     group by window(time, '20 seconds', '10 seconds')"""
 _AVERAGE = re.compile(r"<avg_en>([^<]*)</avg_en>")
 _FILES = 3
-_ITEMS, _QUICK_ITEMS = 400_000, 20_000
+_ITEMS, _QUICK_ITEMS = 200_000, 20_000
 _MANY = 80
 _SMALL_ITEMS = 1_000
 _SMALL_FILES, _QUICK_SMALL_FILES = 80, 20

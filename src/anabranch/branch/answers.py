@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from anabranch.branch.keeping import Kept
 from anabranch.branch.ports import Output
 from anabranch.errors import DynamicError
+from anabranch.reference.evolving.outlet import accent_text
 from anabranch.reference.units import NOTHING, Piece
-from anabranch.stream.elements import LONGEST_RAW, DeadLetter
+from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter
 from anabranch.stream.serialize import serialize
 
 
@@ -19,11 +20,15 @@ class Answers:
     def __init__(self, name: str, out: Output) -> None:
         self._name = name
         self._out = out
+        self.over = False
+        """Whether nothing comes any more, because the query could not survive an accent (LAWS 4.6)."""
         self._ended = False  # whether the last piece ended with a value
         self._noted: int | None = None  # the last item that was noted
 
     def give(self, named: Kept, *makes: Callable[[], Piece]) -> None:
         """The pieces of one item, window or tuple, all or none; where one fails, `named` names the dead letter."""
+        if self.over:
+            return
         try:
             pieces = [make() for make in makes]
         except DynamicError as error:
@@ -40,14 +45,23 @@ class Answers:
             if text:
                 self._out.piece(text)
 
+    def announce(self, accents: Iterable[Accent]) -> None:
+        """Accents of the answer, in their place."""
+        for each in accents:
+            self.write(Piece(accent_text(each), begins=False, ends=False))
+
     def extend(self, data: bytes, pieces: int, first: int) -> None:
         """The next pieces, one behind the other, none of which begins or ends with a value."""
+        if self.over:
+            return
         self._ended = False
         self._out.extend(data, pieces, first)
 
     def bury(self, kept: Kept, error: DynamicError) -> None:
         """Set an item, window or tuple aside (LAWS 2.4)."""
-        raw = serialize(kept.item.tree)[:LONGEST_RAW]
+        if self.over:
+            return
+        raw = serialize(kept.written)[:LONGEST_RAW]
         self._out.bury(DeadLetter(kept.place, error.message, raw, error.code, self._name))
 
     def late(self, kept: Kept) -> None:

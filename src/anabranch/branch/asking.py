@@ -2,6 +2,7 @@
 
 What they have in common is found once: the order of the elements, their nodes, what a `for` selects of them, what is
 late, and, where their windows are the same, which items meet.
+Where a stream evolves, an asker has a follower (`follower.py`), and what it gives is in the units that have come out.
 """
 
 from __future__ import annotations
@@ -9,14 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from anabranch.algebra.signature import Policy
 from anabranch.branch.answers import Answers
-from anabranch.branch.keeping import Kept
+from anabranch.branch.follower import Follower
+from anabranch.branch.keeping import Held, Kept
 from anabranch.branch.ports import Output
 from anabranch.errors import DynamicError
 from anabranch.reference.calls import PythonFunction
+from anabranch.reference.evolving.lineage import Lineage
+from anabranch.reference.evolving.tracing import lineage_of
 from anabranch.reference.inputs import Input
+from anabranch.reference.sequences import Value
 from anabranch.reference.standing import Standing
-from anabranch.reference.units import Units
+from anabranch.reference.units import NOTHING, Piece, Units
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +35,11 @@ class Member:
     """A subscription that has asked it."""
     standing: Standing
     out: Output
+    policy: Policy = "accumulate"
+    """What it does with accents that it cannot let out (LAWS 4.7)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Asker:
     """A member at work."""
 
@@ -39,13 +47,42 @@ class Asker:
     standing: Standing
     units: Units
     answers: Answers
+    policy: Policy
+    registered: tuple[str, ...]
+    """The names of the functions that the user registered."""
+    follower: Follower | None = None
+    """None as long as nothing has changed in its streams."""
 
     @staticmethod
     def of(
         member: Member, functions: Mapping[str, PythonFunction] | None, documents: Mapping[str, Input] | None
     ) -> Asker:
         units = Units(member.standing, functions, documents)
-        return Asker(member.key, member.standing, units, Answers(member.name, member.out))
+        answers = Answers(member.name, member.out)
+        return Asker(member.key, member.standing, units, answers, member.policy, tuple(functions or ()))
+
+    def lineage(self) -> Lineage:
+        """What is known of its output."""
+        return lineage_of(self.standing, self.registered)
+
+    def item(self, kept: Kept) -> Piece:
+        """What an item adds."""
+        forward = None if self.follower is None else self.follower.forward
+        return self.units.item(kept.stream.root, kept.item.tree, forward)
+
+    def window(self, held: Sequence[Held], nodes: Sequence[Value]) -> Piece:
+        """What a window with this content adds, if there is anything left of it."""
+        if self.follower is None:
+            return self.units.window(nodes)
+        left = [each for each in self.follower.seen(held, nodes) if each is not None]
+        return self.units.window(left, forward=self.follower.forward) if left else NOTHING
+
+    def tuple(self, held: Sequence[Held], nodes: Sequence[Value]) -> Piece:
+        """What a tuple of a join adds, if all of it is left."""
+        if self.follower is None:
+            return self.units.tuple(nodes)
+        left = [each for each in self.follower.seen(held, nodes) if each is not None]
+        return self.units.tuple(left, self.follower.forward) if len(left) == len(held) else NOTHING
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ class BatchReader(EntryReader):
         """What the law makes of one entry; None where that is not for columns."""
         element = self.read(entry)
         if isinstance(element, DeadLetter):  # set aside by whoever cut it out
-            return _Look(VOID, is_bad=True)
+            return None if element.doubts else _Look(VOID, is_bad=True)
         if isinstance(element, Punctuation) and self._signals:
             return _Look(VOID, time=own_time(element, None), signal=element)
         if not isinstance(element, Item):

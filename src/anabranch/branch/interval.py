@@ -88,7 +88,7 @@ class _Asked:
         # what is taken from one item stands or falls together
         for _, unit in groupby(product([first], *near), key=lambda found: (found[:-1], found[-1].kept)):
             found = list(unit)
-            makes = [partial(self.asker.units.tuple, [held.node for held in each]) for each in found]
+            makes = [partial(self.asker.tuple, each, [held.node for held in each]) for each in found]
             self.asker.answers.give(found[0][-1].kept, *makes)
 
     def least(self, outer: Sequence[Held], reached: Reach) -> Reach:

@@ -135,7 +135,7 @@ class PairingAnswers:
         """The piece of one pair, by the law."""
         pair = self._items[0].held(x), self._items[1].held(y)
         try:
-            return asker.units.tuple([each.node for each in pair]).text.encode()
+            return asker.tuple(pair, [each.node for each in pair]).text.encode()
         except DynamicError as error:
             asker.answers.bury(pair[0].kept, error)
             return b""
@@ -143,4 +143,4 @@ class PairingAnswers:
     def _one_by_one(self, asker: Asker, x: Indices, y: Indices) -> None:
         for first, second in zip(x.tolist(), y.tolist(), strict=True):
             pair = self._items[0].held(first), self._items[1].held(second)
-            asker.answers.give(pair[0].kept, partial(asker.units.tuple, [each.node for each in pair]))
+            asker.answers.give(pair[0].kept, partial(asker.tuple, pair, [each.node for each in pair]))

@@ -2,27 +2,37 @@
 
 An item is held as the raw entry it came in and read when it is needed, once: whoever asks for it again gets the same
 nodes, as identity and document order in XQuery demand.
+Where its stream has evolved, the maps that lead to the units of query start are held with it (LAWS 4.3): so it is read
+again to the same tree, however far the stream has come since.
 Document order is the order in which the items of a stream were taken, whichever of them was read again first; so its
 nodes are numbered by the item's own number, and not by when they were made.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from itertools import count
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 
+from anabranch.algebra.accents.items import nodes
 from anabranch.branch.entries import Entry, Origin
 from anabranch.branch.ports import InputStream
 from anabranch.branch.reading import EntryReader
 from anabranch.errors import StateError
-from anabranch.reference.sequences import Value
+from anabranch.reference.evolving.canonical import remeasured
+from anabranch.reference.evolving.written import remove
+from anabranch.reference.sequences import NODES, Value
 from anabranch.reference.units import Candidates, Units
+from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Item, Place
 from anabranch.stream.lines import Cut
+from anabranch.stream.path import Path
 from anabranch.stream.tree import Element, renumber
 
 _SCHEMA = pa.schema(
@@ -36,8 +46,11 @@ _SCHEMA = pa.schema(
         ("raw", pa.binary()),
         ("root", pa.binary()),
         ("encoding", pa.string()),
+        ("units", pa.string()),
     ]
 )
+_RAW: Mapping[Path, Affine] = MappingProxyType({})
+"""The maps of an item that is meant as it is written."""
 _ITEM = 1 << 32  # more than an item has nodes
 _STREAM = _ITEM << 64  # more than a stream has items
 _BEFORE = -(_STREAM << 32)  # the nodes of streams come before those that a query makes or a document has
@@ -46,14 +59,26 @@ _BEFORE = -(_STREAM << 32)  # the nodes of streams come before those that a quer
 class Kept:
     """An item with its number, the how many-th it was that the branch took."""
 
-    __slots__ = ("_item", "_nodes", "_shelf", "entry", "number")
+    __slots__ = ("_item", "_lacking", "_nodes", "_shelf", "entry", "gone", "number", "units")
 
-    def __init__(self, shelf: Shelf, number: int, entry: Entry, item: Item | None = None) -> None:
+    def __init__(
+        self,
+        shelf: Shelf,
+        number: int,
+        entry: Entry,
+        item: Item | None = None,
+        units: Mapping[Path, Affine] = _RAW,
+        gone: frozenset[Path] = frozenset(),
+    ) -> None:
+        """`units` are the maps to the units of query start, `gone` the paths that the item has lost since."""
         self._shelf = shelf
         self._item = item
         self._nodes: dict[int, list[Value]] = {}
+        self._lacking: dict[frozenset[Path], Kept] = {}
         self.number = number
         self.entry = entry
+        self.units = units
+        self.gone = gone
 
     @property
     def stream(self) -> InputStream:
@@ -71,6 +96,11 @@ class Kept:
             self._item = self._shelf.read(self)
         return self._item
 
+    @property
+    def written(self) -> Element:
+        """The item as it came."""
+        return self._shelf.parse(self).tree if self.units else self.item.tree
+
     def candidates(self, clause: int) -> Candidates:
         """What the `for` of this number looks at in the item."""
         found = self._shelf.units.candidates(clause, self.stream.root, self.item, self.stream.origin)
@@ -79,9 +109,21 @@ class Kept:
 
     def node(self, clause: int, index: int) -> Value:
         """One of the nodes that the `for` of this number sees."""
+        return self._seen(clause)[index]
+
+    def without(self, paths: frozenset[Path], clause: int, index: int) -> Value | None:
+        """The same node in the item without some paths; None if it is gone itself."""
+        if paths not in self._lacking:
+            self._lacking[paths] = Kept(self._shelf, self.number, self.entry, None, self.units, paths)
+        node = self.node(clause, index)
+        assert isinstance(node, NODES), "the items of a stream have nodes"
+        same = (each for each in self._lacking[paths]._seen(clause) if isinstance(each, NODES))
+        return next((each for each in same if each.order == node.order), None)
+
+    def _seen(self, clause: int) -> list[Value]:
         if clause not in self._nodes:
             self._nodes[clause] = self._shelf.units.nodes(clause, self.stream.root, self.item)
-        return self._nodes[clause][index]
+        return self._nodes[clause]
 
 
 class Held:
@@ -98,6 +140,10 @@ class Held:
     @property
     def node(self) -> Value:
         return self.kept.node(self.clause, self.index)
+
+    def without(self, paths: frozenset[Path]) -> Value | None:
+        """The node in the item without some paths; None if it is gone itself."""
+        return self.kept.without(paths, self.clause, self.index)
 
     @property
     def key(self) -> tuple[int, int]:
@@ -125,15 +171,28 @@ class Shelf:
         self._readers: dict[str, EntryReader] = {}
         self._restored: dict[int, Kept] = {}
 
-    def put(self, entry: Entry, item: Item) -> Kept:
-        """The next item that the branch takes."""
-        kept = Kept(self, self.taken, entry, item)
+    def put(self, entry: Entry, item: Item, units: Mapping[Path, Affine] = _RAW) -> Kept:
+        """The next item that the branch takes, with the maps by which it was brought into the units of query start."""
+        kept = Kept(self, self.taken, entry, item, units)
         self._number_nodes(kept, item.tree)
         self.taken += 1
         return kept
 
     def read(self, kept: Kept) -> Item:
         """Read an item again."""
+        found = self.parse(kept)
+        item = replace(found, tree=remeasured(found.tree, kept.units)) if kept.units else found
+        self._number_nodes(kept, item.tree)
+        for path in kept.gone:
+            for node in list(nodes(item.tree, path)):
+                if node is item.tree:
+                    item.tree.children, item.tree.attributes = [], []
+                else:
+                    remove(node)
+        return item
+
+    def parse(self, kept: Kept) -> Item:
+        """An item as it came."""
         stream = kept.stream
         if stream.name not in self._readers:
             self._readers[stream.name] = EntryReader(stream)
@@ -143,7 +202,6 @@ class Shelf:
                 f"the item {kept.place}, which a window or join holds, can no longer be read",
                 hint="limits or schema of the stream are narrower than they were",
             )
-        self._number_nodes(kept, item.tree)
         return item
 
     def _number_nodes(self, kept: Kept, tree: Element) -> None:
@@ -168,7 +226,8 @@ class Shelf:
         for row in table.to_pylist():
             origin = Origin(row["stream"], row["partition"], row["file"])
             cut = Cut(row["start"], row["end"], row["raw"], None, row["root"], row["encoding"])
-            self._restored[row["number"]] = Kept(self, row["number"], Entry(origin, cut))
+            units = _RAW if row["units"] is None else _units(row["units"])
+            self._restored[row["number"]] = Kept(self, row["number"], Entry(origin, cut), None, units)
 
 
 def placed_tables(placed: Iterable[tuple[str, Held, int | None]]) -> dict[str, pa.Table]:
@@ -204,7 +263,17 @@ def kept_table(held: Iterable[Held]) -> pa.Table:
             "raw": kept.entry.cut.raw,
             "root": kept.entry.cut.root,
             "encoding": kept.entry.cut.encoding,
+            "units": _written(kept.units) if kept.units else None,
         }
         for kept in items.values()
     ]
     return pa.Table.from_pylist(rows, schema=_SCHEMA)
+
+
+def _written(units: Mapping[Path, Affine]) -> str:
+    return json.dumps({str(path): [str(by.a), str(by.b)] for path, by in units.items()})
+
+
+def _units(text: str) -> Mapping[Path, Affine]:
+    known = json.loads(text).items()
+    return {Path.parse(path, itself=True): Affine(Fraction(a), Fraction(b)) for path, (a, b) in known}

@@ -7,13 +7,16 @@ keeps its own order, so times may fall and the merge is still that of whole sequ
 An input that has nothing to show holds all others back, unless it has ended, or has *passed* the time in question: it
 gives its elements the moment of their arrival, and the trunk knows that none before it is on its way.
 What is held back waits in the input's `Backlog`.
+
+Accents are elements like others, and act by their place in the input (LAWS 4.5): an item is read with what was said
+before it, in the units of query start, and its time is that of its canonical values.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -24,17 +27,22 @@ from anabranch.branch.entries import Entry, unpack
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.reading import EntryReader
 from anabranch.branch.state import fraction, written
+from anabranch.reference.evolving.canonical import remeasured
+from anabranch.reference.evolving.vantage import Change, Vantage
 from anabranch.reference.inputs import element_time, refuse_control, refuse_regions
 from anabranch.reference.windows import Reach
-from anabranch.stream.elements import DeadLetter, Item, Punctuation
+from anabranch.stream.affine import Affine
+from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation
+from anabranch.stream.path import Path
 
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """An item whose turn has come."""
+    """An item whose turn has come, in the units of query start, with the maps that led there."""
 
     entry: Entry
     item: Item
+    units: Mapping[Path, Affine]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,18 @@ class Signal:
     stream: InputStream
     partition: int
     punctuation: Punctuation | None
+    """It speaks of values in the units of query start."""
+    given: Punctuation | None = None
+    """The same as it was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """An accent whose turn has come, or one that was set aside and leaves paths in doubt."""
+
+    stream: InputStream
+    partition: int
+    change: Change
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +75,8 @@ class _Head:
 
     time: Fraction
     entry: Entry
-    element: Item | Punctuation
+    element: Item | Punctuation | Change
+    units: Mapping[Path, Affine]
 
 
 class Source:
@@ -65,6 +86,7 @@ class Source:
         self.stream = stream
         self.key: Key = (stream.name, partition)
         self.backlog = backlog
+        self.vantage = Vantage(stream.evolution())
         self.now = Fraction(0)
         self.ended = False
         self._partition = partition
@@ -76,22 +98,25 @@ class Source:
         """The next element, None if it is not known yet."""
         while self._head is None and (entry := self.backlog.head) is not None:
             element = self._reader.read(entry)
+            units: Mapping[Path, Affine] = {}
             match element:
-                case DeadLetter():  # set aside by whoever cut it out
+                case DeadLetter(doubts=()):  # set aside by whoever cut it out
                     self.backlog.take()
                     continue
                 case Item(tree, place):
                     refuse_regions(tree, place)
-                case Punctuation():
+                    if units := self.vantage.units(tree):
+                        element = replace(element, tree=remeasured(tree, units))
+                case Punctuation() | Accent() | DeadLetter():
                     pass
                 case _:
                     raise refuse_control(element)
-            arrived = entry.origin.arrived
-            time = element_time(element, self.stream.time, self.now if arrived is None else arrived)
-            self._head = _Head(time, entry, element)
+            before = self.now if entry.origin.arrived is None else entry.origin.arrived
+            time = before if isinstance(element, DeadLetter) else element_time(element, self.stream.time, before)
+            self._head = _Head(time, entry, element, units)
         return self._head
 
-    def take(self) -> Released | Signal:
+    def take(self) -> Released | Signal | Changed:
         """Take the next element; where there is none, the end."""
         head, self._head = self.head, None
         if head is None:
@@ -99,9 +124,15 @@ class Source:
             return Signal(self.stream, self._partition, None)
         self.now = head.time
         self.backlog.take()
-        if isinstance(head.element, Item):
-            return Released(head.entry, head.element)
-        return Signal(self.stream, self._partition, head.element)
+        match head.element:
+            case Item() as item:
+                return Released(head.entry, item, head.units)
+            case Punctuation() as given:
+                self.vantage.take(given)
+                return Signal(self.stream, self._partition, self.vantage.told(given), given)
+            case change:
+                self.vantage.take(change)
+                return Changed(self.stream, self._partition, change)
 
     def skip(self, entries: int, now: Fraction) -> None:
         """Let entries go that were taken elsewhere, many at a time; `now` is the time of the last."""
@@ -150,7 +181,7 @@ class Merge:
             return math.inf
         return self._passed if self.sources[key].stream.time is None else None
 
-    def released(self) -> Iterator[Released | Signal]:
+    def released(self) -> Iterator[Released | Signal | Changed]:
         """The elements whose turn has come, in order."""
         while (source := self._first()) is not None:
             yield source.take()

@@ -16,11 +16,12 @@ from anabranch.branch.ahead import Pause
 from anabranch.branch.asking import Asker, Member
 from anabranch.branch.backlog import Key
 from anabranch.branch.family import operator_of
+from anabranch.branch.following import Following
 from anabranch.branch.interval import IntervalJoin
 from anabranch.branch.joining import JoinColumns
 from anabranch.branch.joins import StepJoin
 from anabranch.branch.keeping import Held, Kept, Shelf, kept_table
-from anabranch.branch.merge import Merge, Signal
+from anabranch.branch.merge import Changed, Merge, Released, Signal
 from anabranch.branch.passing import Passing
 from anabranch.branch.passing_columns import PassingColumns
 from anabranch.branch.ports import InputStream, Spill
@@ -60,6 +61,10 @@ class Branch(Protocol):
     def spilled(self) -> tuple[str, ...]:
         """The names in the spill that its state needs."""
 
+    @property
+    def aborted(self) -> dict[str, str]:
+        """By key: the members that have ended in this epoch, because they could not survive an accent, and why."""
+
 
 def open_branch(
     members: Sequence[Member],
@@ -79,7 +84,7 @@ def open_branch(
         )
     if operator == "whole":
         assert len(members) == 1, "what waits for the end is shared by twins only"
-        return Whole(first.standing, first.name, inputs, state, functions, documents, first.out, spill)
+        return Whole(first, inputs, state, functions, documents, spill)
     askers = [Asker.of(each, functions, documents) for each in members]
     return _Flowing(operator, askers, inputs, state, spill)
 
@@ -126,13 +131,17 @@ class _Flowing:
         self._merge = Merge([inputs[each] for each in askers[0].standing.streams], spill)
         self._shelf = Shelf(inputs, askers[0].units)
         self._operator = self._operator_for(askers)
-        if state is not None:
+        self._following = Following(askers, self._merge, self._shelf)
+        if state is None:
+            self._following.begin()
+        else:
             self._shelf.restore(state.tables["items"], state.meta["taken"])
             for asker in askers:
                 if (saved := state.meta["answers"].get(asker.key)) is not None:
                     asker.answers.restore(saved)
             self._merge.restore(state.meta["merge"], state.tables["waiting"])
             self._operator.restore(state.meta["memory"], state.tables)
+            self._following.restore(state.meta["following"])
         self._columns = self._columns_for()
         self._pause = Pause()
 
@@ -152,9 +161,9 @@ class _Flowing:
             case StepJoin() as operator:
                 return JoinColumns(self._merge, operator, self._shelf)
             case Windows() as operator:
-                return WindowColumns(self._merge, operator, self._shelf)
+                return WindowColumns(self._merge, operator, self._shelf, self._following)
             case Passing() as operator:
-                return PassingColumns(self._merge, operator, self._shelf)
+                return PassingColumns(self._merge, operator, self._shelf, self._following)
             case _:
                 return None
 
@@ -170,7 +179,7 @@ class _Flowing:
         self._merge.end(stream, partition)
         self._run()
         if self._merge.ended:
-            if self._columns is not None:
+            if self._columns is not None and self._following.quiet:
                 self._columns.finish()
             self._operator.finish()
 
@@ -178,17 +187,21 @@ class _Flowing:
         """Take what may be taken: many at a time if that can be, and one by one what is left."""
         self._run_columns()
         for each in self._merge.released():
-            if isinstance(each, Signal):
-                self._operator.signal(each)
-            else:
-                self._operator.item(self._shelf.put(each.entry, each.item))
+            match each:
+                case Released(entry, item, units):
+                    self._operator.item(self._shelf.put(entry, item, units))
+                case Signal():
+                    self._operator.signal(each)
+                    self._following.signal(each)
+                case Changed():
+                    self._following.take(each)
             if self._pause.is_over():
                 before = self._shelf.taken
                 self._run_columns()
                 self._pause.after(self._shelf.taken - before)
 
     def _run_columns(self) -> None:
-        while self._columns is not None and self._columns.take():
+        while self._columns is not None and self._following.quiet and self._columns.take():
             pass
 
     def save(self) -> State | None:
@@ -200,6 +213,7 @@ class _Flowing:
             "answers": {asker.key: asker.answers.save() for asker in self._askers},
             "merge": merge,
             "memory": memory,
+            "following": self._following.save(),
         }
         return State(meta, {**tables, "items": kept_table(self._operator.held()), "waiting": waiting})
 
@@ -214,3 +228,7 @@ class _Flowing:
     @property
     def spilled(self) -> tuple[str, ...]:
         return self._merge.spilled
+
+    @property
+    def aborted(self) -> dict[str, str]:
+        return self._following.aborted

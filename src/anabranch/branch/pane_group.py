@@ -5,7 +5,7 @@ What a range shows, and so whether its count is void, is each branch's own busin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -35,11 +35,8 @@ class PaneGroup:
 
     def add(self, number: int, windows: PaneWindows) -> None:
         """Let a branch join; its number is new."""
-        place = self._places[number] = len(self._windows)
+        self._places[number] = len(self._windows)
         self._windows.append(windows)
-        rows = windows.rows
-        if len(rows):
-            self._parts.setdefault(windows.paths, []).append(rows.of(place))
 
     def of(self, number: int) -> PaneWindows:
         return self._windows[self._places[number]]
@@ -75,10 +72,21 @@ class PaneGroup:
                 self._parts.setdefault(paths, []).append(mine.placed(places, orders, widths, arrived))
         return void
 
-    def close(self) -> None:
-        """Answer what is complete."""
+    def leave(self, number: int) -> None:
+        """Let a branch go; its number does not come again."""
+        del self._places[number]
+
+    def close(self, numbers: Iterable[int]) -> None:
+        """Answer what is complete for some branches."""
+        self._merge()
+        for number in numbers:
+            self.of(number).close()
+
+    def _merge(self) -> None:
+        """Put what was taken in to what the branches have."""
         for paths, parts in self._parts.items():
-            whole = together(parts, paths)
+            held = ((place, each) for place, each in enumerate(self._windows) if each.paths == paths)
+            whole = together([*(each.rows.of(place) for place, each in held if len(each.rows)), *parts], paths)
             level = whole.merged()
             rows = whole.at(np.argsort(whole.members, kind="stable")) if level is None else level
             bounds = np.searchsorted(rows.members, np.arange(len(self._windows) + 1)).tolist()
@@ -86,8 +94,6 @@ class PaneGroup:
                 if windows.paths == paths:
                     windows.rows = rows.part(bounds[place], bounds[place + 1]).of(0)
         self._parts = {}
-        for windows in self._windows:
-            windows.close()
 
     def save(self) -> dict[int, PaneState]:
         """What to remember after the epoch, by branch."""

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
+from anabranch.algebra.accents.evolution import Evolution
+from anabranch.algebra.accents.rows import MOST_SHOWN
+from anabranch.algebra.accents.sets import below
 from anabranch.algebra.window import Extent, Panes
 from anabranch.branch.pane_results import WindowResult, window_result
 from anabranch.columnar.counted import Looked, Seen, Texts
@@ -17,13 +21,16 @@ from anabranch.language.rewrite import parts
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.env import Env
 from anabranch.reference.evaluate import Evaluator
+from anabranch.reference.evolving.canonical import canonical
+from anabranch.reference.evolving.lineage import Lineage
+from anabranch.reference.evolving.tracing import lineage_of
 from anabranch.reference.inputs import Input
 from anabranch.reference.rounds import without_predicates
 from anabranch.reference.sequences import Value, atomize
 from anabranch.reference.slices import path_in_item
 from anabranch.reference.standing import Standing
 from anabranch.reference.units import Units
-from anabranch.reference.values import spell
+from anabranch.reference.values import Atomic, Measured, spell
 from anabranch.reference.windows import Reach, extent_of
 from anabranch.stream.cover import passed
 from anabranch.stream.elements import Item, Punctuation
@@ -31,10 +38,12 @@ from anabranch.stream.path import Path
 from anabranch.stream.tree import Element
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PanePlan:
     """A window query that can be counted by panes."""
 
+    whole: Standing
+    """As it was asked."""
     standing: Standing
     """With variables in the place of the aggregates."""
     seen: Aggregated
@@ -42,6 +51,17 @@ class PanePlan:
     query: PaneQuery
     result: WindowResult | None
     """What it makes of its windows, where that is plain to see: then a window fails only where a value in it does."""
+
+    @cached_property
+    def lineage(self) -> Lineage:
+        """Found only where a stream evolves."""
+        return lineage_of(self.whole)
+
+    def aggregates(self, path: Path) -> list[int]:
+        """The numbers of the aggregated paths that lead to a path of the items, or to something in it."""
+        source = self.query.clause.source
+        known = [path_in_item(source, _bare(each)) for each in self.query.paths]
+        return [number for number, each in enumerate(known) if each is not None and below(each, path)]
 
 
 def pane_plan(
@@ -63,7 +83,7 @@ def pane_plan(
     axis = _axis(clause.source, clause.window) if is_plain else None
     query = PaneQuery(clause, seen.paths, asked, Panes.of(extent), slack, origin, is_plain, axis)
     rest = replace(standing, hole=seen.flwor)
-    return PanePlan(rest, seen, extent, query, window_result(rest))
+    return PanePlan(standing, rest, seen, extent, query, window_result(rest))
 
 
 def _axis(source: ast.Expression, window: ast.CountWindow | ast.TimeWindow) -> Hashable:
@@ -91,13 +111,19 @@ class PaneLaw:
         self._units = Units(plan.standing, functions, documents)
         self._evaluator = Evaluator(plan.standing.query, documents or {}, functions or {})
 
-    def punctuation(self, punctuation: Punctuation) -> Reach | None:
+    def punctuation(self, punctuation: Punctuation, evolution: Evolution | None = None) -> Reach | None:
         """What a punctuation shows, as the value of an item that nobody selects (LAWS 3.2)."""
         query = self._plan.query
         assert isinstance(query.clause.window, ast.TimeWindow)
         path = path_in_item(query.clause.source, query.clause.window.reference)
         value = passed(punctuation, path, self._time)
+        if evolution is not None and punctuation.where is not None and path is not None and isinstance(value, Fraction):
+            value = _at_start(value, path, evolution)
         return None if value is None else value - query.origin + query.slack
+
+    def canonical(self, item: Item, evolution: Evolution) -> Item:
+        """An item as it is in the units of the start."""
+        return replace(item, tree=canonical(item.tree, evolution))
 
     def item(self, item: Item) -> Looked:
         """What the window's path leads to in an item."""
@@ -114,6 +140,28 @@ class PaneLaw:
 
     def _along(self, path: ast.Expression, env: Env) -> Texts:
         try:
-            return tuple(spell(each) for each in atomize(self._evaluator.value(path, env)))
+            return tuple(_given(each) for each in atomize(self._evaluator.value(path, env)))
         except DynamicError as error:
             return error
+
+
+def _bare(path: ast.Expression) -> ast.Path:
+    """The steps of an aggregated path to the elements or attributes whose values count."""
+    bare = without_predicates(path)
+    steps = bare.steps if isinstance(bare, ast.Path) else ()
+    return ast.Path(None, tuple(step for step in steps if not isinstance(step.test, ast.KindTest)))
+
+
+def _given(value: Atomic) -> str | Fraction:
+    return value.measure.number if isinstance(value, Measured) else spell(value)
+
+
+def _at_start(value: Fraction, path: Path, evolution: Evolution) -> Fraction | None:
+    """The value below which no item follows, in the unit of the start, if none follows below a raw value."""
+    if path not in evolution.altered():
+        return value
+    states = [row.state for row in evolution.schema() if row.path == path]
+    units = [each.unit for each in states if each.carried is not False]
+    if len(states) > MOST_SHOWN or not units or None in units:
+        return None
+    return min(unit.inverse()(value) for unit in units if unit is not None)

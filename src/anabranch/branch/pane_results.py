@@ -17,10 +17,11 @@ from typing import TypeAlias
 
 from anabranch.language import ast
 from anabranch.language.ast import ComparisonOperator
+from anabranch.reference.arithmetic import negate
 from anabranch.reference.evaluate import number
 from anabranch.reference.sequences import Values, atomize
 from anabranch.reference.standing import Standing
-from anabranch.reference.values import compare, negate, spell
+from anabranch.reference.values import compare, spell
 from anabranch.stream.serialize import escape_attribute, escape_text
 
 Known: TypeAlias = Mapping[str, Values]

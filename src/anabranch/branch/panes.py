@@ -13,6 +13,11 @@ from `largest`.
 Panes that no open window holds are dropped, so the state is as large as a window and not as a stream.
 Windows are found from the panes there are, so a jump over millions of empty ones costs nothing.
 
+Where the stream evolves (LAWS 4), panes hold values in the units of query start.
+What is complete is answered before an accent comes out, so it stands there in the units of before; from then on windows
+leave by way of the outlet.
+A path that is dropped is forgotten by the panes of open windows (LAWS 4.2 g).
+
 A stream of several partitions is taken in the order in which the ranges are given; where that is not the order of
 LAWS 1.2, because items of several partitions lie between each other, this is not the operator to use.
 """
@@ -21,7 +26,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 
@@ -42,11 +47,14 @@ from anabranch.columnar.pane_rows import MOST_PANES, Pane, Rows
 from anabranch.columnar.pane_tables import ManyPanes
 from anabranch.errors import DynamicError
 from anabranch.reference.calls import PythonFunction
+from anabranch.reference.evolving.outlet import Outlet, accent_text
 from anabranch.reference.inputs import Input
 from anabranch.reference.sequences import Values
 from anabranch.reference.units import Piece, Units
+from anabranch.reference.values import Rounded
 from anabranch.reference.windows import Reach
-from anabranch.stream.elements import DeadLetter, Place
+from anabranch.stream.elements import Accent, DeadLetter, Place
+from anabranch.stream.path import Path
 
 _AT_ONCE = 1 << 16
 """So many windows are answered at a time."""
@@ -78,6 +86,7 @@ class PaneWindows:
         self._next = 0  # the first window that is not answered yet
         self._order = 0  # where the next range begins in the stream
         self._arrived = 0  # how many nodes were selected, for windows that count them
+        self._outlet: Outlet | None = None
         self._progress = Progress(stream)
         if state is not None:
             self._next, self._order, self._arrived = (state.meta[each] for each in ("next", "order", "arrived"))
@@ -148,6 +157,24 @@ class PaneWindows:
             number = self._panes_of.at(Fraction(self._arrived + number))
         self._odd[number] = self._odd[number].merge(pane) if number in self._odd else pane
 
+    # --- evolution ----------------------------------------------------------------------------------------
+
+    def follow(self, outlet: Outlet) -> None:
+        """From here on, what is answered leaves through this outlet."""
+        self._outlet = outlet
+
+    def tell(self, accents: Iterable[Accent]) -> None:
+        """Accents come out; what is complete was answered before."""
+        for each in accents:
+            self._answers.write(Piece(accent_text(each), begins=False, ends=False))
+
+    def forget(self, path: Path) -> None:
+        """A path has gone from what came before, as far as it is not answered yet."""
+        for number in self._plan.aggregates(path):
+            self.rows = self.rows.without(number)
+            for each, pane in self._odd.items():
+                self._odd[each] = pane.without(number)
+
     # --- windows ------------------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -161,7 +188,8 @@ class PaneWindows:
         """Answer in columns; False, and nothing is answered, where that takes more than plain numbers."""
         panes, result, rows = self._panes_of, self._plan.result, self.rows
         is_near = max(panes.size, panes.step, self._next * panes.step) < MOST_PANES
-        if result is None or self._odd or not is_near or not is_made_for(result):
+        is_changed = self._outlet is not None and self._outlet.changes_pieces
+        if result is None or self._odd or is_changed or not is_near or not is_made_for(result):
             return False
         is_used = (rows.panes >= self._next * panes.step) & (rows.panes % panes.step < panes.size)
         used = rows if is_used.all() else rows.at(is_used)
@@ -227,12 +255,13 @@ class PaneWindows:
             self._out.bury(DeadLetter(place, error.message, window.first.raw, error.code, self._name))
 
     def _piece(self, window: Pane, units: Units) -> Piece:
-        calls, result = self._plan.seen.calls, self._plan.result
-        if result is not None and not any(each.failure for each in window.partials):
+        calls, result, outlet = self._plan.seen.calls, self._plan.result, self._outlet
+        is_changed = outlet is not None and outlet.changes_pieces
+        if result is not None and not is_changed and not any(each.failure for each in window.partials):
             values = {call.variable: _value(window.partials[call.path], call.function) for call in calls}
             return Piece(result.text(values), begins=False, ends=False)
         known = {call.variable: partial(_value, window.partials[call.path], call.function) for call in calls}
-        return units.window((), known)
+        return units.window((), known, outlet.forward if outlet else None)
 
     # --- between epochs -----------------------------------------------------------------------------------
 
@@ -254,5 +283,7 @@ class PaneWindows:
 
 
 def _value(known: Partial, function: Function) -> Values:
-    found = known.value(function)
-    return [] if found is None else [found]
+    found, exact = known.value(function), known.exact(function)
+    if found is None:
+        return []
+    return [found if exact is None else Rounded(found, exact)]

@@ -14,7 +14,6 @@ import pyarrow as pa
 from anabranch.branch.asking import Asker
 from anabranch.branch.keeping import Held, Kept
 from anabranch.branch.merge import Signal
-from anabranch.branch.passing_answers import piece_of
 
 
 class Passing:
@@ -26,7 +25,7 @@ class Passing:
     def item(self, kept: Kept) -> None:
         """Take the next item."""
         for asker in self.askers:
-            asker.answers.give(kept, partial(piece_of, asker, kept))
+            asker.answers.give(kept, partial(asker.item, kept))
 
     def signal(self, signal: Signal) -> None:
         """A query without state ignores punctuations."""

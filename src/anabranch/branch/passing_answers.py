@@ -12,7 +12,6 @@ from anabranch.columnar.kernels import Indices
 from anabranch.columnar.laying import Laid, laid_out
 from anabranch.columnar.shred import Shredded
 from anabranch.errors import DynamicError
-from anabranch.reference.units import Piece
 
 _SLOW = 64
 """How many items are answered one by one before their answers are laid out with the others."""
@@ -46,15 +45,10 @@ def answer_in_columns(
             asker.answers.extend(bytes(data), len(offsets) - 1, int(offsets[1]))
 
 
-def piece_of(asker: Asker, kept: Kept) -> Piece:
-    """What an item adds to an answer."""
-    return asker.units.item(kept.stream.root, kept.item.tree)
-
-
 def _by_law(asker: Asker, kept: Kept) -> bytes:
-    """The same as bytes; none where there is nothing, or where it fails and is set aside."""
+    """What an item adds to an answer; nothing where it fails and is set aside."""
     try:
-        return piece_of(asker, kept).text.encode()
+        return asker.item(kept).text.encode()
     except DynamicError as error:
         asker.answers.bury(kept, error)
         return b""

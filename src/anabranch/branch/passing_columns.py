@@ -12,7 +12,7 @@ branch are answered by the law, item by item, behind the same merge.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -23,10 +23,11 @@ from anabranch.branch.ahead import SAMPLE, Entries, Sight
 from anabranch.branch.arrivals import NOWHERE, Moments, Order, limit, order_of, own_time
 from anabranch.branch.batches import LIMITS
 from anabranch.branch.entries import Entry
+from anabranch.branch.following import Following
 from anabranch.branch.keeping import Kept, Shelf
-from anabranch.branch.merge import Merge
+from anabranch.branch.merge import Merge, Source
 from anabranch.branch.passing import Passing
-from anabranch.branch.passing_answers import answer_in_columns, piece_of
+from anabranch.branch.passing_answers import answer_in_columns
 from anabranch.branch.reading import EntryReader
 from anabranch.columnar.condition import NO, UNCLEAR, YES, Verdicts, judge
 from anabranch.columnar.entries import Decimals, shred_entries
@@ -54,12 +55,13 @@ class _Program:
 class PassingColumns:
     """The fast way; changes the merge and the shelf as they themselves would."""
 
-    def __init__(self, merge: Merge, operator: Passing, shelf: Shelf) -> None:
+    def __init__(self, merge: Merge, operator: Passing, shelf: Shelf, following: Following) -> None:
         self._merge = merge
         self._sources = list(merge.sources.values())
         self._stream = self._sources[0].stream
         self._askers = operator.askers
         self._shelf = shelf
+        self._following = following
         given = (asker.standing for asker in self._askers)
         self._holes = [each.plain_hole if each.separate else None for each in given]
         self._able = (
@@ -102,9 +104,21 @@ class PassingColumns:
             return False
         arrivals = order.spread([np.arange(start, end) for start, end in batch.spans])
         self._answer_all(self._program, batch, arrivals, entries)
+        self._tell(batch, order)
         for source, taken, now in zip(self._sources, order.places, order.now, strict=True):
             source.skip(len(taken), now)
         return True
+
+    def _tell(self, batch: _Batch, order: Order) -> None:
+        """Note the punctuations among the entries that arrive, in their order."""
+        found: list[tuple[int, Source, Punctuation]] = []
+        for number, each in batch.signals.items():
+            input = next(input for input, (start, end) in enumerate(batch.spans) if start <= number < end)
+            place = number - batch.spans[input][0]
+            if place < len(order.places[input]):
+                found.append((int(order.places[input][place]), self._sources[input], each))
+        for _, source, each in sorted(found, key=lambda each: each[0]):
+            self._following.punctuation(*source.key, each)
 
     def _may_go_on(self) -> bool:
         """Whether there is something, and no input that has nothing holds it back."""
@@ -156,6 +170,7 @@ class PassingColumns:
         items = np.ones(len(unclear), np.bool_)
         times: dict[int, Fraction] = {}
         bad: list[int] = []
+        signals: dict[int, Punctuation] = {}
         spans: list[tuple[int, int]] = []
         first = 0
         for given in entries:
@@ -171,12 +186,14 @@ class PassingColumns:
                 if own is not None:
                     times[number] = own
                 items[number] = isinstance(look, Item)
+                if isinstance(look, Punctuation):
+                    signals[number] = look
                 if isinstance(look, DeadLetter):
                     bad.append(number)
             spans.append((first, end))
             first += len(given)
         decimals = Decimals.read(shredded, program.time, times, len(unclear))
-        return _Batch(shredded, unclear, items, decimals, timed, bad, spans)
+        return _Batch(shredded, unclear, items, decimals, timed, bad, signals, spans)
 
     def _look(self, entry: Entry) -> Item | Punctuation | DeadLetter | None:
         """One entry that is unclear; None where that is not for columns."""
@@ -187,7 +204,7 @@ class PassingColumns:
                 except StreamError:  # the merge raises it when the entry's turn has come
                     return None
                 return element
-            case Punctuation() | DeadLetter() as element:
+            case Punctuation() | DeadLetter(doubts=()) as element:
                 return element
             case _:
                 return None
@@ -216,7 +233,7 @@ class PassingColumns:
         for asker, laid, (chosen, unclear) in zip(self._askers, program.laid, found, strict=True):
             if laid is None:
                 for item in (kept[entry] for entry in arrivals[unclear].tolist()):
-                    asker.answers.give(item, partial(piece_of, asker, item))
+                    asker.answers.give(item, partial(asker.item, item))
             else:
                 answer_in_columns(asker, laid, batch.shredded, arrivals, chosen, unclear, kept)
         self._shelf.taken += int(np.count_nonzero(batch.items[arrivals]))
@@ -245,6 +262,7 @@ class _Batch:
     """Which have a time of their own."""
     bad: Sequence[int]
     """Those that are no elements at all."""
+    signals: Mapping[int, Punctuation]
     spans: Sequence[tuple[int, int]]
     """Those of each input, up to what columns cannot show."""
 

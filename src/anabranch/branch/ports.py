@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from anabranch.stream.elements import DeadLetter, Place
+from anabranch.algebra.accents.evolution import Evolution
+from anabranch.reference.evolving.vantage import Change
+from anabranch.stream.elements import DeadLetter, Place, StreamElement
+from anabranch.stream.lines import Cut
 from anabranch.stream.path import Path
-from anabranch.stream.reader import ElementReader
 from anabranch.stream.tree import Element
+
+
+class Reader(Protocol):
+    """Makes elements of cuts."""
+
+    def elements(self, cuts: Iterable[Cut], partition: str) -> Iterator[StreamElement | DeadLetter]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A partition as it was when a branch began late (LAWS 3.6): what is shown first, and what values mean since."""
+
+    evolution: Evolution
+    shown: tuple[Change, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +37,7 @@ class InputStream:
     partitions: int
     root: Element
     """The stream's root element, without items."""
-    reader: Callable[[], ElementReader]
+    reader: Callable[[], Reader]
     time: Path | None = None
     slack: Fraction = Fraction(0)
     origin: Fraction = Fraction(0)
@@ -29,6 +45,10 @@ class InputStream:
     """Whether the subscription came after the stream had begun."""
     endless: bool = False
     """Whether nobody waits for its end, as in a trunk that runs."""
+    evolution: Callable[[], Evolution] = Evolution
+    """A partition at its beginning: what the schema declares, and which domains."""
+    starts: Callable[[], Sequence[Start]] | None = None
+    """Its partitions where a branch begins, asked for then only; None at the beginning of the stream."""
 
 
 class Output(Protocol):

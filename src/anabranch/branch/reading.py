@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from anabranch.branch.entries import Entry
 from anabranch.branch.ports import InputStream
 from anabranch.columnar.template import Template
 from anabranch.columnar.trees import UsualTrees
-from anabranch.stream.elements import DeadLetter, Item, Place, StreamElement
+from anabranch.stream.elements import Accent, Alter, DeadLetter, Doubt, Drop, Item, Place, StreamElement
 
 
 class EntryReader:
@@ -32,7 +33,19 @@ class EntryReader:
             if plain:
                 self._usual.learn(cut.raw, element.tree)
             element.tree.parent = self._stream.root
+        if isinstance(element, DeadLetter) and cut.reason is not None:
+            return replace(element, doubts=self._doubts(entry))
         return element
+
+    def _doubts(self, entry: Entry) -> tuple[Doubt, ...]:
+        """What an entry leaves in doubt that was set aside by whoever cut it out: an accent, say, that is not valid."""
+        match list(self._reader.elements([replace(entry.cut, reason=None)], entry.origin.file)):
+            case [Accent(where, Alter(path) | Drop(path))]:
+                return (Doubt(path, where),)
+            case [DeadLetter(doubts=doubts)]:
+                return doubts
+            case _:
+                return ()
 
     def template(self, entries: Iterable[Entry]) -> Template | None:
         """The template that most of some entries fit."""

@@ -20,6 +20,7 @@ import numpy as np
 from anabranch.branch.ahead import SAMPLE, Entries, Sight
 from anabranch.branch.arrivals import NOWHERE, order_of
 from anabranch.branch.batches import Batch, BatchReader
+from anabranch.branch.following import Following
 from anabranch.branch.keeping import Held, Kept, Shelf
 from anabranch.branch.merge import Merge
 from anabranch.branch.windows import Windows
@@ -33,7 +34,7 @@ from anabranch.columnar.template import Template
 class WindowColumns:
     """The fast way of one window; changes the merge, the operator and the shelf as they themselves would."""
 
-    def __init__(self, merge: Merge, operator: Windows, shelf: Shelf) -> None:
+    def __init__(self, merge: Merge, operator: Windows, shelf: Shelf, following: Following) -> None:
         standing = operator.everyone.askers[0].standing
         self._clause = standing.fors[0]
         self._merge = merge
@@ -42,6 +43,7 @@ class WindowColumns:
         self._operator = operator
         self._judge = operator.judge
         self._shelf = shelf
+        self._following = following
         self._everyone = operator.everyone
         self._reader = BatchReader(self._stream, 0, shelf.units, signals=True)
         self._able = len(merge.sources) == 1 and not self._stream.root.namespaces and standing.plain_hole is not None
@@ -77,6 +79,8 @@ class WindowColumns:
         else:
             self._place(batch, entries, shown)
         self._shelf.taken += int(np.count_nonzero(batch.items))
+        for each in batch.signals.values():
+            self._following.punctuation(self._stream.name, 0, each)
         self._source.skip(len(batch), order.now[0])
         return True
 

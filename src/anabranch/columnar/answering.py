@@ -3,6 +3,7 @@
 Queries that are made for columns are judged together (`matching.py`), and their answers laid out, without a step of
 Python for any single item or query.
 *Takers* see the same items in the same pass: they gather what windows and joins go on with.
+Where the stream evolves (`course.py`), a batch is answered in stretches in which nothing changes.
 What remains is read by the real parser and answered by the reference evaluator, one by one and in order: items of
 another look, items whose condition is unclear, and every item for a query that is not made for columns.
 So which way an item takes never shows in an answer.
@@ -13,25 +14,28 @@ The template is learned from the stream, and learned anew when most items no lon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from anabranch.columnar import guided
-from anabranch.columnar.delivering import Answers, Delivery, Piece
+from anabranch.columnar.by_law import ByLaw
+from anabranch.columnar.course import Course, Follows, changes, suspects
+from anabranch.columnar.delivering import Answers, Delivery
 from anabranch.columnar.kernels import Flags, Indices
 from anabranch.columnar.matching import NO_MATCHES, Matches
-from anabranch.columnar.programs import Compile, ItemQueries, ItemQuery, Program, program_of
+from anabranch.columnar.programs import Compile, ItemQueries, Program, program_of
 from anabranch.columnar.shred import Shredded, Shredder
+from anabranch.columnar.stretches import Stretch
 from anabranch.columnar.template import Template
-from anabranch.errors import BadItem, DynamicError
-from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item, Punctuation
+from anabranch.columnar.units import NO_UNITS, Followed, Units, units_of
+from anabranch.errors import BadItem
+from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation
 from anabranch.stream.limits import Limits
 from anabranch.stream.lines import Cut
 from anabranch.stream.parse import parse_item
 from anabranch.stream.schema import Schema
-from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element
 
 _SAMPLE_BYTES, _SAMPLE = 1 << 14, 20
@@ -40,7 +44,9 @@ _HELD = 4 << 20
 
 _NONE = np.empty(0, np.int64)
 
-Read: TypeAlias = Callable[[Cut], Item | Punctuation | None]
+Shown: TypeAlias = Item | Punctuation | Accent | DeadLetter
+"""What takers see; of dead letters those that leave paths in doubt (LAWS 4.5)."""
+Read: TypeAlias = Callable[[Cut], Shown | None]
 
 
 class Taker(Protocol):
@@ -53,7 +59,7 @@ class Taker(Protocol):
         `compiled` is None.
         """
 
-    def show(self, entry: int, element: Item | Punctuation) -> None:
+    def show(self, entry: int, element: Shown) -> None:
         """See one of them; a bad one is not shown."""
 
     def take(self) -> None:
@@ -89,22 +95,31 @@ class StreamAnswers:
         self._program: Program | None = None
         self._able = not root.namespaces and (bool(compiles) or any(each.hole is not None for each in queries))
         self._stale = True
+        self._settled: tuple[Program, Sequence[Followed], Units] | None = None
+        """How queries were answered last, for which groups."""
 
     def answer(
-        self, shredder: Shredder, piece: bytes | None, read: Read, out: Answers, takers: Sequence[Taker] = ()
+        self,
+        shredder: Shredder,
+        piece: bytes | None,
+        read: Read,
+        out: Answers,
+        takers: Sequence[Taker] = (),
+        course: Course | None = None,
     ) -> int:
         """Answer what ends in the next piece, None for the end of input; how many items there were.
 
-        `read` gives an element as a tree, or None where it has seen to a bad one itself.
+        `read` gives an element as a tree, or None where it has seen to a bad one itself; it takes accents and
+        punctuations into the `course`, which is None where a stream has none.
         """
         if piece is None:
-            return sum(self._answer(each, read, out, takers) for each in shredder.finish())
+            return sum(self._answer(each, read, out, takers, course) for each in shredder.finish())
         if self._able and self._stale:
             self._learn(shredder.sample(piece[:_SAMPLE_BYTES])[:_SAMPLE])
         wanted = self._program.wanted if self._program else None
         items = fitting = 0
         for shredded in shredder.feed(piece, wanted):
-            items += self._answer(shredded, read, out, takers)
+            items += self._answer(shredded, read, out, takers, course)
             fitting += int(np.count_nonzero(shredded.fits))
         self._stale = self._program is None or 2 * fitting < items
         return items
@@ -123,34 +138,51 @@ class StreamAnswers:
             return None
         return None if self._schema and self._schema.undeclared(tree) else tree
 
-    def _answer(self, shredded: Shredded, read: Read, out: Answers, takers: Sequence[Taker]) -> int:
+    def _answer(
+        self, shredded: Shredded, read: Read, out: Answers, takers: Sequence[Taker], course: Course | None
+    ) -> int:
         known = shredded.fits
         if self._schema is None:
             known = known | guided.fill(shredded, self._limits)
+        stretch = Stretch(shredded, known, changes(course, shredded, ~known) if course else {})
+        return sum(self._answer_stretch(each, read, out, takers, course) for each in stretch.between_accents(course))
+
+    def _answer_stretch(
+        self, stretch: Stretch, read: Read, out: Answers, takers: Sequence[Taker], course: Course | None
+    ) -> int:
+        doubtful = suspects(course, stretch.shredded, stretch.known, stretch.said) if course else None
+        if doubtful is not None:
+            stretch = stretch.without(doubtful)
+        shredded, known = stretch.shredded, stretch.known
         program = self._program if shredded.wanted else None
-        matches = program.matcher.match(shredded) if program else NO_MATCHES
-        if matches is None:
+        follows = course.follows if course else None
+        units = self._units(program, follows)
+        found = self._matches(program, shredded, follows, units)
+        if found is None:
             middle = len(known) // 2
-            halves = shredded.part(0, middle), shredded.part(middle, len(known))
-            return sum(self._answer(each, read, out, takers) for each in halves)
-        open_entries, asked = self._asked(program, matches, known)
+            halves = stretch.part(0, middle), stretch.part(middle, len(known))
+            return sum(self._answer_stretch(each, read, out, takers, course) for each in halves)
+        matches, taken = found
+        open_entries, asked = self._asked(program, matches, known, follows, units)
         unread = ~known
         unread[open_entries] = True
-        shown = self._judged(program, shredded, known, matches, takers)
+        shown = self._judged(program, shredded, known, taken, takers)
         for flags in shown:
             unread |= flags
         items = int(np.count_nonzero(known))
         batch = self._delivery.of(shredded, program, matches)
-        slow = _Slow(self._members, out)
+        slow = ByLaw(self._members, out, course)
         begin = 0
         for entry in map(int, np.flatnonzero(unread)):
             element = read(shredded.cut(entry))
+            for number, text in course.added() if course else ():
+                slow.add(number, entry, text)
             if element is None:
                 continue
             for taker, flags in zip(takers, shown, strict=True):
                 if flags[entry]:
                     taker.show(entry, element)
-            if isinstance(element, Punctuation):
+            if not isinstance(element, Item):
                 continue
             items += not known[entry]
             slow.answer(entry, element, asked(entry))
@@ -162,22 +194,49 @@ class StreamAnswers:
             taker.take()
         return items
 
+    def _units(self, program: Program | None, follows: Follows | None) -> Units:
+        """How queries are answered in a stretch; it is the same as long as nothing changes."""
+        if program is None or follows is None:
+            return NO_UNITS
+        held, groups = self._settled, follows.groups
+        if held is None or held[0] is not program or held[1] is not groups:
+            held = self._settled = program, groups, units_of(program, program.wanted.template, groups)
+        return held[2]
+
+    def _matches(
+        self, program: Program | None, shredded: Shredded, follows: Follows | None, units: Units
+    ) -> tuple[Matches, Matches] | None:
+        """What is found for queries, and for takers, who know the units of the place; None if that is too much."""
+        if program is None:
+            return NO_MATCHES, NO_MATCHES
+        there = units.applied(shredded, program)
+        found = program.matcher.match(there)
+        if found is None or follows is None:
+            return None if found is None else (found, found)
+        gone = np.zeros(found.count, np.bool_)
+        gone[[*follows.silent, *units.by_law]] = True
+        mine = found.without(gone)
+        taken = found if there is shredded else program.matcher.match(shredded)
+        return None if taken is None else (mine, taken)
+
     def _asked(
-        self, program: Program | None, matches: Matches, known: Flags
+        self, program: Program | None, matches: Matches, known: Flags, follows: Follows | None, units: Units
     ) -> tuple[Indices, Callable[[int], Sequence[int]]]:
         """The good entries that the law must answer, and for each of them which queries."""
-        every = range(len(self._members))
+        others: Sequence[int] = range(len(self._members)) if program is None else program.others
+        if follows:
+            others = sorted({*others, *units.by_law} - follows.silent)
         if program is None:
-            return np.flatnonzero(known) if self._members else _NONE, lambda entry: every
+            return np.flatnonzero(known) if others else _NONE, lambda entry: others
         mine = matches.open_conditions < len(self._members)
         queries, entries = matches.open_conditions[mine], matches.open_entries[mine]
 
         def asked(entry: int) -> Sequence[int]:
             first, last = np.searchsorted(entries, [entry, entry + 1])
             found: list[int] = queries[first:last].tolist()
-            return sorted([*found, *program.others])
+            return sorted([*found, *others])
 
-        return np.flatnonzero(known) if program.others else entries[known[entries]], asked
+        return np.flatnonzero(known) if others else entries[known[entries]], asked
 
     def _judged(
         self, program: Program | None, shredded: Shredded, known: Flags, matches: Matches, takers: Sequence[Taker]
@@ -187,33 +246,3 @@ class StreamAnswers:
             return [taker.judge(None, shredded, known, NO_MATCHES) for taker in takers]
         taken = zip(takers, program.taken, program.shares, strict=True)
         return [taker.judge(compiled, shredded, known, matches.part(*share)) for taker, compiled, share in taken]
-
-
-class _Slow:
-    """Answers single items by the law, and holds the pieces."""
-
-    def __init__(self, members: Sequence[ItemQuery], out: Answers) -> None:
-        self._members = members
-        self._out = out
-        self._pieces: list[Piece] = []
-        self.held = 0
-
-    def answer(self, entry: int, item: Item, queries: Iterable[int]) -> None:
-        """Show an item to the queries for which its entry is open."""
-        for number in queries:
-            member = self._members[number]
-            try:
-                piece = member.slow(item.tree).encode()
-            except DynamicError as error:  # LAWS 2.4: it concerns this query and this item only
-                raw = serialize(item.tree)[:LONGEST_RAW]
-                for _, name in member.subscribers:
-                    self._out.bury(DeadLetter(item.place, error.message, raw, error.code, name))
-            else:
-                if piece:
-                    self._pieces.append(Piece(number, entry, piece))
-                    self.held += len(piece)
-
-    def take(self) -> list[Piece]:
-        """What is held, which is then no longer held."""
-        pieces, self._pieces, self.held = self._pieces, [], 0
-        return pieces

@@ -17,14 +17,15 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from anabranch.algebra.accents.evolution import Evolution
 from anabranch.columnar.pane_tables import ManyPanes
 from anabranch.errors import DynamicError
 from anabranch.stream.elements import Item, Punctuation
 
 Reach: TypeAlias = Fraction | float
 """How far a stream has come: a value, or infinity."""
-Texts: TypeAlias = tuple[str, ...] | DynamicError
-"""What an aggregated path leads to, or why it failed."""
+Texts: TypeAlias = tuple[str | Fraction, ...] | DynamicError
+"""What an aggregated path leads to, as exact numbers where units have changed; or why it failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,14 @@ class Law(Protocol):
 
     def item(self, item: Item) -> Looked: ...
 
-    def punctuation(self, punctuation: Punctuation) -> Reach | None:
-        """The value, counted from the origin, that an item would have that shows as much; None if it shows nothing."""
+    def canonical(self, item: Item, evolution: Evolution) -> Item:
+        """An item as it is in the units of the start."""
+
+    def punctuation(self, punctuation: Punctuation, evolution: Evolution | None) -> Reach | None:
+        """The value, counted from the origin, that an item would have that shows as much; None if it shows nothing.
+
+        The evolution is given where values are not in the units of the start.
+        """
 
 
 @dataclass(frozen=True, slots=True)

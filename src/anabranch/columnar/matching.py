@@ -26,9 +26,10 @@ import numpy as np
 
 from anabranch.columnar import kernels_matching as kernels
 from anabranch.columnar.arranging import Alike, Arranged, gathered, rankings_of
-from anabranch.columnar.condition import NO, UNCLEAR, YES, Condition, judge
-from anabranch.columnar.kernels import Indices, Places
+from anabranch.columnar.condition import NO, UNCLEAR, YES, Condition, NumberTest, judge, tests
+from anabranch.columnar.kernels import Flags, Indices, Numbers, Places
 from anabranch.columnar.kernels_matching import OPEN, TAKEN, Pairs
+from anabranch.columnar.ranking import NumberRanking
 from anabranch.columnar.shred import Shredded, Wanted
 
 _ROOM, _MOST_PAIRS = 1 << 12, 1 << 20
@@ -61,6 +62,12 @@ class Matches:
             self.open_entries[opened],
         )
 
+    def without(self, gone: Flags) -> Matches:
+        """The same for all conditions but some."""
+        kept, opened = ~gone[self.conditions], ~gone[self.open_conditions]
+        taken = self.conditions[kept], self.pairs[kept]
+        return Matches(self.count, *taken, self.open_conditions[opened], self.open_entries[opened])
+
     @cached_property
     def bounds(self) -> Indices:
         """The entries that condition `c` takes are `entries[bounds[c] : bounds[c + 1]]`."""
@@ -92,6 +99,7 @@ class Matcher:
         """`others` are conditions without a form, by number; `wanted` says which leaf is in which row."""
         self._count = count
         self._others = others
+        self._wanted = wanted
         rankings = rankings_of(groups, wanted)
         self._rankings = list(rankings.values())
         self._laid = Arranged(rankings, groups)
@@ -105,6 +113,14 @@ class Matcher:
     def of(conditions: Sequence[Condition], wanted: Wanted) -> Matcher:
         """The matcher of some conditions."""
         return Matcher(len(conditions), *gathered(enumerate(conditions)), wanted)
+
+    def constants(self, row: int) -> Numbers:
+        """The numbers that the leaf in a row is compared with, rising."""
+        formed = (each.constants for each in self._rankings if isinstance(each, NumberRanking) and each.row == row)
+        leaf = self._wanted.leaves[row]
+        found = (tests(condition) for _, condition in self._others)
+        single = {each.number for some in found for each in some if isinstance(each, NumberTest) and each.leaf == leaf}
+        return np.unique(np.concatenate([*formed, np.array(sorted(single), np.float64)]))
 
     def match(self, shredded: Shredded) -> Matches | None:
         """Judge the entries of a batch, which was cut for the same `wanted`; None where fewer must be shown at once.

@@ -18,6 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from anabranch.algebra.accents.evolution import Evolution
 from anabranch.columnar.counted import Law, Reach, Reached, Seen
 from anabranch.columnar.kernels import Bytes, Flags, Indices
 from anabranch.columnar.kernels_panes import (
@@ -29,6 +30,7 @@ from anabranch.columnar.kernels_panes import (
     text_ticks,
 )
 from anabranch.columnar.pane_query import PaneQuery
+from anabranch.columnar.pane_units import Sight
 from anabranch.columnar.shred import Shredded
 from anabranch.stream.elements import Item, Punctuation
 
@@ -51,11 +53,17 @@ class AxisBatch:
 class Axis:
     """Judges the values of one range, batch after batch."""
 
-    def __init__(self, query: PaneQuery, law: Law, largest: Reach | None = None) -> None:
-        """`query` and `law` are those of any member; `largest` is the largest value before the range, if known."""
+    def __init__(
+        self, query: PaneQuery, law: Law, largest: Reach | None = None, evolution: Evolution | None = None
+    ) -> None:
+        """`query` and `law` are those of any member; `largest` is the largest value before the range, if known.
+
+        `evolution` is given where values are not in the units of the start.
+        """
         self._slack, self._origin = query.slack, query.origin
         self._least_places = _places(self._slack, self._origin)
         self._law = law
+        self._evolution = evolution
         self._largest = largest
         self._low: Fraction | None = None
         self._first: Fraction | None = None
@@ -66,11 +74,11 @@ class Axis:
         """The largest value so far."""
         return self._largest
 
-    def batch(self, shredded: Shredded, leaf: int, known: Flags) -> AxisBatch:
+    def batch(self, sight: Sight, leaf: int, known: Flags) -> AxisBatch:
         """The values of some entries that stand in a leaf; `known` are those that are good items for certain."""
         if self._least_places > MOST_PLACES:
             return AxisBatch(np.ones(len(known), np.bool_))
-        ticks, exact, places = _references(shredded, leaf, self._least_places)
+        ticks, exact, places = _references(sight, leaf, self._least_places)
         origin, slack = self._origin * 10**places, self._slack * 10**places
         if max(abs(origin), slack) >= MOST_TICKS:
             return AxisBatch(np.ones(len(known), np.bool_))
@@ -95,7 +103,7 @@ class Axis:
                 case None:
                     pass
                 case Punctuation() as punctuation:
-                    value = self._law.punctuation(punctuation)
+                    value = self._law.punctuation(punctuation, self._evolution)
                     if value is not None:
                         self._largest = value if self._largest is None else max(self._largest, value)
                 case item, seen:
@@ -161,14 +169,15 @@ def _places(*values: Fraction) -> int:
     return next(n for n in range(10_000) if all((each * 10**n).denominator == 1 for each in values))
 
 
-def _references(shredded: Shredded, leaf: int, least: int) -> tuple[Indices, Flags, int]:
+def _references(sight: Sight, leaf: int, least: int) -> tuple[Indices, Flags, int]:
     """The values of entries as integers, which of them are exact, and their decimal places, `least` or more.
 
-    Times have many digits; so the texts are read where they are known, which is in items that fit.
+    Times have many digits; so the texts are read where they are known, and mean what they say: in items that fit.
     """
+    shredded = sight.shredded
     assert shredded.wanted is not None, "only what was shredded is counted"
     row = shredded.wanted.leaves.index(leaf)
-    if not shredded.fits.any():
+    if leaf in sight.mapped or not shredded.fits.any():
         places = max(least, best_places(shredded.values[row]))
         return *exact_ticks(shredded.values[row], places), places
     mantissas, given = np.empty((2, len(shredded.fits)), np.int64)

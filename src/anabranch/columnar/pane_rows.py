@@ -3,7 +3,8 @@
 A row is a part of a pane of one member; several rows of one pane are merged, in any order.
 Most panes hold plain numbers and are rows of columns (`Rows`): counts, sums in two halves of 32 bits, least and
 greatest with their places in the stream.
-A pane that holds anything else (a failure, INF, more digits than fit) is a `Pane`, the same in Python's own numbers.
+A pane that holds anything else (a failure, INF, more digits than fit, a fraction) is a `Pane`, the same in Python's own
+numbers.
 
 Guarantees: nothing is rounded, and no sum overflows: a sum is at most `count * 2**60`, and counts that could take it
 beyond 64 and 32 bits are no plain numbers.
@@ -52,6 +53,11 @@ class Pane:
         first = self if self.order <= other.order else other
         partials = tuple(a.merge(b) for a, b in zip(self.partials, other.partials, strict=True))
         return Pane(first.order, first.first, partials)
+
+    def without(self, path: int) -> Pane:
+        """The same, with nothing known of one path."""
+        partials = (Partial() if number == path else each for number, each in enumerate(self.partials))
+        return replace(self, partials=tuple(partials))
 
     def moved(self, base: int) -> Pane:
         """The same, so many places further on in the stream."""
@@ -130,6 +136,15 @@ class Rows:
         heads = (places[self.members], panes, self.orders + base, self.firsts)
         whole = (self.counts, self.high, self.low, self.places)
         return Rows(*heads, self.told, *whole, self.least, self.least_at + base, self.greatest, self.greatest_at + base)
+
+    def without(self, path: int) -> Rows:
+        """The same, with nothing known of one path."""
+        counts, high, low, places, least, least_at, greatest, greatest_at = (each.copy() for each in self._sums)
+        for each in (counts, high, low, places, least_at, greatest_at):
+            each[path] = 0
+        least[path] = greatest[path] = np.nan
+        heads = (self.members, self.panes, self.orders, self.firsts, self.told)
+        return Rows(*heads, counts, high, low, places, least, least_at, greatest, greatest_at)
 
     @property
     def is_merged(self) -> bool:
@@ -232,6 +247,8 @@ def is_plain(number: int, pane: Pane) -> bool:
     return abs(number) < MOST_PANES and all(
         not each.special
         and each.failure is None
+        and not each.rest
+        and not any(found and found.exact is not None for found in (each.least, each.greatest))
         and each.places <= MOST_PLACES
         and each.count < MOST_COUNT
         and abs(each.total) <= each.count * MOST_TICKS
@@ -253,7 +270,7 @@ def laid_out(panes: Iterable[tuple[int, int, Pane]], paths: int) -> Rows:
             rows.counts[path, row], rows.places[path, row] = each.count, each.places
             rows.high[path, row], rows.low[path, row] = halves(each.total)
             if each.least is not None:
-                rows.least[path, row], rows.least_at[path, row] = each.least
+                rows.least[path, row], rows.least_at[path, row] = each.least[:2]
             if each.greatest is not None:
-                rows.greatest[path, row], rows.greatest_at[path, row] = each.greatest
+                rows.greatest[path, row], rows.greatest_at[path, row] = each.greatest[:2]
     return replace(rows, told=tuple(told))

@@ -2,8 +2,8 @@
 
 Plain rows are columns of the fewest bytes that hold them, and what few rows have is a table of its own.
 The place in the stream is only written of a row that tells which item comes first; the others count as the last ones.
-What is no plain number, which is rare, is a line of JSON; sums in it are hexadecimal, which takes time linear in their
-digits and has no limit.
+What is no plain number, which is rare, is a line of JSON; large numbers in it are hexadecimal, which takes time linear
+in their digits and has no limit.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from fractions import Fraction
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -129,7 +130,16 @@ def _narrow(values: NDArray[np.int64]) -> pa.Array:
 def _line(numbered: Numbered) -> str:
     member, number, pane = numbered
     partials = [
-        [each.count, format(each.total, "x"), each.places, each.special, each.least, each.greatest, each.failure]
+        [
+            each.count,
+            format(each.total, "x"),
+            each.places,
+            each.special,
+            _written_rank(each.least),
+            _written_rank(each.greatest),
+            each.failure,
+            _written(each.rest),
+        ]
         for each in pane.partials
     ]
     return json.dumps([member, format(number, "x"), pane.order, pane.first, partials])
@@ -143,10 +153,31 @@ def _pane(line: str) -> Numbered:
             int(total, 16),
             places,
             special,
-            None if least is None else Ranked(*least),
-            None if greatest is None else Ranked(*greatest),
+            _rank(least),
+            _rank(greatest),
             None if failure is None else Failure(*failure),
+            _fraction(rest),
         )
-        for count, total, places, special, least, greatest, failure in partials
+        for count, total, places, special, least, greatest, failure, rest in partials
     )
     return member, int(number, 16), Pane(order, None if first is None else First(*first), found)
+
+
+def _written_rank(found: Ranked | None) -> list[Any] | None:
+    return None if found is None else [found.value, found.order, None if found.exact is None else _written(found.exact)]
+
+
+def _rank(fields: list[Any] | None) -> Ranked | None:
+    if fields is None:
+        return None
+    value, order, exact = fields
+    return Ranked(value, order, None if exact is None else _fraction(exact))
+
+
+def _written(value: Fraction) -> str:
+    return f"{value.numerator:x}/{value.denominator:x}"
+
+
+def _fraction(text: str) -> Fraction:
+    numerator, _, denominator = text.partition("/")
+    return Fraction(int(numerator, 16), int(denominator, 16))

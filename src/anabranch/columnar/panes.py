@@ -6,6 +6,10 @@ the law sees them, and take their turn in the order of the stream, which decides
 
 Rows of count windows have the number of the node among those selected in the range for a pane.
 
+Where a stream evolves (LAWS 4), a counter counts a stretch of a range in which nothing changes.
+Members that look at a path whose unit has changed are *touched*: to them every item is shown, in the units of their
+start, so windows are placed and values aggregated exactly; the others take no notice.
+
 A dead letter for a window shows the item that comes first in it, but panes do not all have to carry that along.
 Where a window can only fail because something in it did (`Member.told`), and all of it lies in one batch, the batch
 knows; where it does not end in the batch in which it began, its panes there are still open at the batch's end, and
@@ -14,27 +18,28 @@ those tell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.aggregate import Partial, merged
 from anabranch.algebra.window import Panes
 from anabranch.columnar.counted import CountedRange, Law, Looked, Reach, Seen, Texts
 from anabranch.columnar.kernels import Bytes, Flags, Indices
-from anabranch.columnar.kernels_panes import HALF, LOW, NODES, add_up, place
+from anabranch.columnar.kernels_panes import HALF, LOW, NODES, place
 from anabranch.columnar.matching import Matches
 from anabranch.columnar.pane_axis import Axis
 from anabranch.columnar.pane_batch import Batch, BatchJudge
+from anabranch.columnar.pane_hits import add_path, placing
 from anabranch.columnar.pane_query import CompiledMany, PaneQuery
 from anabranch.columnar.pane_rows import First, Pane, Rows, together
 from anabranch.columnar.pane_tables import ManyPanes
 from anabranch.columnar.shred import Shredded
 from anabranch.errors import DynamicError
-from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item, Punctuation
+from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation
 from anabranch.stream.serialize import serialize
 
 _FAR = 1 << 62
@@ -53,6 +58,8 @@ class Member:
     """The panes of all windows that are made of this count."""
     told: bool = True
     """Whether every pane tells which item comes first in it."""
+    view: int = -1
+    """Members of one view know values in the same units."""
 
 
 class PaneCounter:
@@ -64,21 +71,30 @@ class PaneCounter:
         bury: Callable[[int, DeadLetter], None],
         *,
         file: str,
-        largest: Reach | None = None,
+        largest: Callable[[int], Reach | None] = lambda _: None,
+        touched: Mapping[int, Evolution] = MappingProxyType({}),
     ) -> None:
-        """`bury` is told whose dead letter it is; `largest` is the largest value before the range, if known."""
+        """`bury` is told whose dead letter it is.
+
+        `largest` gives the largest value before the range by axis, if known; `touched` are members to whom values mean
+        something else than they say, with the evolution that tells what.
+        """
         self._members = members
+        self._touched = touched
         self._bury = bury
         self._file = file
         axes: dict[object, int] = {}
         self._axis_of = [
-            axes.setdefault(number if each.query.axis is None else each.query.axis, len(axes))
+            axes.setdefault(number if each.query.axis is None else (each.view, each.query.axis), len(axes))
             if each.query.is_timed
             else -1
             for number, each in enumerate(members)
         ]
-        heads = [members[self._axis_of.index(number)] for number in range(len(axes))]
-        self._axes = [Axis(each.query, each.law, largest) for each in heads]
+        heads = [self._axis_of.index(number) for number in range(len(axes))]
+        self._axes = [
+            Axis(members[head].query, members[head].law, largest(number), touched.get(head))
+            for number, head in enumerate(heads)
+        ]
         self._groups: dict[int, list[int]] = {}
         for number, each in enumerate(members):
             self._groups.setdefault(len(each.query.paths), []).append(number)
@@ -87,7 +103,8 @@ class PaneCounter:
             for each in members
         ]
         """The panes of all windows that are made of a count, and the step between these in panes of the count."""
-        self._judge = BatchJudge([each.query for each in members], self._axes, self._axis_of)
+        self._queries = [each.query for each in members]
+        self._judge = BatchJudge(self._queries, self._axes, self._axis_of)
         self._batch: Batch | None = None
         self._items: dict[int, tuple[Item, dict[int, Looked]]] = {}
         self._punctuations: dict[int, Punctuation] = {}
@@ -105,10 +122,10 @@ class PaneCounter:
 
         `known` are those that are good items for certain; `matches` is what the conditions of `compiled` take.
         """
-        self._batch = self._judge.judge(compiled, shredded, known, matches)
+        self._batch = self._judge.judge(compiled, shredded, known, matches, self._touched)
         return self._batch.shown
 
-    def show(self, entry: int, element: Item | Punctuation) -> None:
+    def show(self, entry: int, element: Item | Punctuation | Accent | DeadLetter) -> None:
         """Show an entry that is unclear; a bad one is not shown."""
         assert self._batch is not None, "a batch is judged before it is shown"
         match element:
@@ -116,10 +133,22 @@ class PaneCounter:
                 unclear = [each.unclear[entry] for each in self._batch.axes]
                 wanted = {number for number, axis in enumerate(self._axis_of) if axis >= 0 and unclear[axis]}
                 wanted.update(self._batch.asked.get(entry, ()), self._batch.always)
-                looked = {number: self._members[number].law.item(element) for number in sorted(wanted)}
-                self._items[entry] = element, looked
+                self._items[entry] = element, self._looked(element, sorted(wanted))
             case Punctuation():
                 self._punctuations[entry] = element
+
+    def _looked(self, item: Item, wanted: Sequence[int]) -> dict[int, Looked]:
+        """What the law sees in an item for some members, each in the units that it knows."""
+        known: dict[int, Item] = {}
+        for number, evolution in self._touched.items():
+            member = self._members[number]
+            if member.view not in known:
+                known[member.view] = member.law.canonical(item, evolution)
+        found: dict[int, Looked] = {}
+        for number in wanted:
+            member = self._members[number]
+            found[number] = member.law.item(known[member.view] if number in self._touched else item)
+        return found
 
     def take(self) -> None:
         """Count the batch, whose unclear entries have been shown."""
@@ -205,8 +234,8 @@ class PaneCounter:
         if self._room.shape[1] < count:
             self._room = np.empty((4, count), np.int64)
         hit_rows, row_conditions, row_panes, row_entries = self._room[:, :count]
-        whose, *placing = self._placing(batch, members, states)
-        given = (*placing, hit_rows, row_conditions, row_panes, row_entries)
+        whose, *placed = placing(batch, members, states, self._queries, self._axis_of)
+        given = (*placed, hit_rows, row_conditions, row_panes, row_entries)
         found = Rows.empty(paths, place(batch.conditions, batch.entries, whose, *given))
         conditions, heads = row_conditions[: len(found)], row_entries[: len(found)]
         found.members[:] = np.array(batch.members, np.int64)[conditions]
@@ -218,52 +247,12 @@ class PaneCounter:
                 found.panes[mine] = self._number(member, heads[mine])
         if len(found):
             for path in range(paths):
-                self._add_up(batch, hit_rows, path, found)
+                add_path(batch, hit_rows, path, found, self._queries, self._entries)
                 decimals = [each[path].decimals if path < len(each) else 0 for each in batch.paths]
                 found.places[path] = np.array(decimals, np.int64)[conditions]
         found.high[:] += found.low >> HALF
         found.low[:] &= LOW
         return self._told(found, batch.shredded, heads)
-
-    def _placing(self, batch: Batch, members: Sequence[int], states: Sequence[Bytes]) -> tuple[NDArray[Any], ...]:
-        """Where hits are placed, as the kernel takes it: by condition, and the axes."""
-        rows: list[tuple[int, ...]] = []
-        for member in batch.members:
-            panes, axis = self._members[member].query.panes, self._axis_of[member]
-            ratio = self._members[member].query.ratio(batch.axes[axis].places) if axis >= 0 else (1, 1)
-            is_near = max(*ratio, panes.size, panes.step) < _FAR  # nothing of one that is not is taken for certain
-            numbers = (*ratio, panes.size, panes.step) if is_near else (1, 1, 1, 1)
-            rows.append((member if member in members else -1, axis, *numbers))
-        whose, axes, *sizes = np.array(rows, np.int64).reshape(-1, 6).T.copy()
-        nothing = np.zeros(len(batch.shredded.fits), np.int64)
-        ticks = [nothing if each.ticks is None else each.ticks for each in batch.axes]
-        return whose, axes, np.array([*states, nothing], np.uint8), np.array([*ticks, nothing]), *sizes
-
-    def _add_up(self, batch: Batch, rows: Indices, path: int, into: Rows) -> None:
-        """Add the values of one aggregated path to the rows of its hits."""
-        assert batch.columns is not None, "what hits has columns"
-        places = [each[path].places if path < len(each) else () for each in batch.paths]
-        queries = [self._members[member].query for member in batch.members]
-        add_up(
-            batch.conditions,
-            batch.entries,
-            rows,
-            self._entries,
-            np.cumsum([0, *map(len, places)]),
-            np.array([each.taken for given in places for each in given], np.int64),
-            np.array([each.leaf for given in places for each in given], np.int64),
-            np.array([each.ranked[path] if path < len(each.ranked) else 0 for each in queries], np.int64),
-            batch.columns.flags,
-            batch.columns.ticks,
-            batch.columns.values,
-            into.counts[path],
-            into.high[path],
-            into.low[path],
-            into.least[path],
-            into.least_at[path],
-            into.greatest[path],
-            into.greatest_at[path],
-        )
 
     def _told(self, rows: Rows, shredded: Shredded, heads: Indices) -> Rows:
         """With the items that come first, where it may have to be known."""
@@ -288,6 +277,15 @@ class PaneCounter:
         if isinstance(far, float):
             return _FAR
         return min(_FAR, *(panes.ended(far) * step for panes, step in self._served[member]))
+
+    @property
+    def entries(self) -> int:
+        """How many entries were counted."""
+        return self._entries
+
+    def largest(self, axis: int) -> Reach | None:
+        """The largest value of an axis so far."""
+        return self._axes[axis].largest
 
     def result(self) -> CountedRange:
         """What was counted, at the end of the range."""

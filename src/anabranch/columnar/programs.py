@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,16 @@ from anabranch.language import ast
 from anabranch.stream.tree import Element
 
 
+class Law(Protocol):
+    """What a query makes of single items."""
+
+    def __call__(self, item: Element, forward: Callable[[list[Any]], list[Any]] | None = None) -> str:
+        """The piece that an item adds; `DynamicError` where it fails (LAWS 2.4).
+
+        Where the stream evolves, `forward` brings its values into the units of its place.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class ItemQuery:
     """A query that answers item by item (`reference.standing`), for all who asked it."""
@@ -33,8 +43,7 @@ class ItemQuery:
     """Their numbers and names."""
     constants: tuple[Constant, ...]
     """What it has in the place of its shape's marks."""
-    slow: Callable[[Element], str]
-    """The law: the piece that an item adds; `DynamicError` where it fails (LAWS 2.4)."""
+    slow: Law
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +81,8 @@ class Program:
     """All queries of a stream for one template, and what takers take; queries are numbered through."""
 
     wanted: Wanted
+    compiled: tuple[CompiledQuery | None, ...]
+    """By group of queries, with marks in the place of constants; None where they are not made for columns."""
     matcher: Matcher
     """Of the queries, then of what is taken."""
     others: tuple[int, ...]
@@ -126,6 +137,7 @@ def program_of(
     more_groups, apart = gathered(single) if together else ([], single)
     return Program(
         wanted,
+        tuple(made),
         Matcher(count, [*groups, *more_groups], apart, wanted),
         tuple(others),
         np.array(sets, np.int64),

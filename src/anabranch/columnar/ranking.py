@@ -41,14 +41,16 @@ def ranking_of(axis: Axis, row: int, constants: Iterable[Constant]) -> Ranking:
     """The ranking of an axis, whose leaf is in this row."""
     if axis.is_text:
         return _Texts(row, sorted(each for each in set(constants) if isinstance(each, bytes)))
-    return _Numbers(row, sorted({float(each) for each in constants}))
+    return NumberRanking(row, sorted({float(each) for each in constants}))
 
 
-class _Numbers:
+class NumberRanking:
+    """The numbers that the leaf in a row is compared with."""
+
     def __init__(self, row: int, constants: Sequence[float]) -> None:
         self.size = 2 * len(constants) + 1
-        self._row = row
-        self._constants = found = np.array(constants)
+        self.row = row
+        self.constants = found = np.array(constants)
         count = _CELLS * len(found)
         span = found[-1] - found[0]
         self._least, self._scale = float(found[0]), float(count / span) if span else 0.0
@@ -56,11 +58,11 @@ class _Numbers:
         self._cells = np.searchsorted(own, np.arange(count + 1))
 
     def places(self, given: Sequence[Constant]) -> Places:
-        return np.searchsorted(self._constants, np.array(given, np.float64)).astype(np.int32)
+        return np.searchsorted(self.constants, np.array(given, np.float64)).astype(np.int32)
 
     def rank(self, shredded: Shredded, ranks: Places) -> None:
         cells = self._cells, self._least, self._scale
-        kernels.rank_numbers(shredded.values[self._row], self._constants, *cells, ranks)
+        kernels.rank_numbers(shredded.values[self.row], self.constants, *cells, ranks)
 
 
 class _Texts:

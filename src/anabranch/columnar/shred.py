@@ -87,6 +87,13 @@ class Shredded:
             cuts={entry - start: cut for entry, cut in self.cuts.items() if start <= entry < stop},
         )
 
+    def unfit(self, entries: NDArray[np.bool_]) -> Shredded:
+        """The same, where some entries are taken for such as do not fit."""
+        starts, ends, values = self.starts.copy(), self.ends.copy(), self.values.copy()
+        starts[:, entries] = ends[:, entries] = 0
+        values[:, entries] = np.nan
+        return replace(self, fits=self.fits & ~entries, starts=starts, ends=ends, values=values)
+
     def cut(self, entry: int) -> Cut:
         """The raw item of an entry."""
         if entry in self.cuts:

@@ -9,21 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from anabranch.algebra.signature import Policy
+from anabranch.engine.reading import read_stream
 from anabranch.errors import Unsupported, UsageError
 from anabranch.language import Checked, check, parse, print_query
-from anabranch.reference import Input, document_input, evaluate, stream_input
+from anabranch.reference import document_input, evaluate
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.standing import ordered_by_time, standing
-from anabranch.stream.elements import DeadLetter
+from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import parse_document
 from anabranch.stream.schema import Schema
-from anabranch.stream.source import Source, read_partitions
+from anabranch.stream.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,6 +76,8 @@ class Run:
     dead: Iterable[DeadLetter]
     items: int
     late: int
+    aborted: Mapping[str, str] = field(default_factory=dict)
+    """Why queries ended before their streams did (LAWS 4.6); their answers up to there stay."""
 
 
 def prepare(
@@ -130,12 +134,14 @@ def answering(
     limits: Limits | None = None,
     epoch_bytes: int = 16 << 20,
     sharing: bool = True,
+    policy: Policy = "accumulate",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[Run]:
     """Answer the queries to the end of their inputs; the answers can be read while inside.
 
     `epoch_bytes` bounds what Spark reads between two calls of `on_progress`; without `sharing` nothing is done once
     for several queries but reading.
+    `policy` says what queries do with accents that their answers cannot express (LAWS 4.7).
     """
     caps = limits or Limits()
     on_spark = [query for query in queries if query.engine == "spark"]
@@ -143,13 +149,14 @@ def answering(
     with TemporaryDirectory(prefix="anabranch-") as folder:
         runs = []
         if on_spark:
-            runs.append(_on_spark(on_spark, inputs, caps, Path(folder), epoch_bytes, sharing, on_progress))
+            runs.append(_on_spark(on_spark, inputs, caps, Path(folder), epoch_bytes, sharing, policy, on_progress))
         if others:
-            runs.append(_by_reference(others, inputs, caps))
+            runs.append(_by_reference(others, inputs, caps, policy))
         found = {name: answer for run in runs for name, answer in run.answers.items()}
         answers = {query.name: found[query.name] for query in queries}
         dead = dict.fromkeys(letter for run in runs for letter in run.dead)  # both engines saw the same bad input
-        yield Run(answers, list(dead), max(run.items for run in runs), sum(run.late for run in runs))
+        aborted = {name: reason for run in runs for name, reason in run.aborted.items()}
+        yield Run(answers, list(dead), max(run.items for run in runs), sum(run.late for run in runs), aborted)
 
 
 def _on_spark(
@@ -159,6 +166,7 @@ def _on_spark(
     folder: Path,
     epoch_bytes: int,
     sharing: bool,
+    policy: Policy,
     on_progress: Callable[[Progress], None] | None,
 ) -> Run:
     # Imported here: whoever only wants the reference need not wait for Spark, nor have Java.
@@ -177,37 +185,43 @@ def _on_spark(
         documents=inputs.documents,
         functions=inputs.functions,
         sharing=sharing,
+        policy=policy,
         on_progress=on_progress,
     )
-    return Run(outcome.answers, outcome.dead_letters(), outcome.progress.items, outcome.progress.late)
+    progress = outcome.progress
+    return Run(outcome.answers, outcome.dead_letters(), progress.items, progress.late, outcome.aborted)
 
 
-def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -> Run:
+def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits, policy: Policy) -> Run:
     needed = {name for query in queries for name in (*query.checked.streams, *query.checked.documents)}
-    dead: list[DeadLetter] = []
-    read_inputs: dict[str, Input] = {}
-    for source in inputs.streams:
-        if source.name in needed:
-            read_inputs[source.name], bad = _read_stream(source, limits)
-            dead += bad
-    for name, path in (inputs.documents or {}).items():
-        if name in needed:
-            read_inputs[name] = document_input(parse_document(_bytes_of(path)))
+    streams = {each.name: read_stream(each, limits) for each in inputs.streams if each.name in needed}
+    named = (inputs.documents or {}).items()
+    documents = {name: document_input(parse_document(_bytes_of(path))) for name, path in named if name in needed}
+    dead = [letter for each in streams.values() for letter in each.dead]
     answers: dict[str, Iterable[str]] = {}
-    late = set()
+    aborted: dict[str, str] = {}
+    late: set[Place] = set()
     for query in queries:
         law = query.checked.query
-        answer = evaluate(law, read_inputs, functions=inputs.functions, name=query.name, text=query.text)
-        answers[query.name] = (answer.text,)
-        dead += answer.dead
-        late |= set(answer.late)
-    items = sum(len(each.arrivals) for each in read_inputs.values())
-    return Run(answers, dead, items, len(late))
+        if any(streams[name].input.changes for name in query.checked.streams):
+            # Imported here: it loads what the law can do without.
+            from anabranch.engine.evolved import answer_evolving, fed, text_of
 
-
-def _read_stream(source: Source, limits: Limits) -> tuple[Input, list[DeadLetter]]:
-    root, partitions = read_partitions(source, limits)
-    return stream_input(root, partitions, time=source.time, slack=source.slack, origin=source.origin)
+            whole = standing(law, inputs.functions, query.text)
+            given = {name: fed(streams[name]) for name in whole.streams}
+            found = answer_evolving(whole, query.name, given, inputs.functions, documents, policy)
+            answers[query.name] = (text_of(whole, found),)
+            aborted |= {} if found.aborted is None else {query.name: found.aborted}
+            dead += found.dead
+            late |= set(found.places)
+        else:
+            read = {**documents, **{name: each.input for name, each in streams.items()}}
+            answer = evaluate(law, read, functions=inputs.functions, name=query.name, text=query.text)
+            answers[query.name] = (answer.text,)
+            dead += answer.dead
+            late |= set(answer.late)
+    items = sum(len(each.input.arrivals) for each in streams.values())
+    return Run(answers, dead, items, len(late), aborted)
 
 
 def _bytes_of(path: Path) -> bytes:

@@ -111,6 +111,11 @@ def explanation_html(
     return _framed(part for part in parts if part)
 
 
+def titled_table(title: str, names: Sequence[str], rows: Sequence[Sequence[str | int]]) -> str:
+    """A table with a line above it."""
+    return _framed((f"<b>{_shown(title)}</b>", _table(names, rows)))
+
+
 def _framed(parts: Iterable[str]) -> str:
     return f"<div>{''.join(f'<div>{part}</div>' for part in parts)}</div>"
 

@@ -26,14 +26,17 @@ from tempfile import TemporaryDirectory
 from threading import RLock
 from types import TracebackType
 
+from anabranch.algebra.signature import POLICIES, Policy
 from anabranch.engine.checking import Checking
 from anabranch.engine.explanation import Explanation, explanation
 from anabranch.engine.finite import Inputs
+from anabranch.engine.history import History, StreamCourse, StreamSchema
 from anabranch.engine.html import Tally, engine_html, latest, subscription_html
 from anabranch.errors import UsageError
 from anabranch.reference.calls import PythonFunction
 from anabranch.spark import durable
 from anabranch.spark.answers import AnswerLog, Frame
+from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.epochs import Trunk
 from anabranch.spark.metrics import Metrics
 from anabranch.spark.plan import Subscription as Registered
@@ -44,7 +47,7 @@ from anabranch.spark.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Wante
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.schema import Schema
-from anabranch.stream.source import Source
+from anabranch.stream.source import Source, domains_of
 
 
 class Engine:
@@ -53,6 +56,9 @@ class Engine:
     `checkpoint` is a folder for all durable state; without it the state ends with the engine.
     `shards` tasks share the subscriptions that remember; another number next time changes no answer.
     `sharing` does once what subscriptions have in common; without it, too, every answer is the same.
+    `accents` are followed; without that, a stream that has one is refused.
+    `policy` says what queries do with accents that their answers cannot express: keep them until they can
+    (`accumulate`), end (`abort`), or stay in the units of their start for good (`absorb`).
     `once` reads to the end of what is there and ends; otherwise the engine follows its streams until it is closed.
     `on_epoch` is called with the metrics of each epoch, on a thread of the engine's.
     """
@@ -68,6 +74,8 @@ class Engine:
         trigger_ms: int = 200,
         shards: int | None = None,
         sharing: bool = True,
+        accents: bool = True,
+        policy: Policy = "accumulate",
         keep: int | str | None = None,
         limits: Limits | None = None,
         functions: Mapping[str, PythonFunction] | None = None,
@@ -85,7 +93,10 @@ class Engine:
         self._subscriptions: dict[str, Subscription] = {}
         self._numbers = count(1)
         self._started = self._closed = False
-        settings = Settings(trigger_ms, Keep.parse(keep), limits or Limits(), shards=shards, sharing=sharing)
+        self._policy = _known_policy(policy)
+        settings = Settings(
+            trigger_ms, Keep.parse(keep), limits or Limits(), shards=shards, sharing=sharing, accents=accents
+        )
         session = local_session() if spark is None else check_workers(spark)
         with ExitStack() as held:
             folder = checkpoint or held.enter_context(TemporaryDirectory(prefix="anabranch-"))
@@ -111,8 +122,12 @@ class Engine:
         slack: Decimal | int = 0,
         origin: Decimal | int = 0,
         strict: bool = False,
-    ) -> None:
-        """Register a stream: a file or a directory that may grow; several of them are its partitions."""
+        domains: Mapping[str, Sequence[object]] | None = None,
+    ) -> Stream:
+        """Register a stream: a file or a directory that may grow; several of them are its partitions.
+
+        `domains` are the only values that its items have at some paths, as in `{"s": [1, 2]}`.
+        """
         path, *more = (Path(each).absolute() for each in ([source] if isinstance(source, str | Path) else source))
         for each in (path, *more):
             if not each.exists():
@@ -134,12 +149,24 @@ class Engine:
                 Decimal(origin),
                 strict,
                 tuple(more),
+                domains_of(domains or {}),
             )
             self._want(replace(self._wanted, streams={**self._wanted.streams, name: fresh}))
             self._checking = Checking(Inputs(tuple(self._wanted.streams.values()), functions=self.functions))
+        return Stream(fresh, self._trunk.checkpoint)
 
-    def subscribe(self, text: str, name: str | None = None, *, sink: str | Path | Sink | None = None) -> Subscription:
-        """Register a query; it answers from the next epoch on, also into a sink if one is given: a path is a file."""
+    def subscribe(
+        self,
+        text: str,
+        name: str | None = None,
+        *,
+        sink: str | Path | Sink | None = None,
+        policy: Policy | None = None,
+    ) -> Subscription:
+        """Register a query; it answers from the next epoch on, also into a sink if one is given: a path is a file.
+
+        Its `policy` is the engine's unless it has its own.
+        """
         with self._change:
             held = self._wanted.subscriptions
             if name is None:
@@ -148,16 +175,18 @@ class Engine:
                 raise UsageError(f"there is a subscription '{name}' already", hint="cancel it first")
             chosen = Files(Path(sink)) if isinstance(sink, str | Path) else sink
             printed = self._checking.printed(name, text, table=isinstance(chosen, Parquet))
-            fresh = Subscription(self, name, printed)
-            fresh.registered = self._known(name, printed)
+            fresh = Subscription(self, name, printed, self._policy if policy is None else _known_policy(policy))
+            fresh.registered = self._known(fresh)
             before, self._subscriptions = self._subscriptions, {**self._subscriptions, name: fresh}
             wanted = replace(self._wanted, subscriptions={**held, name: printed})
-            if chosen is None:
+            if fresh.policy != "accumulate":
+                wanted = replace(wanted, policies={**wanted.policies, name: fresh.policy})
+            elif chosen is None:
                 self._trunk.want_more({name: printed})
                 self._wanted = wanted
                 return fresh
             try:
-                self._want(replace(wanted, sinks={**wanted.sinks, name: chosen}))
+                self._want(replace(wanted, sinks={**wanted.sinks, name: chosen}) if chosen else wanted)
             except BaseException:
                 self._subscriptions = before
                 raise
@@ -227,14 +256,15 @@ class Engine:
             if self._subscriptions.get(name) is subscription:
                 queries = {each: text for each, text in self._wanted.subscriptions.items() if each != name}
                 sinks = {each: held for each, held in self._wanted.sinks.items() if each != name}
-                self._want(replace(self._wanted, subscriptions=queries, sinks=sinks))
+                policies = {each: held for each, held in self._wanted.policies.items() if each != name}
+                self._want(replace(self._wanted, subscriptions=queries, sinks=sinks, policies=policies))
                 subscription.ended = self._trunk.last
                 del self._subscriptions[name]
 
-    def _known(self, name: str, text: str) -> Registered | None:
-        """The subscription that goes on, where one of the same name and text is at work."""
-        found = self._at_work.get(name)
-        return found if found is not None and found.text == text else None
+    def _known(self, handle: Subscription) -> Registered | None:
+        """The subscription that goes on, where one of the same name, text and policy is at work."""
+        found = self._at_work.get(handle.name)
+        return found if found and (found.text, found.policy) == (handle.text, handle.policy) else None
 
     def _want(self, wanted: Wanted) -> None:
         self._trunk.want(wanted)
@@ -245,10 +275,40 @@ class Engine:
         if epoch.plan is not self._plan:
             self._plan = epoch.plan
             self._at_work = {each.name: each for each in epoch.plan.subscriptions}
-            for name, handle in list(self._subscriptions.items()):
-                handle.registered = self._known(name, handle.text) or handle.registered
+            for handle in list(self._subscriptions.values()):
+                handle.registered = self._known(handle) or handle.registered
         self.metrics = epoch.metrics
         self._on_epoch(epoch.metrics)
+
+
+def _known_policy(policy: Policy) -> Policy:
+    if policy not in POLICIES:
+        raise UsageError(f"the policy '{policy}' is unknown", hint=f"use {', '.join(POLICIES)}")
+    return policy
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A registered stream; its evolution is told as far as it is committed."""
+
+    source: Source
+    checkpoint: Checkpoint
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    def schema(self, at: int | tuple[str, int] | None = None) -> StreamSchema:
+        """Paths, units and descriptions now; with `at` behind an epoch, or at a byte of a file, `("a.xml", 120)`."""
+        return StreamCourse(self.source, self.checkpoint).schema(at)
+
+    def history(self) -> History:
+        """The accents that were read: what changed, where, and for which items."""
+        return StreamCourse(self.source, self.checkpoint).history()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: its paths now."""
+        return self.schema()._repr_html_()
 
 
 @dataclass(eq=False)
@@ -263,6 +323,8 @@ class Subscription:
     name: str
     text: str
     """The query as it was understood."""
+    policy: Policy
+    """What it does with accents that its answer cannot express."""
     registered: Registered | None = None
     """Its number and first epoch, once it has begun; only the engine sets it."""
     ended: int | None = None

@@ -37,7 +37,7 @@ def _plain(value: Atomic) -> object:
     if isinstance(value, Untyped):
         number = exact_number(value)
         return str(value) if number is None else float(number)
-    return value
+    return float(value) if isinstance(value, float) else value
 
 
 def _result(result: object, name: str) -> Values:

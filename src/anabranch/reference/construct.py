@@ -1,4 +1,7 @@
-"""Element constructors: nodes are copied in, values become text (XQuery 3.1, section 3.9.1)."""
+"""Element constructors: nodes are copied in, values become text (XQuery 3.1, section 3.9.1).
+
+A text or attribute that one value makes up alone keeps the measure of that value (`stream/tree.py`).
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,9 @@ from typing import TypeAlias
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.reference.sequences import NODES, Value, Values, atomize
-from anabranch.reference.values import spell
+from anabranch.reference.values import Atomic, measure_of, spell
 from anabranch.stream.serialize import serialize
-from anabranch.stream.tree import XML_NAMESPACE, Attribute, Child, Comment, Document, Element, Name, Text, copy
+from anabranch.stream.tree import XML_NAMESPACE, Attribute, Child, Comment, Document, Element, Measure, Name, Text, copy
 
 Namespaces: TypeAlias = Mapping[str, str]
 Evaluate: TypeAlias = Callable[[ast.Expression, Namespaces], Values]
@@ -29,8 +32,8 @@ def construct(constructor: ast.ElementConstructor, namespaces: Namespaces, evalu
         if used.prefix != "xml" and (used.prefix or used.uri):
             declared[used.prefix] = used.uri
     fresh = Element(name, declared)
-    for attribute, value in attributes:
-        _set(fresh, attribute, value)
+    for attribute, (value, measure) in attributes:
+        _set(fresh, attribute, value, measure)
     for part in constructor.content:
         match part:
             case ast.Characters(value):
@@ -53,15 +56,22 @@ def _name(text: str, scope: Namespaces, is_attribute: bool) -> Name:
     return Name(local, scope.get(prefix, ""), prefix)
 
 
-def _attribute_value(attribute: ast.AttributeConstructor, scope: Namespaces, evaluate: Evaluate) -> str:
-    parts: list[str] = []
+def _attribute_value(
+    attribute: ast.AttributeConstructor, scope: Namespaces, evaluate: Evaluate
+) -> tuple[str, Measure | None]:
+    parts: list[tuple[str, Measure | None]] = []
     for part in attribute.value:
         match part:
             case ast.Characters(value):
-                parts.append(value)
+                parts.append((value, None))
             case ast.Enclosed(expression):
-                parts.append(" ".join(map(spell, atomize(evaluate(expression, scope)))))
-    return "".join(parts)
+                parts.append(_written(atomize(evaluate(expression, scope))))
+    return parts[0] if len(parts) == 1 else ("".join([text for text, _ in parts]), None)
+
+
+def _written(values: list[Atomic]) -> tuple[str, Measure | None]:
+    """Values that stand side by side as one text, with spaces between."""
+    return " ".join(map(spell, values)), measure_of(values[0]) if len(values) == 1 else None
 
 
 def append_values(element: Element, values: Values) -> None:
@@ -71,7 +81,7 @@ def append_values(element: Element, values: Values) -> None:
             case Attribute():
                 if element.children:
                     raise DynamicError(f"attribute '{value.name}' comes behind other content", code="XQTY0024")
-                _set(element, value.name, value.value)
+                _set(element, value.name, value.value, value.measure)
                 if value.name.prefix not in ("", "xml"):
                     element.namespaces.setdefault(value.name.prefix, value.name.uri)
             case Document():
@@ -90,24 +100,25 @@ def _spaced(values: Values) -> list[Attribute | Document | Child]:
             pending.append(value)
             continue
         if pending:
-            parts.append(Text(" ".join(map(spell, atomize(pending)))))
+            parts.append(Text(*_written(atomize(pending))))
             pending = []
         if value is not None:
             parts.append(value)
     return parts
 
 
-def _set(element: Element, name: Name, value: str) -> None:
+def _set(element: Element, name: Name, value: str, measure: Measure | None) -> None:
     if any(each.name == name for each in element.attributes):
         raise DynamicError(f"attribute '{name}' is given twice", code="XQDY0025")
-    element.set(name, value)
+    element.set(name, value, measure)
 
 
 def _append(element: Element, child: Child) -> None:
-    """Append, joining texts that meet; an empty text is none."""
+    """Append, joining texts that meet, which are then no one value any more; an empty text is none."""
     last = element.children[-1] if element.children else None
     if isinstance(child, Text) and isinstance(last, Text):
-        last.value += child.value
+        if child.value:
+            last.value, last.measure = last.value + child.value, None
     elif not isinstance(child, Text) or child.value:
         element.append(child)
 

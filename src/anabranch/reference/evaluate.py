@@ -25,6 +25,7 @@ from anabranch.language.printer import print_query
 from anabranch.language.rewrite import parts
 from anabranch.language.signatures import SIGNATURES
 from anabranch.language.unbounded import flowing_fors, flows
+from anabranch.reference.arithmetic import calculate, negate
 from anabranch.reference.calls import PythonFunction, call_python
 from anabranch.reference.construct import construct, content_text
 from anabranch.reference.env import Env
@@ -36,9 +37,7 @@ from anabranch.reference.sequences import Value, Values, at_most_one, atomize, t
 from anabranch.reference.values import (
     OrderRank,
     WrittenDouble,
-    calculate,
     compare,
-    negate,
     order_rank,
 )
 from anabranch.stream.elements import DeadLetter, Place

@@ -13,21 +13,24 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
-from anabranch.algebra.numbers import nearest_double
 from anabranch.errors import DynamicError
-from anabranch.reference.aggregates import exact_sum, extreme
+from anabranch.reference.aggregates import exact_sum, extreme, rounded
 from anabranch.reference.sequences import NODES, Value, Values, at_most_one, atom, atomize, truth
 from anabranch.reference.values import (
     Atomic,
+    Measured,
     Numeric,
     Untyped,
     as_number,
+    exact_value,
     spell,
     to_double,
 )
 from anabranch.stream.tree import Attribute, Element
 
 Body: TypeAlias = Callable[..., Values]
+_Identity: TypeAlias = tuple[str, object]
+"""Equal for equal values."""
 
 _SPACES = re.compile(r"[ \t\r\n]+")  # XML's white space, and no other
 
@@ -36,14 +39,14 @@ _SPACES = re.compile(r"[ \t\r\n]+")  # XML's white space, and no other
 
 
 def _sum(values: Values) -> Values:
-    return [nearest_double(exact_sum(atomize(values)))] if values else [0]
+    return [rounded(exact_sum(atomize(values)))] if values else [0]
 
 
 def _avg(values: Values) -> Values:
     atoms = atomize(values)
     if not atoms:
         return []
-    return [nearest_double(exact_sum(atoms) / len(atoms))]
+    return [rounded(exact_sum(atoms) / len(atoms))]
 
 
 def _extreme(greatest: bool) -> Body:
@@ -168,16 +171,36 @@ def _absolute(number: Numeric) -> Numeric:
 
 
 def _distinct(values: Values) -> Values:
-    seen: dict[tuple[str, object], Atomic] = {}
-    for each in atomize(values):
-        seen.setdefault(_identity(each), each)
-    return list(seen.values())
+    """The values that equal none before them; text meets a measured value as the number it is (LAWS 2.3)."""
+    atoms = atomize(values)
+    measured = any(isinstance(each, Measured) for each in atoms)
+    kept: Values = []
+    seen: set[_Identity] = set()
+    for each in atoms:
+        equal, own = _equal_and_own(each, measured)
+        if seen.isdisjoint(equal):
+            kept.append(each)
+            seen.update(own)
+    return kept
 
 
-def _identity(value: Atomic) -> tuple[str, object]:
+def _equal_and_own(value: Atomic, measured: bool) -> tuple[tuple[_Identity, ...], tuple[_Identity, ...]]:
+    """The identities of what a value equals, and its own; among measured values, text is also what it spells."""
+    identity = _identity(value)
+    if not measured or not isinstance(value, Untyped):
+        return (identity,), (identity,)
+    number = exact_value(value)
+    if isinstance(value, Measured):
+        return (identity, ("spelt", number)), (identity,)
+    return (identity, ("measured", number)), (identity, ("spelt", number))
+
+
+def _identity(value: Atomic) -> _Identity:
     match value:
         case bool():
             return "boolean", value
+        case Measured():
+            return "measured", value.measure.number
         case str():
             return "text", str(value)
         case float() if math.isnan(value):

@@ -1,21 +1,30 @@
-"""Finite inputs: all of a stream, or a document, as one tree, with each item's time and place."""
+"""Finite inputs: all of a stream, or a document, as one tree, with each item's time and place.
+
+A stream that evolves is read in the units of its start (`evolving/vantage.py`): its items are canonical, and so is what
+punctuations say, so a query over them gives the canonical answer (LAWS 4.1).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from heapq import merge
 
+from anabranch.algebra.accents.evolution import Evolution
+from anabranch.algebra.accents.passing import judged
 from anabranch.errors import StreamError
-from anabranch.reference.values import exact_number
-from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation, Region, StreamElement
+from anabranch.reference.evolving.canonical import remeasured
+from anabranch.reference.evolving.vantage import Change, Vantage
+from anabranch.reference.sequences import untyped
+from anabranch.reference.values import Untyped, finite_value
+from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation, Region, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import parse_item, parse_root
 from anabranch.stream.path import Path
 from anabranch.stream.split import DocumentSplitter
-from anabranch.stream.tree import STREAM_NAMESPACE, Document, Element, descendants, renumber, string_value
+from anabranch.stream.tree import STREAM_NAMESPACE, Document, Element, descendants, renumber
 from anabranch.stream.wire import element_of
 
 
@@ -38,6 +47,15 @@ class Signal:
     partition: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Evolved:
+    """An accent in its place among the arrivals, or a dead letter that leaves paths in doubt (LAWS 4.5)."""
+
+    change: Change
+    time: Fraction
+    partition: int
+
+
 @dataclass(frozen=True, slots=True)
 class Input:
     """A document node, and for a stream its items as they arrived; LAWS 1.2 gives the order of partitions."""
@@ -55,6 +73,8 @@ class Input:
     elements: tuple[Arrival | Signal, ...] = ()
     """All that arrived: the arrivals, and the punctuations in their places among them."""
     partitions: int = 1
+    changes: tuple[Evolved, ...] = ()
+    """What has changed for items on the way."""
     by_item: Mapping[Element, Arrival] = field(default_factory=dict, repr=False)
 
     @property
@@ -77,31 +97,44 @@ def stream_input(
     origin: Decimal | Fraction = Decimal(0),
     late: bool = False,
     endless: bool = False,
+    vantages: Sequence[Vantage] | None = None,
 ) -> tuple[Input, list[DeadLetter]]:
     """Read a stream to its end; gives the input and what was set aside on the way.
 
-    Accents and updates are refused by name: a query over a stream that has them would need them.
+    `vantages` are what values mean at the start of each partition; without them, what they say.
+    Updates are refused by name: a query over a stream that has them would need them.
     """
     dead: list[DeadLetter] = []
-    sequences: list[list[Arrival | Signal]] = []
+    sequences: list[list[Arrival | Signal | Evolved]] = []
     for number, elements in enumerate(partitions):
-        sequence: list[Arrival | Signal] = []
+        sequence: list[Arrival | Signal | Evolved] = []
         now = Fraction(0)
-        for element in elements:
+        vantage = vantages[number] if vantages else Vantage(Evolution())
+        for each in elements:
+            element = judged(each, vantage.evolution)
             match element:
-                case DeadLetter():
+                case DeadLetter(doubts=doubts):
                     dead.append(element)
+                    vantage.passed_by()
+                    sequence += [Evolved(element, now, number)] if doubts else []
                 case Item(tree, place):
                     refuse_regions(tree, place)
-                    now = element_time(element, time, now)
+                    tree = remeasured(tree, vantage.units(tree))
+                    now = element_time(replace(element, tree=tree), time, now)
                     sequence.append(Arrival(tree, now, number, place))
+                case Accent():
+                    vantage.passed_by()
+                    now = element_time(element, time, now)
+                    sequence.append(Evolved(element, now, number))
                 case Punctuation():
                     now = element_time(element, time, now)
-                    sequence.append(Signal(element, now, number))
+                    vantage.passed_by()
+                    sequence.append(Signal(vantage.told(element), now, number))
                 case _:
                     raise refuse_control(element)
         sequences.append(sequence)
-    merged = tuple(merge(*sequences, key=lambda each: each.time))
+    everything = tuple(merge(*sequences, key=lambda each: each.time))
+    merged = tuple(each for each in everything if not isinstance(each, Evolved))
     arrivals = tuple(each for each in merged if isinstance(each, Arrival))
     document = Document()
     document.append(root)
@@ -119,6 +152,7 @@ def stream_input(
         endless,
         merged,
         len(sequences),
+        tuple(each for each in everything if isinstance(each, Evolved)),
         {arrival.item: arrival for arrival in arrivals},
     )
     return read, dead
@@ -141,25 +175,25 @@ def refuse_regions(tree: Element, place: Place) -> None:
             raise refuse_control(Region(each.get("id") or "", (), place))
 
 
-def element_time(element: Item | Punctuation, path: Path | None, before: Fraction) -> Fraction:
+def element_time(element: Item | Accent | Punctuation, path: Path | None, before: Fraction) -> Fraction:
     """The time of an element (LAWS 1.3); `before` is that of the element before it."""
     if element.at is not None:
         return Fraction(element.at)
     for text in texts_at(element.tree, path) if path and isinstance(element, Item) else ():
-        number = exact_number(text)
-        if number is not None and number.is_finite():
-            return Fraction(number)
+        time = finite_value(text)
+        if time is not None:
+            return time
     return before
 
 
-def texts_at(item: Element, path: Path) -> list[str]:
+def texts_at(item: Element, path: Path) -> list[Untyped]:
     """The texts that a path names in an item."""
     nodes = [item]
     for step in path.steps:
         if step.startswith("@"):
-            return [each.value for node in nodes for each in node.attributes if str(each.name) == step[1:]]
+            return [untyped(each) for node in nodes for each in node.attributes if str(each.name) == step[1:]]
         nodes = [c for node in nodes for c in node.children if isinstance(c, Element) and str(c.name) == step]
-    return [string_value(node) for node in nodes]
+    return [untyped(node) for node in nodes]
 
 
 def text_input(

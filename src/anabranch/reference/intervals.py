@@ -15,7 +15,7 @@ from anabranch.language import ast
 from anabranch.language.intervals import Bound, Term, interval_bounds, ties
 from anabranch.reference.inputs import Arrival, Input, Signal, texts_at
 from anabranch.reference.slices import path_in_item
-from anabranch.reference.values import exact_number
+from anabranch.reference.values import finite_value
 from anabranch.reference.windows import Progress
 from anabranch.stream.cover import passed
 from anabranch.stream.path import Path
@@ -45,10 +45,10 @@ def declared_time(item: Element, path: Path) -> Fraction:
     texts = texts_at(item, path)
     if len(texts) != 1:
         raise DynamicError(f"the time '{path}' has {len(texts)} values in this item, not one", code="XPTY0004")
-    number = exact_number(texts[0])
-    if number is None or not number.is_finite():
+    time = finite_value(texts[0])
+    if time is None:
         raise DynamicError(f"the time '{texts[0][:40]}' is no number", code="FORG0001")
-    return Fraction(number)
+    return time
 
 
 def judged_by_time(stream: Input) -> dict[Arrival, DynamicError | Literal["late"] | None]:

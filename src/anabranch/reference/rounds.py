@@ -19,7 +19,7 @@ from anabranch.reference.intervals import judged_by_time, time_bounds
 from anabranch.reference.joins import Entry, Moved, Side, step_join
 from anabranch.reference.sequences import Value, Values, atomize
 from anabranch.reference.slices import path_in_item
-from anabranch.reference.values import Untyped, exact_number, spell
+from anabranch.reference.values import Untyped, finite_value, spell
 from anabranch.reference.windows import Progress, count_windows, extent_of, time_windows
 from anabranch.stream.cover import passed
 from anabranch.stream.tree import Document, Element
@@ -220,10 +220,11 @@ def reference_value(window: ast.TimeWindow, node: Value, env: Env, evaluation: E
     values = atomize(evaluation.value(replace(path, start=None, steps=steps), env.at(node)) if steps else [node])
     if len(values) != 1:
         raise DynamicError(f"the window's reference has {len(values)} values in this item, not one", code="XPTY0004")
-    number = exact_number(Untyped(spell(values[0])))
-    if number is None or not number.is_finite():
-        raise DynamicError(f"the window's reference '{spell(values[0])[:40]}' is no number", code="FORG0001")
-    return Fraction(number)
+    (value,) = values
+    number = finite_value(value if isinstance(value, Untyped) else Untyped(spell(value)))
+    if number is None:
+        raise DynamicError(f"the window's reference '{spell(value)[:40]}' is no number", code="FORG0001")
+    return number
 
 
 def _names_from_root(node: Value) -> list[ast.NameTest]:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from anabranch.errors import DynamicError
-from anabranch.reference.values import Atomic, Untyped
-from anabranch.stream.tree import Attribute, Comment, Document, Element, Instruction, Node, Text, string_value
+from anabranch.reference.values import Atomic, Measured, Untyped
+from anabranch.stream.tree import Attribute, Comment, Document, Element, Instruction, Node, Text, texts
 
 Value: TypeAlias = Node | Atomic
 Values: TypeAlias = list[Value]
@@ -17,7 +17,11 @@ NODES = (Document, Element, Attribute, Text, Comment, Instruction)
 
 
 def atomize(values: Iterable[Value]) -> list[Atomic]:
-    """Nodes become their text; what has no schema is untyped, except comments and instructions."""
+    """Nodes become their text; what has no schema is untyped, except comments and instructions.
+
+    A node whose text is one measured value becomes that value; what a query has computed and written into an element is
+    text like any other.
+    """
     return [atom(each) for each in values]
 
 
@@ -27,9 +31,20 @@ def atom(value: Value) -> Atomic:
         case Comment() | Instruction():
             return value.value
         case Document() | Element() | Attribute() | Text():
-            return Untyped(string_value(value))
+            return untyped(value)
         case _:
             return value
+
+
+def untyped(node: Document | Element | Attribute | Text) -> Untyped:
+    """The value of a node without a schema."""
+    if isinstance(node, Element | Document):
+        found = texts(node)
+        if len(found) != 1:
+            return Untyped("".join([each.value for each in found]))
+        node = found[0]
+    measure = node.measure
+    return Untyped(node.value) if measure is None or measure.computed else Measured(node.value, measure)
 
 
 def at_most_one(values: Iterable[Value], what: str) -> Atomic | None:

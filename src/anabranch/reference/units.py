@@ -30,6 +30,8 @@ from anabranch.stream.tree import Document, Element, Name, Node
 
 Known = Mapping[str, Callable[[], Values]]
 """Variables whose values were found elsewhere; asking for one may raise `DynamicError`."""
+Forward = Callable[[Values], Values]
+"""Where a stream evolves: brings what a unit adds into the units of its place in the answer (`evolving/outlet.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +96,14 @@ class Units:
             # with the variables bound that stand in front of the streams
             self._outer = self._evaluator.bound(standing.before, standing.env)
 
-    def item(self, root: Element, item: Element) -> Piece:
+    def item(self, root: Element, item: Element, forward: Forward | None = None) -> Piece:
         """What one item adds; `root` is the stream's root element, without its items."""
         assert self._standing.hole is not None
         document = _below(root, item)
         stream = Input(document, (Arrival(item, Fraction(0), 0, _NOWHERE),))
         self._evaluator.inputs = {**self._documents, self._standing.streams[0]: stream}
         self._evaluator.outside = (root, document)
-        return _piece(self._evaluator.value(self._standing.hole, self._standing.env), self._standing.scope)
+        return _piece(self._evaluator.value(self._standing.hole, self._standing.env), self._standing.scope, forward)
 
     def candidates(self, clause: int, root: Element, item: Item, origin: Fraction) -> Candidates:
         """What one `for` looks at in an item; `clause` is its index among those over streams."""
@@ -137,22 +139,22 @@ class Units:
         except WholeNeeded:
             raise _looks_outside() from None
 
-    def window(self, nodes: Sequence[Value], known: Known | None = None) -> Piece:
+    def window(self, nodes: Sequence[Value], known: Known | None = None, forward: Forward | None = None) -> Piece:
         """What a window with this content adds."""
-        return self._round(self._outer.bind(self._fors[0].variable, list(nodes)), nodes, known or {})
+        return self._round(self._outer.bind(self._fors[0].variable, list(nodes)), nodes, known or {}, forward)
 
-    def tuple(self, nodes: Sequence[Value]) -> Piece:
+    def tuple(self, nodes: Sequence[Value], forward: Forward | None = None) -> Piece:
         """What a tuple of a join adds, one node for each `for`."""
         env = self._outer
         for clause, node in zip(self._fors, nodes, strict=True):
             env = env.bind(clause.variable, [node])
-        return self._round(env, nodes, {})
+        return self._round(env, nodes, {}, forward)
 
-    def _round(self, env: Env, nodes: Sequence[Value], known: Known) -> Piece:
+    def _round(self, env: Env, nodes: Sequence[Value], known: Known, forward: Forward | None) -> Piece:
         self._evaluator.outside = _above_items(nodes)
         self._evaluator.known = known
         values = self._evaluator.results(self._standing.flwor, self._others, env)
-        return _piece(values, self._standing.scope)
+        return _piece(values, self._standing.scope, forward)
 
 
 class _UnitEvaluator(Evaluator):
@@ -214,7 +216,9 @@ def _above_items(nodes: Sequence[Value]) -> tuple[Node, ...]:
     return tuple(above.values())
 
 
-def _piece(values: Values, scope: Mapping[str, str]) -> Piece:
+def _piece(values: Values, scope: Mapping[str, str], forward: Forward | None) -> Piece:
+    if forward is not None:
+        values = forward(values)
     if not values:
         return NOTHING
     return Piece(_text(values, scope), not isinstance(values[0], NODES), not isinstance(values[-1], NODES))

@@ -3,25 +3,55 @@
 Python's own types stand for XQuery's: `int` for xs:integer, `Decimal` for xs:decimal, `float` for xs:double, `bool`,
 and `str` for xs:string; text from items is `Untyped`.
 Comparisons of text with numbers are exact, and so are sums: nothing is rounded before the end.
+
+Text that a unit change has made a number is `Measured` (LAWS 2.3, 4.3): it still is text to whoever asks for text, but
+it is compared, ordered and summed as the exact number meant, which no text may be able to spell.
+What an aggregate gives is `Rounded`: a double to every operation, which still knows the exact value when it leaves.
 """
 
 from __future__ import annotations
 
 import math
-from decimal import ROUND_HALF_DOWN, Context, Decimal, Overflow
+from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
 from anabranch.algebra.numbers import exact_number as exact_number
 from anabranch.algebra.numbers import no_number, read_digits, shown, spell_decimal, spell_double
 from anabranch.errors import DynamicError
-from anabranch.language.ast import ArithmeticOperator, ComparisonOperator
+from anabranch.language.ast import ComparisonOperator
+from anabranch.stream.affine import Affine
+from anabranch.stream.tree import Measure
 
 
 class Untyped(str):
     """Text from an item, which has no type yet (xs:untypedAtomic)."""
 
     __slots__ = ()
+
+
+class Measured(Untyped):
+    """Text from an item whose unit has changed: in XQuery's spelling of the nearest double, with the exact number."""
+
+    __slots__ = ("measure",)
+    measure: Measure
+
+    def __new__(cls, text: str, measure: Measure) -> Measured:
+        self = super().__new__(cls, text)
+        self.measure = measure
+        return self
+
+
+class Rounded(float):
+    """A computed double that knows what it was rounded from."""
+
+    __slots__ = ("exact",)
+    exact: Fraction
+
+    def __new__(cls, double: float, exact: Fraction) -> Rounded:
+        self = super().__new__(cls, double)
+        self.exact = exact
+        return self
 
 
 class WrittenDouble(float):
@@ -39,10 +69,7 @@ class WrittenDouble(float):
 Atomic: TypeAlias = str | bool | int | Decimal | float
 Numeric: TypeAlias = int | Decimal | float
 
-_EXACT = Context(prec=2_000)
-"""Digits beyond these in one number are rounded off, so that hostile numbers stay cheap."""
-_MOST_BITS = 6_600
-"""About 2,000 digits: what goes beyond in integers is an overflow, lest squaring a few times fill the memory."""
+_ONE = Fraction(1)
 
 
 # --- numbers ----------------------------------------------------------------------------------------------
@@ -91,89 +118,28 @@ def spell(value: Atomic) -> str:
             return spell_double(value)
 
 
-# --- arithmetic -------------------------------------------------------------------------------------------
+def exact_value(text: Untyped) -> Fraction | Decimal | None:
+    """The exact number that text from an item means (INF and NaN as decimals), None where it is none."""
+    return text.measure.number if isinstance(text, Measured) else exact_number(text)
 
 
-def calculate(operator: ArithmeticOperator, left: Atomic, right: Atomic) -> Numeric:
-    """One arithmetic operation with XQuery's promotions: integer to decimal to double."""
-    a, b = as_number(left), as_number(right)
-    if isinstance(a, float) or isinstance(b, float):
-        return _calculate_double(operator, to_double(a), to_double(b))
-    if operator in ("div", "mod") and b == 0:
-        raise DynamicError("division by zero", code="FOAR0001")
-    try:
-        result = _calculate_exactly(operator, a, b)
-    except Overflow:
-        raise _overflow() from None
-    if isinstance(result, int) and result.bit_length() > _MOST_BITS:
-        raise _overflow()
-    return result
+def finite_value(text: Untyped) -> Fraction | None:
+    """The same where it is a number that things can be placed by: neither INF nor NaN."""
+    number = exact_value(text)
+    if isinstance(number, Decimal):
+        return Fraction(number) if number.is_finite() else None
+    return number
 
 
-def _overflow() -> DynamicError:
-    return DynamicError("the number is too large", code="FOAR0002")
-
-
-def _calculate_exactly(operator: ArithmeticOperator, a: int | Decimal, b: int | Decimal) -> int | Decimal:
-    if operator == "div":
-        x, y = Decimal(a), Decimal(b)
-        scale = max(18, -_exponent(x), -_exponent(y))
-        return _EXACT.divide(x, y).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_DOWN, _EXACT)
-    if isinstance(a, int) and isinstance(b, int):
-        match operator:
-            case "+":
-                return a + b
-            case "-":
-                return a - b
-            case "*":
-                return a * b
-            case "mod":
-                return a - b * _truncated(Fraction(a, b))
-    x, y = Decimal(a), Decimal(b)
-    match operator:
-        case "+":
-            return _EXACT.add(x, y)
-        case "-":
-            return _EXACT.subtract(x, y)
-        case "*":
-            return _EXACT.multiply(x, y)
-        case "mod":
-            return _EXACT.remainder(x, y)
-
-
-def _exponent(value: Decimal) -> int:
-    exponent = value.as_tuple().exponent
-    return exponent if isinstance(exponent, int) else 0
-
-
-def _truncated(ratio: Fraction) -> int:
-    return math.floor(ratio) if ratio >= 0 else math.ceil(ratio)
-
-
-def _calculate_double(operator: ArithmeticOperator, a: float, b: float) -> float:
-    match operator:
-        case "+":
-            return a + b
-        case "-":
-            return a - b
-        case "*":
-            return a * b
-        case "div":
-            if b != 0:
-                return a / b
-            if a == 0 or math.isnan(a):
-                return math.nan
-            return math.copysign(math.inf, math.copysign(1, a) * math.copysign(1, b))
-        case "mod":
-            if b == 0 or math.isinf(a) or math.isnan(a) or math.isnan(b):
-                return math.nan
-            return math.fmod(a, b)
-
-
-def negate(value: Atomic) -> Numeric:
-    """Unary minus."""
-    number = as_number(value)
-    return -number if not isinstance(number, Decimal) else number.copy_negate()
+def measure_of(value: Atomic) -> Measure | None:
+    """What a text made of this value alone still knows of it."""
+    match value:
+        case Measured():
+            return value.measure
+        case Rounded():
+            return Measure("0", Affine(_ONE, value.exact), value.exact, computed=True)
+        case _:
+            return None
 
 
 # --- comparison -------------------------------------------------------------------------------------------
@@ -183,6 +149,8 @@ def compare(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
     """Compare two values as LAWS 2.3 says; raises where XQuery would."""
     match left, right:
         case Untyped(), Untyped():
+            if isinstance(left, Measured) or isinstance(right, Measured):
+                return _holds(operator, _needed(left), _needed(right))
             if operator not in ("=", "!="):
                 a, b = exact_number(left), exact_number(right)
                 if a is not None and b is not None:
@@ -214,17 +182,21 @@ def compare(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
     raise DynamicError(f"a {kind_of(left)} and a {kind_of(right)} cannot be compared", code="XPTY0004")
 
 
-def _text_and_number(text: Untyped, number: Numeric) -> tuple[Numeric, Numeric]:
-    """Both in a form that compares exactly: decimals, except where the number was computed as a double."""
+def _text_and_number(text: Untyped, number: Numeric) -> tuple[Numeric | Fraction, Numeric]:
+    """Both in a form that compares exactly: no double, except where the number was computed as one."""
     if isinstance(number, float) and not isinstance(number, WrittenDouble):
         return to_double(text), number
-    exact = exact_number(text)
+    return _needed(text), number.exact if isinstance(number, WrittenDouble) else number
+
+
+def _needed(text: Untyped) -> Fraction | Decimal:
+    exact = exact_value(text)
     if exact is None:
         raise no_number(text)
-    return exact, number.exact if isinstance(number, WrittenDouble) else number
+    return exact
 
 
-def _holds(operator: ComparisonOperator, a: Atomic, b: Atomic) -> bool:
+def _holds(operator: ComparisonOperator, a: Atomic | Fraction, b: Atomic | Fraction) -> bool:
     if any(isinstance(each, Decimal) and each.is_nan() for each in (a, b)):
         return operator == "!="
     match operator:
@@ -254,16 +226,17 @@ def kind_of(value: Atomic) -> str:
     return "boolean" if isinstance(value, bool) else "string" if isinstance(value, str) else "number"
 
 
-OrderRank: TypeAlias = tuple[int, Decimal | str]
+OrderRank: TypeAlias = tuple[int, Decimal | Fraction | str]
 
 
 def order_rank(key: Atomic | None) -> OrderRank:
     """Where a key sorts: empty first, then NaN, numbers by value, text by code point (LAWS 2.3)."""
+    number: Fraction | Decimal | None
     match key:
         case None:
             return 0, ""
         case Untyped():
-            number = exact_number(key)
+            number = exact_value(key)
         case bool():
             number = Decimal(key)
         case str():
@@ -272,4 +245,4 @@ def order_rank(key: Atomic | None) -> OrderRank:
             number = Decimal(key)
     if number is None:
         return 3, str(key)
-    return (1, "") if number.is_nan() else (2, number)
+    return (1, "") if isinstance(number, Decimal) and number.is_nan() else (2, number)

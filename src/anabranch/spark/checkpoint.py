@@ -9,6 +9,7 @@
     manifest/<epoch>     what an epoch did: the truth (`manifest.py`)
     segments/<epoch>/    the answers
     state/<epoch>/       what branches remember (`states.py`)
+    evolution/           what accents and punctuations have said, for streams that have some (`evolution_log.py`)
     sinks/<name>.json    how far a sink has come
     spark/               Spark's own checkpoint, which follows the manifests
 
@@ -32,7 +33,7 @@ from anabranch.errors import StateError
 from anabranch.spark import durable
 
 _KIND = "anabranch checkpoint"
-_VERSION = 2
+_VERSION = 3
 _FOLDERS = ("order", "plans", "manifest", "segments", "state", "sinks")
 _JVM_PATIENCE = 60.0
 
@@ -127,6 +128,14 @@ class Checkpoint:
 
     def order(self, stream: str) -> Path:
         return self.folder / "order" / f"{_file_name(stream)}.jsonl"
+
+    @property
+    def evolution(self) -> Path:
+        return self.folder / "evolution"
+
+    def evolution_name(self, stream: str) -> str:
+        """How the files of a stream's evolution log begin."""
+        return _file_name(stream)
 
     def sink(self, path: Path) -> Path:
         """Where the position of the sink that writes to a file is kept; the site may move as a whole."""

@@ -14,6 +14,7 @@ POINTS = (
     "epoch-begun",
     "plan-written",
     "job-done",
+    "changes-logged",
     "manifest-published",
     "states-swept",
     "sinks-moved",

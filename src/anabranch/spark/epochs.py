@@ -4,7 +4,8 @@ The life of an epoch: Spark asks the intake how far it may go and hands the rang
 What the epoch runs with is written down; one Spark job runs `task.work` on the ranges, where each item is parsed once
 and shown to every subscription of its stream, and `shard.work` on what goes on to branches; the tasks write segments
 and states and return small reports; the driver publishes the manifest, which makes the epoch true; then sinks move.
-Nothing else is done with the batch, since every further action would read the source again.
+Nothing else is done with the batch, since every further action would read the source again, but where accents come in
+the midst of it (`evolving.py`).
 
 Killed at any point, the next run is handed the same epoch with the same ranges: a plan that was written is used again,
 an epoch whose manifest exists is passed over, a sink goes on from where it was.
@@ -34,6 +35,7 @@ from anabranch.reference.calls import PythonFunction
 from anabranch.spark import durable, intake, states
 from anabranch.spark.checkpoint import Checkpoint, RunLock
 from anabranch.spark.crash import point
+from anabranch.spark.evolution_log import EvolutionLogs
 from anabranch.spark.faults import translated
 from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
 from anabranch.spark.job import Job
@@ -48,7 +50,7 @@ from anabranch.spark.retention import Retention
 from anabranch.spark.segments import read_index
 from anabranch.spark.session import jvm_of
 from anabranch.spark.sinks.delivery import Sinks
-from anabranch.spark.stages import manifest_of, run_job
+from anabranch.spark.stages import manifest_of, run_epoch
 from anabranch.spark.wanted import Epoch, Listener, Settings, Wanted
 from anabranch.stream.source import Source
 
@@ -104,6 +106,8 @@ class Trunk:
             self._retention = Retention(checkpoint, self._settings.keep)
             self._retention.sweep()
             states.sweep(checkpoint.states, self._last.states.values() if self._last else ())
+            self._logs = EvolutionLogs(checkpoint.evolution)
+            self._logs.sweep(self._last.evolution if self._last else {})
             self._sinks = Sinks(checkpoint, self._functions, self._listener.warning)
             self._orders: dict[str, OrderLog] = {}
             self._wanted = Wanted({}, {})
@@ -241,17 +245,22 @@ class Trunk:
         planned = monotonic()
         carries = self._last.carries if self._last else {}
         before = self._last.epoch if self._last else None
-        job = Job(file, self.checkpoint, number, carries, tuple(self._functions.items()), before)
-        reports = run_job(batch, job, plan.shards)
+        evolution = self._last.evolution if self._last else {}
+        given = Job(file, self.checkpoint, number, carries, tuple(self._functions.items()), before, evolution)
+        job, reports = run_epoch(batch, given, plan.shards)
         point("job-done", number)
         worked = monotonic()
-        manifest = manifest_of(job, self.run, self._last, reports)
+        manifest = manifest_of(job, self.run, self._last, reports, self._logs)
+        point("changes-logged", number)
         self._settle(manifest)
         self._manifests.publish(manifest)
         self._last = manifest
         point("manifest-published", number)
         states.sweep(self.checkpoint.states, manifest.states.values())
+        if manifest.evolution != evolution:
+            self._logs.sweep(manifest.evolution)
         point("states-swept", number)
+        self._tell_ended(plan, manifest)
         published = monotonic()
         self._sinks.deliver(manifest, plan)
         point("sinks-moved", number)
@@ -260,6 +269,13 @@ class Trunk:
         seconds = (planned - begun, worked - planned, published - worked, monotonic() - published)
         self._listener.epoch(Epoch(manifest, plan, Metrics.of(manifest, plan, answers, seconds)))
         self._told = number
+
+    def _tell_ended(self, plan: Plan, manifest: Manifest) -> None:
+        """Say which subscriptions an accent has ended in an epoch; the next plan is another one then."""
+        for each in plan.subscriptions:
+            if each.id in manifest.aborted and not each.aborted:
+                self._planned = None
+                self._listener.warning(f"the subscription '{each.name}' has ended: {manifest.aborted[each.id]}")
 
     def _begun_plan(self, epoch: int) -> PlanFile:
         """The plan that an epoch runs with, which is durable from then on."""
@@ -289,8 +305,10 @@ class Trunk:
             functions,
             endless=not settings.finite,
             sharing=settings.sharing,
+            aborted=self._last.aborted if self._last else {},
+            policies=wanted.policies,
         )
-        rest = documents, settings.finite, settings.sharing
+        rest = documents, settings.finite, settings.sharing, settings.accents
         return Plan(streams, subscriptions, settings.limits, following, self._shards, *rest)
 
     def _settle(self, manifest: Manifest) -> None:

@@ -1,22 +1,27 @@
-"""Feeds: the raw items of a range, packed for the branches that read their stream."""
+"""Feeds: the raw elements of a range, packed for the branches that read their stream.
+
+Bad ones are left out, but for accents that leave paths in doubt (LAWS 4.5): those go along with the reason.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 
 from anabranch.branch.entries import Origin, pack, pack_columns
 from anabranch.columnar import kernels
+from anabranch.columnar.answering import Shown
 from anabranch.columnar.condition import Condition
 from anabranch.columnar.kernels import Flags
 from anabranch.columnar.matching import Matches
 from anabranch.columnar.shred import Shredded
 from anabranch.columnar.template import Template
 from anabranch.spark.ranges import Range
-from anabranch.stream.elements import Item, Punctuation
+from anabranch.stream.elements import DeadLetter
+from anabranch.stream.lines import Cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +48,20 @@ class RawFeed:
     def judge(self, compiled: Unread | None, shredded: Shredded, known: Flags, matches: Matches) -> Flags:
         self._shredded = shredded
         self._good = known.copy()
+        self._reasons: dict[int, str] = {}
         return ~known
 
-    def show(self, entry: int, element: Item | Punctuation) -> None:
+    def show(self, entry: int, element: Shown) -> None:
         self._good[entry] = True
+        if isinstance(element, DeadLetter):
+            self._reasons[entry] = element.reason
 
     def take(self) -> None:
         shredded, picks = self._shredded, np.flatnonzero(self._good)
         if not len(picks):
             return
         if not shredded.fits[picks].all():
-            self._packed.append(pack(self._origin, [shredded.cut(int(entry)) for entry in picks]))
+            self._packed.append(pack(self._origin, [self._cut(int(entry)) for entry in picks]))
             return
         begins, finishes = shredded.begins, shredded.finishes
         offsets = np.zeros(len(picks) + 1, np.int32)
@@ -65,6 +73,10 @@ class RawFeed:
         starts = shredded.base + begins[picks].astype(np.int64)
         ends = shredded.base + finishes[picks].astype(np.int64)
         self._packed.append(pack_columns(self._origin, starts, ends, offsets, raw, root, around.encoding))
+
+    def _cut(self, entry: int) -> Cut:
+        cut = self._shredded.cut(entry)
+        return replace(cut, reason=self._reasons[entry]) if entry in self._reasons else cut
 
     def packed(self) -> Iterator[bytes]:
         """The feeds, one behind the other."""

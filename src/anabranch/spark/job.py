@@ -10,11 +10,16 @@ Everything else that happens in a task is a fault of the machine or of ours, and
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
+from anabranch.errors import StateError
+from anabranch.spark import durable
+from anabranch.spark.changes import Change
 from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.evolution_log import Logged
 from anabranch.spark.faults import Fault
 from anabranch.spark.manifest import Carried
 from anabranch.spark.plans import PlanFile
@@ -22,6 +27,39 @@ from anabranch.spark.ranges import Position, Range
 from anabranch.spark.roles import Functions
 from anabranch.spark.segments import Segment
 from anabranch.spark.states import Kept, kept_from_json
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """What is said in the epoch itself, in a file: its tasks know it before they read."""
+
+    path: Path
+    digest: str
+
+    @staticmethod
+    def save(folder: Path, changes: Mapping[str, Sequence[Change]]) -> Met:
+        data = json.dumps({stream: [each.to_json() for each in found] for stream, found in changes.items()}).encode()
+        digest = durable.digest(data)
+        path = folder / f"{digest[:32]}.met"
+        with durable.writing(path):
+            folder.mkdir(exist_ok=True)
+        durable.replace(path, data)
+        return Met(path, digest)
+
+    def load(self) -> Mapping[str, Sequence[Change]]:
+        """What is said, by stream, in order."""
+        return _load_met(self)
+
+
+@lru_cache(maxsize=2)
+def _load_met(met: Met) -> Mapping[str, Sequence[Change]]:
+    try:
+        data = met.path.read_bytes()
+    except OSError as error:
+        raise StateError(f"cannot read '{met.path}': {error.strerror}") from None
+    if durable.digest(data) != met.digest:
+        raise StateError(f"'{met.path}' is damaged")
+    return {stream: list(map(Change.from_json, found)) for stream, found in json.loads(data).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +74,10 @@ class Job:
     functions: Functions = ()
     before: int | None = None
     """The epoch whose manifest names the states of the branches."""
+    evolution: Mapping[str, Logged] = field(default_factory=dict)
+    """By stream: what accents and punctuations said in earlier epochs."""
+    met: Met | None = None
+    """What is said in this one, if that is known."""
 
     @property
     def segments(self) -> Path:
@@ -62,10 +104,17 @@ class Report:
     states: Mapping[int, Kept | None] = field(default_factory=dict)
     """By branch: what it remembers, None for nothing."""
     fault: Fault | None = None
+    aborted: Mapping[int, str] = field(default_factory=dict)
+    """By subscription: why it has ended (LAWS 4.6)."""
+    changes: Mapping[str, Sequence[Change]] = field(default_factory=dict)
+    """By stream: what its accents and punctuations say."""
+    begins: Mapping[str, Position] = field(default_factory=dict)
+    """By partition: where the last of its ranges begins."""
 
     def to_json(self) -> str:
         fields = asdict(self)
         fields["segments"] = [astuple(each) for each in self.segments]
+        fields["changes"] = {stream: [each.to_json() for each in found] for stream, found in self.changes.items()}
         return json.dumps(fields)
 
     @staticmethod
@@ -79,4 +128,7 @@ class Report:
             {key: None if each is None else Carried(**each) for key, each in fields["carries"].items()},
             {int(key): None if each is None else kept_from_json(each) for key, each in fields["states"].items()},
             None if fields["fault"] is None else Fault(**fields["fault"]),
+            {int(key): reason for key, reason in fields["aborted"].items()},
+            {stream: list(map(Change.from_json, found)) for stream, found in fields["changes"].items()},
+            {key: Position(*begin) for key, begin in fields["begins"].items()},
         )

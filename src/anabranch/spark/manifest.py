@@ -16,6 +16,7 @@ from typing import Any
 
 from anabranch.errors import StateError
 from anabranch.spark import durable
+from anabranch.spark.evolution_log import Logged
 from anabranch.spark.ranges import Offset
 from anabranch.spark.segments import Segment
 from anabranch.spark.states import Kept, kept_from_json
@@ -54,6 +55,10 @@ class Manifest:
     """Items too late for time windows (LAWS 3.2)."""
     noted: tuple[str, ...] = ()
     """Late items that a branch has yet to come to, because they wait there; they are not noted again."""
+    aborted: Mapping[int, str] = field(default_factory=dict)
+    """By subscription: why it has ended, of those that are still there (LAWS 4.6)."""
+    evolution: Mapping[str, Logged] = field(default_factory=dict)
+    """By stream: what its accents and punctuations have said (`evolution_log.py`)."""
 
     @property
     def dead_letters(self) -> int:
@@ -118,11 +123,12 @@ def _version(path: Path) -> tuple[int, ...]:
 
 
 def _to_json(manifest: Manifest) -> dict[str, Any]:
-    plain = ("epoch", "run", "plan", "offsets", "items", "bytes_read", "begun", "late", "noted")
+    plain = ("epoch", "run", "plan", "offsets", "items", "bytes_read", "begun", "late", "noted", "aborted")
     return {
         **{name: getattr(manifest, name) for name in plain},
         "carries": {key: asdict(each) for key, each in manifest.carries.items()},
         "states": {key: asdict(each) for key, each in manifest.states.items()},
+        "evolution": {stream: asdict(each) for stream, each in manifest.evolution.items()},
         "segments": [astuple(each) for each in manifest.segments],
     }
 
@@ -131,5 +137,16 @@ def _from_json(fields: dict[str, Any]) -> Manifest:
     segments = tuple(Segment(*each) for each in fields.pop("segments"))
     carries = {key: Carried(**each) for key, each in fields.pop("carries").items()}
     states = {int(key): kept_from_json(each) for key, each in fields.pop("states").items()}
+    evolution = {stream: Logged(**each) for stream, each in fields.pop("evolution", {}).items()}
+    aborted = {int(key): reason for key, reason in fields.pop("aborted", {}).items()}
     begun, noted = (tuple(fields.pop(name)) for name in ("begun", "noted"))
-    return Manifest(**fields, carries=carries, segments=segments, states=states, begun=begun, noted=noted)
+    return Manifest(
+        **fields,
+        carries=carries,
+        segments=segments,
+        states=states,
+        begun=begun,
+        noted=noted,
+        aborted=aborted,
+        evolution=evolution,
+    )

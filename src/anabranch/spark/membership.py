@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from operator import attrgetter
 
+from anabranch.algebra.signature import Policy
 from anabranch.branch.family import family_of, twin_of
 from anabranch.spark.plan import Plan, StreamPlan, Subscription
 from anabranch.spark.roles import Functions, Role, role_of
@@ -28,24 +29,33 @@ def subscriptions_of(
     *,
     endless: bool = True,
     sharing: bool = True,
+    aborted: Mapping[int, str] | None = None,
+    policies: Mapping[str, Policy] | None = None,
 ) -> tuple[tuple[Subscription, ...], int]:
     """The subscriptions of an epoch, by their numbers, and the number that the next one gets.
 
-    Who was there with the same query goes on, others begin here; `begun` are the streams that had elements before,
-    and `endless` says that nobody waits for the streams' end.
+    Who was there with the same query and policy goes on, others begin here; `begun` are the streams that had elements
+    before, and `endless` says that nobody waits for the streams' end.
+    Those that were `aborted` stay what they are, and are answered no more.
     """
-    held = {each.name: each for each in before.subscriptions} if before else {}
+    ended, chosen = aborted or {}, policies or {}
+    known = before.subscriptions if before else ()
+    held = {each.name: replace(each, aborted=ended[each.id]) if each.id in ended else each for each in known}
     following = before.next_id if before else 0
-    found = {name: held[name] for name, text in wanted.items() if name in held and held[name].text == text}
-    branches = {_sight(each): each.branch for each in found.values() if each.family}
-    known = {stream.stream: stream for stream in streams}
+    found = {
+        name: held[name]
+        for name, text in wanted.items()
+        if name in held and (held[name].text, held[name].policy) == (text, chosen.get(name, "accumulate"))
+    }
+    branches = {_sight(each): each.branch for each in found.values() if each.family and not each.aborted}
+    by_name = {stream.stream: stream for stream in streams}
     for name, text in wanted.items():
         if name in found:
             continue
-        role = role_of(Subscription(following, name, text, epoch), known, functions)
+        role = role_of(Subscription(following, name, text, epoch), by_name, functions)
         late = tuple(stream for stream in role.standing.streams if stream in begun)
-        family = _family(role, known, endless=endless) if sharing and role.is_branch else ""
-        new = replace(role.subscription, late=late, family=family)
+        family = _family(role, by_name, endless=endless) if sharing and role.is_branch else ""
+        new = replace(role.subscription, late=late, family=family, policy=chosen.get(name, "accumulate"))
         if family and (branch := branches.setdefault(_sight(new), new.id)) != new.id:
             new = replace(new, joined=branch)
         found[name] = new
@@ -61,7 +71,7 @@ def _family(role: Role, streams: Mapping[str, StreamPlan], *, endless: bool) -> 
     return family_of(role.standing, times, endless=endless)
 
 
-def _sight(subscription: Subscription) -> tuple[str, int, tuple[str, ...]]:
-    """What members of one branch have in common: the family, and the elements they see."""
+def _sight(subscription: Subscription) -> tuple[str, Policy, int, tuple[str, ...]]:
+    """What members of one branch have in common: the family and the policy, and the elements they see."""
     first = subscription.first if subscription.late else -1
-    return subscription.family, first, subscription.late
+    return subscription.family, subscription.policy, first, subscription.late

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from anabranch.algebra.accents.evolution import Evolution
+from anabranch.algebra.accents.sets import Domains
+from anabranch.algebra.signature import Policy
+from anabranch.predicate import Finite
 from anabranch.spark.order import Form
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import implied_root
+from anabranch.stream.path import Path
 from anabranch.stream.reader import Format
 from anabranch.stream.schema import Schema
 from anabranch.stream.serialize import serialize
@@ -22,30 +27,49 @@ class StreamPlan:
     root: str
     """The stream's root element as text, without the items."""
     item: str
-    schema: Schema | None
-    """The schema that items must keep to; None unless the stream is strict."""
+    declared: Schema | None
+    """Its schema, if it has one."""
     partitions: int = 1
     time: str | None = None
     """The path of its items' time (LAWS 1.3)."""
     slack: str = "0"
     origin: str = "0"
+    strict: bool = False
+    """Whether items must keep to the schema."""
+    domains: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """By path, the only values that items have there."""
 
     @staticmethod
     def of(source: Source, form: Form | None) -> StreamPlan:
         """A stream as it was registered and, once it has bytes, as it is written."""
-        schema = source.schema if source.strict else None
         known = form or Form("lines", serialize(implied_root(source.implied_root)))
         return StreamPlan(
             source.name,
             known.format,
             known.root,
             source.item or "item",
-            schema,
+            source.schema,
             len(source.partitions),
             None if source.time is None else str(source.time),
             str(source.slack),
             str(source.origin),
+            source.strict,
+            tuple((str(path), values) for path, values in source.domains),
         )
+
+    @property
+    def schema(self) -> Schema | None:
+        """The schema that items must keep to; None unless the stream is strict."""
+        return self.declared if self.strict else None
+
+    @property
+    def promises(self) -> Domains:
+        """What is promised of paths, by declared domains."""
+        return {Path.parse(path): Finite(frozenset(texts)) for path, texts in self.domains}
+
+    def evolution(self) -> Evolution:
+        """The evolution of a partition at its beginning."""
+        return Evolution(None if self.declared is None else self.declared.declares, self.promises)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +88,10 @@ class Subscription:
     """The number of an earlier subscription whose branch serves this one too; None for a branch of its own."""
     family: str = ""
     """Whom its branch can serve too (`membership.py`); empty for nobody."""
+    policy: Policy = "accumulate"
+    """What it does with accents that its answer cannot express (LAWS 4.7)."""
+    aborted: str = ""
+    """Why it has ended, where an accent ended it (LAWS 4.6); its answer stays."""
 
     @property
     def branch(self) -> int:
@@ -88,3 +116,5 @@ class Plan:
     """Whether the streams have an end."""
     sharing: bool = True
     """Whether what subscriptions have in common is done once; no answer depends on it (LAWS 3.7)."""
+    accents: bool = True
+    """Whether accents are followed; otherwise a stream that has one is refused."""

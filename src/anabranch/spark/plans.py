@@ -166,6 +166,7 @@ def _load(file: PlanFile) -> Plan:
         tuple((name, path) for name, path in found["documents"]),
         found["finite"],
         found["sharing"],
+        found["accents"],
     )
 
 
@@ -190,8 +191,9 @@ def _read(path: Path, digest: str) -> bytes:
 
 
 def _stream(fields: dict[str, Any]) -> StreamPlan:
-    schema = fields.pop("schema")
-    return StreamPlan(**fields, schema=None if schema is None else _schema(schema))
+    schema = fields.pop("declared")
+    domains = tuple((path, tuple(texts)) for path, texts in fields.pop("domains"))
+    return StreamPlan(**fields, declared=None if schema is None else _schema(schema), domains=domains)
 
 
 def _schema(fields: dict[str, Any]) -> Schema:

@@ -10,19 +10,17 @@ one.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
-from anabranch.columnar.answering import StreamAnswers, Taker
-from anabranch.columnar.delivering import Answers
 from anabranch.columnar.shred import Shredder
 from anabranch.errors import StreamError
-from anabranch.reference.inputs import refuse_control, refuse_regions
 from anabranch.spark.plan import StreamPlan
-from anabranch.spark.ranges import Range
+from anabranch.spark.ranges import Position, Range
 from anabranch.spark.storage import pieces
-from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation, StreamElement
+from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.packed import PACKED_CHUNK, Damage, gunzip
+from anabranch.stream.path import Path
 from anabranch.stream.reader import ElementReader
 from anabranch.stream.split import Carry, Cut, DocumentSplitter, LineSplitter
 from anabranch.stream.tree import Element
@@ -37,6 +35,8 @@ class RangeReader:
         self._split = DocumentSplitter if stream.format == "document" else LineSplitter
         self._limits = limits
         self._range = reach
+        self.lines = self._split is LineSplitter and not reach.packed
+        """Whether each part that ends with a newline holds whole lines."""
         self._untimed = stream.partitions > 1 and stream.time is None
         begin = self._begin(carry)
         self.shredder = Shredder(self._split(limits, begin), limits)
@@ -49,6 +49,15 @@ class RangeReader:
         if self._range.last or not self._carries:
             return None
         return json.dumps(self.shredder.carry.to_json())
+
+    @property
+    def start(self) -> Position:
+        """Where the range begins."""
+        return Position(self._range.number, self._start)
+
+    def announce(self, announced: Callable[[Path, Element], bool]) -> None:
+        """Say which paths that the schema does not declare an item of a strict stream may carry."""
+        self._reader.announced = announced
 
     @property
     def _carries(self) -> bool:
@@ -115,34 +124,3 @@ class RangeReader:
                 skip = 0
             else:
                 skip -= len(piece)
-
-
-def show(reader: RangeReader, answers: StreamAnswers, out: Answers, takers: Sequence[Taker]) -> int | None:
-    """Show every item of a range to whoever wants it; how many there were, None if there was no element at all."""
-    punctuated = False
-
-    def read(cut: Cut) -> Item | Punctuation | None:
-        (element,) = reader.elements([cut])
-        match element:
-            case Item(tree, place, at):
-                refuse_regions(tree, place)
-                if at is not None:
-                    reader.refuse_own_time(place)
-                return element
-            case Punctuation():
-                nonlocal punctuated
-                punctuated = True
-                return element
-            case DeadLetter():
-                out.bury(element)
-                return None
-            case _:
-                raise refuse_control(element)
-
-    items = 0
-    for part in reader.parts():
-        if isinstance(part, DeadLetter):
-            out.bury(part)
-        else:
-            items += answers.answer(reader.shredder, part, read, out, takers)
-    return items if items or punctuated else None

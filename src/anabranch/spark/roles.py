@@ -81,7 +81,7 @@ def roles_of(file: PlanFile, functions: Functions) -> tuple[Role, ...]:
     """The roles of all subscriptions of a plan, found once per process."""
     plan = file.load()
     streams = {stream.stream: stream for stream in plan.streams}
-    found = (role_of(each, streams, functions) for each in plan.subscriptions)
+    found = (role_of(each, streams, functions) for each in plan.subscriptions if not each.aborted)
     return tuple(role for role in found if set(role.standing.streams) <= streams.keys())
 
 

@@ -8,7 +8,7 @@ Only branches for which there are rows are looked at: the others keep their stat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -19,20 +19,24 @@ from anabranch.branch import Branch, InputStream, Member, State, open_branch
 from anabranch.branch.entries import origin_of
 from anabranch.branch.pane_states import PaneState, unpack
 from anabranch.branch.panes import PaneWindows
+from anabranch.branch.ports import Start
 from anabranch.errors import AnabranchError
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.inputs import Input
-from anabranch.spark.counting import PaneBranch, PaneBranches
+from anabranch.spark.counting import Counting
 from anabranch.spark.crash import point
 from anabranch.spark.faults import Fault
+from anabranch.spark.items import beginning
 from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Manifests
+from anabranch.spark.pane_branches import PaneBranch, PaneBranches
 from anabranch.spark.plan import Plan, StreamPlan
 from anabranch.spark.roles import BranchPlan, Role, branches_of, documents_of
 from anabranch.spark.rows import DRIVER, Row, read_rows
 from anabranch.spark.segments import SegmentWriter, late_line
 from anabranch.spark.states import Kept, StateWriter
-from anabranch.stream.elements import DeadLetter, Place
+from anabranch.spark.stream_views import StreamView, borders, view_from
+from anabranch.stream.elements import DeadLetter, Place, Punctuation
 from anabranch.stream.parse import parse_root
 from anabranch.stream.path import Path
 from anabranch.stream.reader import ElementReader
@@ -61,11 +65,12 @@ def work(job: Job, shard: int, rows: list[Row]) -> Report:
     before = last.states if last else {}
     noted = frozenset(last.noted if last else ())
     states: dict[int, Kept | None] = {}
+    aborted: dict[int, str] = {}
     fault: Fault | None = None
     segment = SegmentWriter(job.segments, job.epoch, _BEHIND + shard)
     try:
         with segment, StateWriter(job.checkpoint.states, job.epoch, shard) as files:
-            running = _Shard(job, plan, shard, before, noted, segment, files)
+            running = _Shard(job, plan, shard, before, noted, segment, files, aborted)
             mine = [each for each in branches_of(job.plan, job.functions) if each.shard(plan) == shard]
             states |= running.count([each for each in mine if each.panes], rows)
             fed = [(origin_of(row.payload).stream if row.kind == "feed" else None, row) for row in rows]
@@ -75,7 +80,7 @@ def work(job: Job, shard: int, rows: list[Row]) -> Report:
     except AnabranchError as error:
         fault = Fault.of(error)
     point("states-written", job.epoch)
-    return Report(segments=segment.segments, states=states, fault=fault)
+    return Report(segments=segment.segments, states=states, fault=fault, aborted=aborted)
 
 
 def _rows_for(branch: BranchPlan, rows: list[tuple[str | None, Row]]) -> list[Row]:
@@ -95,6 +100,8 @@ class _Shard:
     noted: frozenset[str]
     segment: SegmentWriter
     files: StateWriter
+    aborted: dict[int, str]
+    """By subscription: why it has ended."""
 
     # --- branches that are fed --------------------------------------------------------------------------------
 
@@ -105,6 +112,9 @@ class _Shard:
         opened = self._opened(branch, state)
         for row in rows:
             _take(opened, row)
+        twins = dict(zip(branch.keys, branch.twins, strict=True))
+        for key, reason in opened.aborted.items():
+            self.aborted.update({role.subscription.id: reason for role in twins[key]})
         left = opened.save()
         if left is None:
             return None
@@ -112,9 +122,10 @@ class _Shard:
         return Kept(self.number, self.files.write(left.to_bytes()), opened.spilled, opened.held, waiting)
 
     def _opened(self, branch: BranchPlan, state: State | None) -> Branch:
-        inputs = {name: self._input(name, branch) for name in branch.streams}
+        given = ((name, self._input(name, branch)) for name in branch.streams)
+        inputs = {name: replace(stream, starts=self._starts(name, branch)) for name, stream in given}
         members = [
-            Member(key, role.subscription.name, role.standing, self._output(twins))
+            Member(key, role.subscription.name, role.standing, self._output(twins), role.subscription.policy)
             for key, role, twins in zip(branch.keys, branch.roles, branch.twins, strict=True)
         ]
         return open_branch(members, inputs, state, *self._known, self.files)
@@ -127,12 +138,20 @@ class _Shard:
         (stream,) = (each for each in self.plan.streams if each.stream == name)
         return _input(stream, self.plan, late=name in branch.late)
 
+    def _starts(self, name: str, branch: BranchPlan) -> Callable[[], Sequence[Start]] | None:
+        """How a branch that begins here sees a late stream (LAWS 3.6): with all that was said before this epoch."""
+        logged = self.job.evolution.get(name) if name in branch.late else None
+        (stream,) = (each for each in self.plan.streams if each.stream == name)
+        if logged is None:
+            return None
+        return lambda: starts_of(view_from(self.job.checkpoint.evolution, stream, logged, self.job.epoch))
+
     def _output(self, twins: Sequence[Role]) -> _Output:
         return _Output(self.segment, twins, self.noted)
 
     # --- branches that are counted ----------------------------------------------------------------------------
 
-    def count(self, branches: Sequence[BranchPlan], rows: Sequence[Row]) -> dict[int, Kept]:
+    def count(self, branches: Sequence[BranchPlan], rows: Sequence[Row]) -> dict[int, Kept | None]:
         """Run the branches whose windows are counted by panes; what they remember is written together."""
         known = {each.number: each for each in branches}
         blobs: dict[str, dict[int, PaneState]] = {}
@@ -151,20 +170,32 @@ class _Shard:
                 inputs[sight] = self._input(branch.streams[0], branch)
             assert role.panes is not None, "only such branches are counted"
             windows = PaneWindows(role.panes, name, inputs[sight], state, output, *self._known)
-            return PaneBranch(role.panes, name, windows, output)
+            counting = Counting(name, role.panes, self._beginning(role))
+            return PaneBranch(branch.streams[0], counting, role.subscription.policy, windows, output, state is None)
 
-        counting = PaneBranches(self.job, opened)
+        counted = PaneBranches(self.job, opened)
         for row in rows:
             if row.kind == "panes":
-                counting.count(row.payload)
+                counted.count(row.payload)
             elif row.kind == "ended" and row.branch in known:
-                counting.end(row.branch, int(row.payload.decode().rpartition("/")[2]))
-        found = counting.save()
-        if found is None:
-            return {}
-        state, held = found
-        ref = self.files.write(state.to_bytes())
-        return {number: Kept(self.number, ref, (), count, {}, len(held)) for number, count in held.items()}
+                counted.end(row.branch, int(row.payload.decode().rpartition("/")[2]))
+        found = counted.save()
+        for number, reason in counted.aborted.items():
+            self.aborted.update({role.subscription.id: reason for twins in known[number].twins for role in twins})
+        states: dict[int, Kept | None] = dict.fromkeys(counted.aborted)
+        if found is not None:
+            state, held = found
+            ref = self.files.write(state.to_bytes())
+            states |= {number: Kept(self.number, ref, (), count, {}, len(held)) for number, count in held.items()}
+        return states
+
+    def _beginning(self, role: Role) -> int:
+        """The epoch from which on a branch over one stream saw it evolve."""
+        (stream,) = (each for each in self.plan.streams if each.stream == role.standing.streams[0])
+        last = max(each.first for each in self.plan.subscriptions)
+        logged = self.job.evolution.get(stream.stream)
+        parting = borders(self.job.checkpoint.evolution, stream, logged, last)
+        return beginning(role.subscription, stream.stream, parting)
 
 
 def _take(branch: Branch, row: Row) -> None:
@@ -182,9 +213,8 @@ def _take(branch: Branch, row: Row) -> None:
 
 def _input(stream: StreamPlan, plan: Plan, *, late: bool) -> InputStream:
     root = parse_root(stream.root.encode())
-    reader = partial(
-        ElementReader, stream.stream, stream.format, plan.limits, root, item=stream.item, schema=stream.schema
-    )
+    # What comes in feeds was found good where it was cut out, by the schema and by accents that have announced more.
+    reader = partial(ElementReader, stream.stream, stream.format, plan.limits, root, item=stream.item)
     return InputStream(
         stream.stream,
         stream.partitions,
@@ -195,7 +225,17 @@ def _input(stream: StreamPlan, plan: Plan, *, late: bool) -> InputStream:
         Fraction(stream.origin),
         late,
         not plan.finite,
+        stream.evolution,
     )
+
+
+def starts_of(view: StreamView) -> list[Start]:
+    """The partitions of a stream as those see them who begin with it."""
+    shown = [
+        tuple(each.event for each in view.said if each.partition == number and not isinstance(each.event, Punctuation))
+        for number in range(len(view.evolutions))
+    ]
+    return [Start(evolution.copy(), each) for evolution, each in zip(view.evolutions, shown, strict=True)]
 
 
 class _Output:

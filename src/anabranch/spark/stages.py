@@ -1,4 +1,4 @@
-"""The one job of an epoch, and what comes of it."""
+"""The job of an epoch, and what comes of it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import TypeVar
 
 from pyspark.sql import DataFrame
 
+from anabranch.spark.evolution_log import EvolutionLogs
+from anabranch.spark.evolving import log_changes, run_evolving
 from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Manifest
 from anabranch.spark.roles import branches_of
 from anabranch.spark.rows import REPORTS, ROWS
+from anabranch.spark.scanning import search_ranges
 from anabranch.spark.segments import late_places, stream_of
 from anabranch.spark.shard import answer_shards
 from anabranch.spark.task import answer_ranges, send_ranges
@@ -20,22 +23,41 @@ _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
 
-def run_job(batch: DataFrame, job: Job, shards: int) -> list[Report]:
+def run_epoch(batch: DataFrame, job: Job, shards: int) -> tuple[Job, Sequence[Report]]:
+    """Run the job of an epoch, as a rule once; where accents come in between, see `evolving.py`."""
+    return run_evolving(job, partial(_search, batch), partial(_run, batch, shards))
+
+
+def _search(batch: DataFrame, job: Job) -> list[Report]:
+    return _reports(batch.mapInArrow(partial(search_ranges, job), REPORTS))
+
+
+def _run(batch: DataFrame, shards: int, job: Job) -> list[Report]:
     """Run the tasks of an epoch; branches need a second stage, in which each shard gets the rows that are its own."""
     if branches_of(job.plan, job.functions):
         sent = batch.mapInArrow(partial(send_ranges, job), ROWS).repartitionById(shards, "shard")
         found = sent.mapInArrow(partial(answer_shards, job), REPORTS)
     else:
         found = batch.mapInArrow(partial(answer_ranges, job), REPORTS)
+    return _reports(found)
+
+
+def _reports(found: DataFrame) -> list[Report]:
     rows = sorted(found.collect(), key=lambda row: row["sequence"])
     return [Report.from_json(row["report"]) for row in rows]
 
 
-def manifest_of(job: Job, run: int, last: Manifest | None, reports: Sequence[Report]) -> Manifest:
-    """What the tasks report, taken together and added to what was before; or the first of their errors."""
+def manifest_of(job: Job, run: int, last: Manifest | None, reports: Sequence[Report], logs: EvolutionLogs) -> Manifest:
+    """What the tasks report, taken together and added to what was before; or the first of their errors.
+
+    What accents and punctuations said is made durable on the way.
+    """
     offsets, carries = (dict(last.offsets), dict(last.carries)) if last else ({}, {})
     begun = dict.fromkeys(last.begun if last else ())
-    present = {each.branch for each in job.plan.load().subscriptions}
+    subscriptions = job.plan.load().subscriptions
+    aborted = {number: reason for report in reports for number, reason in report.aborted.items()}
+    aborted |= {each.id: each.aborted for each in subscriptions if each.aborted}
+    present = {each.branch for each in subscriptions if each.id not in aborted}
     kept = {number: each for number, each in last.states.items() if number in present} if last else {}
     for report in reports:
         if report.fault is not None:
@@ -61,6 +83,8 @@ def manifest_of(job: Job, run: int, last: Manifest | None, reports: Sequence[Rep
         kept,
         len(late),
         tuple(noted),
+        aborted,
+        log_changes(job, logs, reports),
     )
 
 

@@ -29,7 +29,7 @@ from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.folders import Files
 from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
 from anabranch.spark.order import OrderLog, Stretch
-from anabranch.spark.ranges import Offset, Partition, Position, Range, Waiting
+from anabranch.spark.ranges import Offset, Partition, Position, Range, Span, Waiting
 
 _EVERYTHING = 1 << 60
 _CLOCK = ":clock"
@@ -93,34 +93,37 @@ class Survey:
         return start | moves.to | {_CLOCK: {"file": int(not moves.unfinished), "position": sight.moment}}
 
     def ranges(self, start: Offset, end: Offset) -> list[Range]:
-        """The pieces between two offsets, in stream order, and behind them what the offsets say of the time."""
+        """The pieces between two offsets, in stream order, the end of each partition, and how far the time is."""
         settings = IntakeSettings.load(self._checkpoint)
         known = (*settings.former, *settings.streams)
         clock = end.get(_CLOCK)
         moment = clock["position"] if clock else None
         found: list[Range] = []
         for key, path in (each for stream in known for each in stream.keys.items()):
-            if key not in end or end[key] == start.get(key):
-                continue
             stream, _, partition = key.rpartition("/")
-            log = self._log(stream)
-            assert log.form is not None, "an offset refers to a stream whose form is known"
-            files = Files(path, log.form.format == "document")
-            for span in ranges.spans(
-                log.stretches(partition), Position.of(start, key), Position.of(end, key), files.document
-            ):
+            for span, files in self._spans(key, path, start, end):
                 name, packed = span.stretch.file, span.stretch.packed
                 where = files.path(name)
                 for first, stop, last in ranges.cut_up(span, files.document, settings.cores, files):
                     cut = (span.number, name, where, first, stop, last, packed)
                     found.append(Range(stream, partition, *cut, len(found), moment))
-        for key in end:
-            if key.startswith(_ENDED) and key not in start:
-                stream, _, partition = key.removeprefix(_ENDED).rpartition("/")
+            if f"{_ENDED}{key}" in end and f"{_ENDED}{key}" not in start:
                 found.append(Range.ended(stream, partition, len(found)))
         if clock is not None and clock["file"] and clock != start.get(_CLOCK):
             found.append(Range.passed(clock["position"], len(found)))
         return found
+
+    def _spans(self, key: str, path: str, start: Offset, end: Offset) -> Iterator[tuple[Span, Files]]:
+        """What of the stretches of a partition lies between two offsets."""
+        if key not in end or end[key] == start.get(key):
+            return
+        stream, _, partition = key.rpartition("/")
+        log = self._log(stream)
+        assert log.form is not None, "an offset refers to a stream whose form is known"
+        files = Files(path, log.form.format == "document")
+        stretches = log.stretches(partition)
+        for span in ranges.spans(stretches, Position.of(start, key), Position.of(end, key), files.document):
+            yield span, files
 
     def _log(self, stream: str) -> OrderLog:
         if stream not in self._logs:

@@ -9,27 +9,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import pyarrow as pa
 
-from anabranch.branch.pane_plan import PanePlan
 from anabranch.columnar.answering import StreamAnswers, Taker
 from anabranch.columnar.programs import Compile
 from anabranch.errors import AnabranchError
-from anabranch.spark.counting import PaneTaking, RangeCount
+from anabranch.spark.changes import Change
+from anabranch.spark.counting import Counting, PaneTaking, RangeCount
 from anabranch.spark.faults import Fault
 from anabranch.spark.feeding import RawFeed, Unread
-from anabranch.spark.items import item_queries
+from anabranch.spark.following import Following
+from anabranch.spark.items import Asked, beginning, item_queries
 from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Carried
+from anabranch.spark.passage import Passage
 from anabranch.spark.plan import Plan
 from anabranch.spark.plans import PlanFile
 from anabranch.spark.ranges import Position, Range
-from anabranch.spark.reading import RangeReader, show
 from anabranch.spark.roles import BranchPlan, Functions, branches_of, documents_of
 from anabranch.spark.rows import ALL, DRIVER, Outbox, Row
 from anabranch.spark.segments import SegmentWriter
+from anabranch.spark.stream_views import borders, view_from
 from anabranch.stream.parse import parse_root
 from anabranch.stream.tree import Element
 
@@ -68,7 +70,17 @@ def work(job: Job, found: Sequence[Range], outbox: Outbox) -> Report:
     except AnabranchError as error:
         fault = Fault.of(error)
     bytes_read = sum(each.end - each.start for each in found)
-    return Report(reading.items, bytes_read, segment.segments, reading.ends, reading.carries, fault=fault)
+    return Report(
+        reading.items,
+        bytes_read,
+        segment.segments,
+        reading.ends,
+        reading.carries,
+        fault=fault,
+        aborted=reading.aborted,
+        changes=reading.changes,
+        begins=reading.begins,
+    )
 
 
 @dataclass(slots=True)
@@ -80,9 +92,12 @@ class _Reading:
     items: dict[str, int] = field(default_factory=dict)
     ends: dict[str, Position] = field(default_factory=dict)
     carries: dict[str, Carried | None] = field(default_factory=dict)
+    changes: dict[str, list[Change]] = field(default_factory=dict)
+    begins: dict[str, Position] = field(default_factory=dict)
+    aborted: dict[int, str] = field(default_factory=dict)
 
     def take(self, each: Range, segment: SegmentWriter) -> None:
-        programme = programme_of(self.job.plan, self.job.functions)
+        programme = programme_for(self.job)
         if each.mark is not None:
             self._mark(each, programme)
             return
@@ -91,23 +106,37 @@ class _Reading:
             return  # it is wanted no more
         plan = programme.plan
         (stream,) = (known for known in plan.streams if known.stream == each.stream)
-        reader = RangeReader(stream, programme.roots[each.stream], plan.limits, each, self.job.carry(each))
+        logged = self.job.evolution.get(stream.stream)
+        view = partial(view_from, self.job.checkpoint.evolution, stream, logged)
+        asked = programme.asked[each.stream]
+        follow = partial(Following, stream, int(each.partition), asked.alike, asked.members, view)
+        passage = Passage(
+            self.job, stream, programme.roots[each.stream], plan.limits, each, follow if asked.alike else None
+        )
         taking = programme.counted[each.stream]
-        counted = RangeCount(taking, each) if taking.members else None
+        counted = RangeCount(taking, each, passage, view) if taking.members else None
         feed = RawFeed(each) if programme.fed[each.stream] else None
         takers: list[Taker] = [taker for taker in (counted, feed) if taker]
-        count = show(reader, programme.answers[each.stream], segment, takers)
+        count = passage.show(programme.answers[each.stream], segment, takers)
         if count is not None:
             self.items[each.stream] = self.items.get(each.stream, 0) + count
-        after = reader.carry()
+        self.begins[each.key] = passage.reader.start
+        if passage.changes:
+            self.changes.setdefault(each.stream, []).extend(passage.changes)
+        if passage.follows:
+            passage.follows.keep()
+            for number, reason in passage.follows.aborted.items():
+                self.aborted |= {subscriber: reason for subscriber, _ in asked.members[number].subscribers}
+        after = passage.reader.carry()
         self.carries[each.key] = None if after is None else Carried(each.number, after)
         rows = self.outbox.rows
         for packed in feed.packed() if feed else ():
             rows += [Row(shard, each.sequence, "feed", ALL, packed) for shard in programme.fed[each.stream]]
         if counted:
             shards = {branch.number: branch.shard(plan) for branch in programme.branches}
-            packed_panes = counted.result().packed(shards.__getitem__)
-            rows += [Row(shard, each.sequence, "panes", ALL, packed) for shard, packed in packed_panes]
+            for result in counted.results():
+                packed_panes = result.packed(shards.__getitem__)
+                rows += [Row(shard, each.sequence, "panes", ALL, packed) for shard, packed in packed_panes]
 
     def _mark(self, each: Range, programme: Programme) -> None:
         """Tell the branches that a partition has ended, or that time has passed."""
@@ -127,6 +156,7 @@ class Programme:
 
     plan: Plan
     roots: dict[str, Element]
+    asked: dict[str, Asked]
     answers: dict[str, StreamAnswers]
     counted: dict[str, PaneTaking]
     """The branches that are counted by panes."""
@@ -136,19 +166,32 @@ class Programme:
     """All of them."""
 
 
+def programme_for(job: Job) -> Programme:
+    """The programme of a job."""
+    if not job.evolution:
+        return programme_of(job.plan, job.functions)
+    plan, folder = job.plan.load(), job.checkpoint.evolution
+    last = max((each.first for each in plan.subscriptions), default=0)
+    found = ((each.stream, borders(folder, each, job.evolution.get(each.stream), last)) for each in plan.streams)
+    return programme_of(job.plan, job.functions, tuple(found))
+
+
 @lru_cache(maxsize=4)
-def programme_of(file: PlanFile, functions: Functions) -> Programme:
-    """The programme of a plan, made once per process."""
+def programme_of(
+    file: PlanFile, functions: Functions, evolved: tuple[tuple[str, tuple[int, ...]], ...] = ()
+) -> Programme:
+    """The programme of a plan, made once per process; `evolved` are the epochs that part those who began in them."""
     plan = file.load()
     streams = {stream.stream: stream for stream in plan.streams}
     roots = {name: parse_root(stream.root.encode()) for name, stream in streams.items()}
     branches = branches_of(file, functions)
-    queries = item_queries(plan, functions, roots)
-    plans: dict[str, dict[int, tuple[str, PanePlan]]] = {name: {} for name in streams}
+    asked = item_queries(plan, functions, roots, dict(evolved))
+    plans: dict[str, dict[int, Counting]] = {name: {} for name in streams}
     for branch in branches:
-        role = branch.roles[0]
+        role, name = branch.roles[0], branch.streams[0]
         if role.panes is not None:
-            plans[branch.streams[0]][branch.number] = role.subscription.name, role.panes
+            view = beginning(role.subscription, name, dict(evolved).get(name, ()))
+            plans[name][branch.number] = Counting(role.subscription.name, role.panes, view)
     given = dict(functions), documents_of(plan.documents)
     counted = {
         name: PaneTaking.of(plans[name], streams[name], roots[name], *given, sharing=plan.sharing) for name in streams
@@ -160,6 +203,6 @@ def programme_of(file: PlanFile, functions: Functions) -> Programme:
         compiles: list[Compile] = [counted[name].compile] if counted[name].members else []
         compiles += [Unread.compile] if fed[name] else []
         answers[name] = StreamAnswers(
-            queries[name], roots[name], plan.limits, each.schema, compiles, together=plan.sharing
+            asked[name].queries, roots[name], plan.limits, each.schema, compiles, together=plan.sharing
         )
-    return Programme(plan, roots, answers, counted, fed, branches)
+    return Programme(plan, roots, asked, answers, counted, fed, branches)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from anabranch.algebra.signature import Policy
 from anabranch.language import check, parse, print_query
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.standing import standing
@@ -49,6 +50,8 @@ class Outcome:
 
     answers: Mapping[str, Answer]
     progress: Progress
+    aborted: Mapping[str, str]
+    """Why subscriptions have ended before their streams (LAWS 4.6)."""
     _log: AnswerLog
 
     def dead_letters(self) -> Iterator[DeadLetter]:
@@ -69,12 +72,14 @@ def run_queries(
     functions: Mapping[str, PythonFunction] | None = None,
     shards: int | None = None,
     sharing: bool = True,
+    accents: bool = True,
+    policy: Policy = "accumulate",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Outcome:
     """Answer the queries, given by name, over the streams to their end; `work` is an empty folder for this run.
 
     Raises `QueryError` for a query that is wrong, `Unsupported` for one that asks for the past, and `StreamError` for a
-    stream that cannot be read or that carries control elements; nothing is answered in part.
+    stream that cannot be read or that carries updates; nothing is answered in part.
     `on_progress` is called on another thread than the caller's.
     """
     inputs = {**{source.name: source.schema for source in sources}, **dict.fromkeys(documents or {})}
@@ -89,7 +94,7 @@ def run_queries(
     total = sum(path.stat().st_size for source in streams.values() for path in source.files)
     start = Progress(0, 0, total, 0, 0, 0, dict.fromkeys(texts, 0), {})
     display = _Display(AnswerLog(Checkpoint(work.absolute())), start)
-    settings = Settings(limits=limits or Limits(), finite=True, shards=shards, sharing=sharing)
+    settings = Settings(limits=limits or Limits(), finite=True, shards=shards, sharing=sharing, accents=accents)
 
     def show(epoch: Epoch) -> None:
         display.add(epoch, samples=on_progress is not None)
@@ -97,7 +102,16 @@ def run_queries(
             on_progress(display.progress)
 
     with Trunk(spark, work, settings, registered, Listener(show)) as trunk:
-        trunk.want(Wanted(streams, texts, epoch_bytes=epoch_bytes, epoch_files=epoch_files, documents=documents or {}))
+        trunk.want(
+            Wanted(
+                streams,
+                texts,
+                epoch_bytes=epoch_bytes,
+                epoch_files=epoch_files,
+                documents=documents or {},
+                policies=dict.fromkeys(texts, policy),
+            )
+        )
         trunk.start(once=True)
         trunk.wait()
         plan = trunk.plan
@@ -105,7 +119,7 @@ def run_queries(
     known = {each.name: each for each in plan.subscriptions} if plan else {}
     found = {name: known.get(name) or Subscription(-1, name, text, 0) for name, text in texts.items()}
     answers = {name: display.log.answer(each, registered) for name, each in found.items()}
-    return Outcome(answers, display.progress, display.log)
+    return Outcome(answers, display.progress, display.aborted, display.log)
 
 
 class _Display:
@@ -114,10 +128,12 @@ class _Display:
     def __init__(self, log: AnswerLog, start: Progress) -> None:
         self.log = log
         self.progress = start
+        self.aborted: dict[str, str] = {}
 
     def add(self, epoch: Epoch, *, samples: bool) -> None:
         before, manifest = self.progress, epoch.manifest
         names = {each.id: each.name for each in epoch.plan.subscriptions}
+        self.aborted |= {names[number]: reason for number, reason in manifest.aborted.items() if number in names}
         answers, latest = dict(before.answers), dict[str, str]()
         index = self.log.index(manifest)
         for number, entries in index.entries().items():

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from anabranch.algebra.signature import Policy
 from anabranch.spark.manifest import Manifest
 from anabranch.spark.metrics import Metrics
 from anabranch.spark.plan import Plan
@@ -31,6 +32,8 @@ class Settings:
     """How many tasks share the branches; None for as many as there are cores."""
     sharing: bool = True
     """Whether what subscriptions have in common is done once."""
+    accents: bool = True
+    """Whether accents are followed; otherwise a stream that has one is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class Wanted:
     epoch_files: int | None = None
     documents: Mapping[str, Path] = field(default_factory=dict)
     """The files behind `doc()`."""
+    policies: Mapping[str, Policy] = field(default_factory=dict)
+    """What subscriptions do with accents that their answers cannot express, where it is not `accumulate`."""
 
 
 @dataclass(frozen=True, slots=True)

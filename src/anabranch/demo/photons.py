@@ -1,4 +1,4 @@
-"""The demo: photons are made, two subscriptions share one pass over them on Spark, and the terminal shows it live."""
+"""The first act: photons are made, two subscriptions share one pass over them on Spark, and it is shown live."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ QUERIES = ("vela", "rxj")
 EPOCH_BYTES = 2 << 20
 
 
-def show(count: int, console: Console | None = None) -> None:
-    """Make `count` photons, answer the queries over them, and show how it goes; ends by itself."""
-    console = console or Console()
+def show(count: int, console: Console) -> None:
+    """Make `count` photons, answer the queries over them, and show how it goes."""
     texts = {name: files("anabranch").joinpath(f"examples/{name}.xq").read_text("utf-8") for name in QUERIES}
     with TemporaryDirectory(prefix="anabranch-demo-") as folder:
         path = Path(folder) / "photons.lines"

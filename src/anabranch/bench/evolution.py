@@ -1,0 +1,133 @@
+"""What evolution costs: ten subscriptions that select photons, one answer per photon, and a window query, q2.
+
+`no_accents_overhead`: the seconds of an epoch without accents, against those of the same trunk with accents switched
+off, where a task does nothing for them.
+
+`accent_per_10k_items`: the seconds of an epoch with an accent every 10,000 photons, against one with the same photons
+and no accent.
+The accents change the unit of energy, which some of the ten and the window query read, to electron volts and back; the
+photons behind them are written accordingly, so both must find the same, which is checked.
+
+`silence_s` and `spark_restart_silence_s`: the longest time without output where a stream evolves, with the rows that
+are wrong or lost (`silence.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from functools import partial
+from itertools import count
+from math import isclose
+from pathlib import Path
+from shutil import rmtree
+from statistics import mean
+
+from anabranch.bench import epochs, silence
+from anabranch.bench.photons import Spark, source, write_files
+from anabranch.bench.queries import Q2
+from anabranch.bench.subscriptions import Sky
+from anabranch.bench.timing import Compared, Figures, compare
+from anabranch.bench.workshop import Rounds, workshop
+
+_FILES = 3
+_ITEMS, _QUICK_ITEMS = 200_000, 20_000
+_EVERY = 10_000
+_SUBSCRIPTIONS = 10
+_UNITS = (". * 1000", ". div 1000")
+_FACTOR = 1000
+_ACCENT = '<s:accent xmlns:s="urn:anabranch:stream"><s:alter path="en" by="{}"/></s:accent>\n'
+_EN = re.compile(r"<en>([^<]*)</en>")
+_TOLD = re.compile(r'<s:alter path="[^"]*" by="(?P<by>[^"]*)"/>|<(?P<path>en|avg_en)>(?P<value>[^<]*)</')
+
+
+def measure(quick: bool) -> Figures:
+    """Run the bench."""
+    with workshop() as (spark, folder):
+        return _measure(spark, folder, quick)
+
+
+def _measure(spark: Spark, folder: Path, quick: bool) -> Figures:
+    items = _QUICK_ITEMS if quick else _ITEMS
+    plain, accented = folder / "plain", folder / "accented"
+    write_files([plain], _FILES, items)
+    accents = write_accented(plain, accented, _EVERY)
+    queries = queries_of(plain)
+    check_same(spark, plain, accented, queries, folder / "check")
+    rounds = Rounds.of(quick)
+    runs = (folder / f"run-{number}" for number in count())
+
+    def seconds(photons: Path, *, follow: bool) -> float:
+        run = next(runs)
+        found, _ = epochs.of_trunk(spark, [source("photons", photons)], queries, run, accents=follow)
+        rmtree(run)
+        return mean(found)
+
+    aware, switched_off = partial(seconds, plain, follow=True), partial(seconds, plain, follow=False)
+    overhead = _compared(switched_off, aware, rounds, "no accents")
+    often = _compared(aware, partial(seconds, accented, follow=True), rounds, "an accent per 10,000 items")
+    return {
+        "items": items,
+        "accents": accents,
+        "ratios": {"no_accents_overhead": overhead.ratio, "accent_per_10k_items": often.ratio},
+        "no_accents_overhead": overhead.figures(items),
+        "accent_per_10k_items": often.figures(items),
+        **silence.figures(spark, folder / "silence", quick=quick),
+    }
+
+
+def _compared(first: partial[float], second: partial[float], rounds: Rounds, label: str) -> Compared:
+    return compare(first, second, warm_up=rounds.warm_up, pairs=rounds.pairs, label=label)
+
+
+def queries_of(photons: Path) -> dict[str, str]:
+    """The ten, each of which selects a tenth of the first file, and the window query."""
+    lines = min(photons.iterdir()).read_text(encoding="utf-8").splitlines()
+    found = Sky(lines).subscriptions(_SUBSCRIPTIONS, 1 / _SUBSCRIPTIONS)
+    return {**{f"q{number}": each.text for number, each in enumerate(found)}, "windows": Q2}
+
+
+def write_accented(plain: Path, folder: Path, every: int) -> int:
+    """Write the same photons with an accent before each so many of them; gives how many accents there are."""
+    folder.mkdir()
+    numbers = count()
+    altered = False
+    written = 0
+    for file in sorted(plain.iterdir()):
+        with file.open(encoding="utf-8") as lines, (folder / file.name).open("w", encoding="utf-8") as out:
+            for line in lines:
+                if next(numbers) % every == 0:
+                    out.write(_ACCENT.format(_UNITS[altered]))
+                    altered = not altered
+                    written += 1
+                out.write(_EN.sub(_in_ev, line) if altered else line)
+    return written
+
+
+def _in_ev(found: re.Match[str]) -> str:
+    return f"<en>{Decimal(found[1]) * _FACTOR:f}</en>"
+
+
+def check_same(spark: Spark, plain: Path, accented: Path, queries: Mapping[str, str], work: Path) -> None:
+    """An error where accents show in what is found, units put aside."""
+    answers: list[Mapping[str, Iterable[str]]] = []
+    for name, photons in (("plain", plain), ("accented", accented)):
+        _, outcome = epochs.of_trunk(spark, [source("photons", photons)], queries, work / name)
+        answers.append({each: "".join(answer) for each, answer in outcome.answers.items()})
+    rmtree(work)
+    for name in queries:
+        first, second = (list(energies("".join(each[name]))) for each in answers)
+        assert first, f"'{name}' finds something"
+        assert len(first) == len(second), f"'{name}' finds {len(first):,} and {len(second):,}"
+        assert all(map(partial(isclose, rel_tol=1e-9), first, second)), f"'{name}' finds other energies"
+
+
+def energies(answer: str) -> Iterator[float]:
+    """The energies of an answer, in the unit of its start."""
+    factor = 1.0
+    for each in _TOLD.finditer(answer):
+        if each["by"]:
+            factor = factor * _FACTOR if each["by"] == _UNITS[0] else factor / _FACTOR
+        else:
+            yield float(each["value"]) / factor

@@ -1,0 +1,158 @@
+"""The reference for streams that evolve: what comes out of a query, element by element, until its inputs end.
+
+The law itself knows the canonical answer only (`reference.evaluate`); where accents stand in an answer, and in which
+units it goes on behind them, shows when the elements come one after the other.
+So such queries are asked of branches, which do just that (`branch/`), over elements that were read before; Spark runs
+the same branches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+
+from anabranch.algebra.accents.evolution import Evolution
+from anabranch.algebra.accents.passing import judged
+from anabranch.algebra.signature import Policy
+from anabranch.branch import InputStream, Member, open_branch
+from anabranch.branch.entries import Origin, pack
+from anabranch.engine.reading import Read, beginning
+from anabranch.reference import Input
+from anabranch.reference.calls import PythonFunction
+from anabranch.reference.standing import Standing
+from anabranch.stream.elements import DeadLetter, Item, Place, StreamElement
+from anabranch.stream.lines import Cut
+from anabranch.stream.tree import Element, copy
+
+_NO_TEXT = "recalled"
+"""The encoding of cuts that hold no text, but the number of an element."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """A finite stream as a branch is fed with it."""
+
+    stream: InputStream
+    feeds: tuple[bytes, ...]
+
+
+def fed(read: Read) -> Fed:
+    """A stream for a branch."""
+    source = read.source
+    good = [_good(each, beginning(source)) for each in read.elements]
+    known = [element for part in good for element in part]
+    stream = InputStream(
+        source.name,
+        len(good),
+        read.root,
+        lambda: _Recalled(known),
+        source.time,
+        Fraction(source.slack),
+        Fraction(source.origin),
+        evolution=partial(beginning, source),
+    )
+    numbers = iter(range(len(known)))
+    feeds = [feed for number, part in enumerate(good) for feed in _feeds(source.name, number, part, numbers)]
+    return Fed(stream, tuple(feeds))
+
+
+def _good(elements: Iterable[StreamElement | DeadLetter], evolution: Evolution) -> list[StreamElement | DeadLetter]:
+    """The elements that may stand where they stand, and the bad accents that leave paths in doubt."""
+    found = (judged(each, evolution) for each in elements)
+    return [each for each in found if not isinstance(each, DeadLetter) or each.doubts]
+
+
+def _feeds(
+    stream: str, partition: int, elements: Iterable[StreamElement | DeadLetter], numbers: Iterator[int]
+) -> Iterator[bytes]:
+    """The elements of a partition as feeds, one for each file."""
+    files: dict[str, list[Cut]] = {}
+    for each in elements:
+        cut = Cut(each.place.offset, each.place.offset, str(next(numbers)).encode(), encoding=_NO_TEXT)
+        files.setdefault(each.place.partition, []).append(cut)
+    return (pack(Origin(stream, partition, file), cuts) for file, cuts in files.items())
+
+
+class _Recalled:
+    """Gives elements again that were read before."""
+
+    def __init__(self, known: Sequence[StreamElement | DeadLetter]) -> None:
+        self._known = known
+
+    def elements(self, cuts: Iterable[Cut], partition: str) -> Iterator[StreamElement | DeadLetter]:
+        for cut in cuts:
+            element = self._known[int(cut.raw)]
+            yield replace(element, tree=_copy(element.tree)) if isinstance(element, Item) else element
+
+
+def _copy(tree: Element) -> Element:
+    fresh = copy(tree)
+    assert isinstance(fresh, Element)
+    return fresh
+
+
+# --- answers ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Answered:
+    """What came of a query; a branch gives it piece by piece."""
+
+    pieces: list[str] = field(default_factory=list)
+    dead: list[DeadLetter] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
+    """Of what was late."""
+    aborted: str | None = None
+    """Why it has ended early."""
+
+    def piece(self, text: str) -> None:
+        self.pieces.append(text)
+
+    def extend(self, data: bytes, pieces: int, first: int) -> None:
+        self.pieces.append(data.decode())
+
+    def bury(self, letter: DeadLetter) -> None:
+        self.dead.append(letter)
+
+    def late(self, place: Place) -> None:
+        self.places.append(place)
+
+
+class _Memory:
+    """Nothing is left to another epoch, so nothing has to wait on disk."""
+
+    def write(self, data: bytes) -> str:
+        raise AssertionError("a branch is not saved here")
+
+    def read(self, ref: str) -> bytes:
+        raise AssertionError("and has nothing to read")
+
+
+def answer_evolving(
+    query: Standing,
+    name: str,
+    streams: Mapping[str, Fed],
+    functions: Mapping[str, PythonFunction] | None,
+    documents: Mapping[str, Input] | None,
+    policy: Policy,
+) -> Answered:
+    """Answer a query over streams, all of them given as a branch is fed with them."""
+    out = Answered()
+    inputs = {name: each.stream for name, each in streams.items()}
+    branch = open_branch([Member("", name, query, out, policy)], inputs, None, functions, documents, _Memory())
+    for each in (streams[stream] for stream in query.streams):
+        for feed in each.feeds:
+            branch.feed(feed)
+    for stream in query.streams:
+        for partition in range(inputs[stream].partitions):
+            branch.end(stream, partition)
+    out.aborted = branch.aborted.get("")
+    return out
+
+
+def text_of(query: Standing, answered: Answered) -> str:
+    """The whole answer."""
+    text = "".join(answered.pieces)
+    return f"{query.opening}{text}{query.closing}" if text else query.empty

@@ -1,0 +1,191 @@
+"""Accents that a person publishes: judged first, then put behind all that a file source holds now.
+
+A directory gets a new file whose name stands directly behind the newest one, so what its producer writes next, under
+names that go on, comes after it; the file appears at once and whole.
+A partition that is one file, or a directory whose newest document is not closed yet, is appended to instead.
+Nothing is published into the midst of an element that somebody is writing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from anabranch.engine.history import StreamCourse
+from anabranch.errors import BadItem, StreamError, UsageError
+from anabranch.spark import folders, storage
+from anabranch.spark.folders import Files
+from anabranch.spark.order import Form
+from anabranch.stream import json_items
+from anabranch.stream.elements import Accent, Place, StreamElement
+from anabranch.stream.limits import Limits
+from anabranch.stream.parse import parse_item, parse_root
+from anabranch.stream.source import Source
+from anabranch.stream.split import DocumentSplitter
+from anabranch.stream.tree import STREAM_NAMESPACE
+from anabranch.stream.wire import element_of, write
+
+_NUMBERED = re.compile(r"(.*\.accent-)([0-9]{4})")
+_LAST = 9_999
+_TAIL = 1 << 20
+
+
+def publish(course: StreamCourse, text: str, partition: int) -> Path:
+    """Put an accent behind all that a partition holds; gives the file that it stands in."""
+    source = course.source
+    accent = read_accent(text, source)
+    refusal = course.now(partition).apply(accent)
+    if refusal is not None:
+        raise StreamError(f"the accent is not valid here: {refusal.reason}")
+    where = source.partitions[partition]
+    there = folders.listing(str(where))
+    form = course.form or _form(source, where, there)
+    if form is None:
+        raise StreamError(
+            f"the stream '{source.name}' is empty, and nobody has said how it is written",
+            hint='set its format, as in format = "lines"',
+        )
+    line = (json_items.to_json(accent) if form.format == "json" else write(accent)) + "\n"
+    newest = where / max(there) if where.is_dir() and there else where
+    if newest.is_dir():
+        return _new_file(newest / "0000.accent-0001", _whole(line, form))
+    if newest.exists() and storage.is_packed(str(newest)):
+        if not where.is_dir():
+            raise StreamError(f"'{newest}' is packed, and cannot be added to", hint="make the stream a directory")
+        return _new_file(_behind(newest), _whole(line, form))
+    if form.format == "document" and there:
+        if not _is_open(newest):
+            if not where.is_dir():
+                raise StreamError(
+                    f"the document '{newest}' is closed, and nothing can stand behind its end",
+                    hint="make the stream a directory; then the accent is a document of its own",
+                )
+            return _new_file(_behind(newest), _whole(line, form))
+        return _append(newest, line)
+    lacks = _lacks_newline(newest, source, form)
+    return _new_file(_behind(newest), _whole(line, form)) if where.is_dir() else _append(newest, "\n" * lacks + line)
+
+
+def read_accent(text: str, source: Source) -> Accent:
+    """The accent that somebody wrote, in XML, where the prefix `s` needs no declaration, or in JSON."""
+    place = Place(source.name, "", 0)
+    try:
+        if text.lstrip().startswith("{"):
+            element: StreamElement = json_items.parse_line(text.encode(), place, Limits(), source.item or "item")
+        else:
+            element = element_of(parse_item(text.strip().encode(), Limits(), {"s": STREAM_NAMESPACE}), place)
+    except BadItem as error:
+        raise StreamError(f"the accent cannot be read: {error.message}", hint=error.hint) from None
+    if not isinstance(element, Accent):
+        raise StreamError(
+            f"this is an {type(element).__name__.lower()}, and no accent",
+            hint="""as in <s:accent where="s = 2"><s:alter path="t" by="(. - 32) * 5 div 9"/></s:accent>""",
+        )
+    return element
+
+
+def _form(source: Source, where: Path, there: dict[str, int]) -> Form | None:
+    known = None if source.format == "auto" else source.format
+    schema_root = source.schema.root if source.schema else None
+    files = Files(str(where), document=False)
+    found = folders.form_of(files, there, known, source.implied_root, schema_root, decide=True)
+    return found or (Form(known, f"<{source.implied_root}/>") if known else None)
+
+
+def _whole(line: str, form: Form) -> bytes:
+    """What a file of its own holds."""
+    if form.format != "document":
+        return line.encode()
+    root = str(parse_root(form.root.encode()).name.local)
+    return f"<{root}>\n{line}</{root}>\n".encode()
+
+
+def _behind(newest: Path) -> Path:
+    """The name directly behind the newest."""
+    found = _NUMBERED.fullmatch(newest.name)
+    if found and int(found[2]) < _LAST:
+        return newest.with_name(f"{found[1]}{int(found[2]) + 1:04}")
+    return newest.with_name(f"{newest.name}.accent-0001")
+
+
+def _new_file(path: Path, data: bytes) -> Path:
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")  # nobody reads hidden files
+    try:
+        with fresh.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        while True:
+            try:
+                os.link(fresh, path)
+                return path
+            except FileExistsError:  # somebody else has published, too
+                path = _behind(path)
+    except OSError as error:
+        raise StreamError(f"cannot write '{path}': {error.strerror}") from None
+    finally:
+        with suppress(OSError):
+            fresh.unlink()
+
+
+def _append(path: Path, text: str) -> Path:
+    try:
+        with path.open("ab", buffering=0) as file:
+            file.write(text.encode())  # at once, so that what others append stands before or behind
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise StreamError(f"cannot write '{path}': {error.strerror}") from None
+    return path
+
+
+def _is_open(path: Path) -> bool:
+    """Whether a document goes on; an error where it ends within an item."""
+    splitter = DocumentSplitter(Limits())
+    with path.open("rb") as file:
+        while piece := file.read(_TAIL):
+            splitter.feed(piece)
+        size = file.tell()
+    if splitter.carry.inside and splitter.carry.position < size:
+        raise _unfinished(path)
+    return splitter.carry.inside
+
+
+def _lacks_newline(path: Path, source: Source, form: Form) -> bool:
+    """Whether a file of lines has no newline at its end; an error where its last line is none yet."""
+    if not path.exists() or not path.stat().st_size:
+        return False
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL))
+        last = file.read().rpartition(b"\n")[2]
+    if not last.strip():
+        return bool(last)
+    try:
+        if form.format == "json":
+            json_items.parse_line(last, Place(source.name, path.name, 0), Limits(), "item")
+        else:
+            parse_item(last, Limits(), {"s": STREAM_NAMESPACE})
+    except BadItem:
+        raise _unfinished(path) from None
+    return True
+
+
+def _unfinished(path: Path) -> StreamError:
+    return StreamError(
+        f"'{path}' ends within an element, which somebody seems to be writing", hint="try again when it is complete"
+    )
+
+
+def partitions_of(source: Source, chosen: str | None) -> list[int]:
+    """The partitions that a user means: by number from 0, 'all', or the only one."""
+    count = len(source.partitions)
+    if chosen == "all" or (chosen is None and count == 1):
+        return list(range(count))
+    if chosen is None:
+        raise UsageError(
+            f"the stream '{source.name}' has {count} partitions", hint=f"say --partition 0 to {count - 1}, or all"
+        )
+    if not chosen.isdecimal() or int(chosen) >= count:
+        raise UsageError(f"the stream '{source.name}' has no partition '{chosen}'", hint=f"they are 0 to {count - 1}")
+    return [int(chosen)]

@@ -1,0 +1,265 @@
+"""Views: how far a stream had evolved when a subscription started late (LAWS 3.6).
+
+What was in force for all items when it started is simply its units: its canonical values are the raw ones of that
+moment, with those changes left out.
+What was in force for a part of the items is shown to it first, as accents at its start.
+
+Both follow from what is in force (`Evolution.live`), path by path:
+
+* A change for all items is taken out; the unit changes before it, for parts, are told in its unit: g for a part, then f
+  for all, is f for all, then f^-1 g f for the part.
+  Parts that cover everything with the same change are one change for all ('divide and combine descriptions').
+* A stream is the Union of its partitions (LAWS 1.4): for all items is what all partitions have gone through for all of
+  theirs, in the same order, so it is a common prefix; what one did beyond that is shown there.
+* Layers are told by the values of the start, accents by those of their own place: an earlier one is told back over the
+  later ones that alter a path it names.
+
+The view's own evolution goes on behind the start as accents come.
+It says what values mean to the subscription; which elements are bad is for the partition's own evolution to say.
+
+Cost: linear in what is in force, where no description names a path that evolves for a part.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import takewhile
+from typing import TypeAlias
+
+from anabranch.algebra.accents.boxes import combined, divided, for_some, left_over, met
+from anabranch.algebra.accents.evolution import Evolution
+from anabranch.algebra.accents.index import Box, Index
+from anabranch.algebra.accents.layers import Change, Layer
+from anabranch.algebra.accents.sets import and_above, below, description_of, names, rewritten
+from anabranch.errors import StreamError
+from anabranch.predicate import Predicate, and_, or_, terms
+from anabranch.stream.affine import IDENTITY, Affine
+from anabranch.stream.description import Everything
+from anabranch.stream.elements import Accent, Add, Alter, Doubt, Drop, Place
+from anabranch.stream.path import Path
+from anabranch.stream.tree import Element, Name
+
+Live: TypeAlias = Sequence[tuple[Path, Layer]]
+_ANY = Element(Name("item"))
+"""An item like all others, while nothing is said of a part."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a subscription is told of a partition when it starts."""
+
+    accents: tuple[Accent | Doubt, ...]
+    """What is shown to it first."""
+    carried: Mapping[Path, bool]
+    """Paths that have come to be there for all items, or for none."""
+    evolution: Evolution
+    """What values mean to it, from its start on."""
+
+
+def views(partitions: Sequence[Evolution], places: Sequence[Place]) -> tuple[View, ...]:
+    """The views of a stream's partitions, as far as each has come; `places` are given to what is shown."""
+    live = [_joined(each.live()) for each in partitions]
+    courses = [_courses(each) for each in live]
+    common: dict[Path, int] = {}
+    for path in set[Path]().union(*courses):
+        steps = zip(*(course.get(path, []) for course in courses), strict=False)
+        common[path] = sum(1 for _ in takewhile(_are_same, steps))
+    return tuple(
+        _view(evolution, each, common, place) for evolution, each, place in zip(partitions, live, places, strict=True)
+    )
+
+
+# --- what is in force for all -----------------------------------------------------------------------------------
+
+
+def _joined(live: Live) -> Live:
+    """The same with one layer for all items in place of several that are the same and cover them."""
+    of: dict[Path, list[Layer]] = defaultdict(list)
+    for path, layer in live:
+        of[path].append(layer)
+    whole: dict[int, Layer] = {}
+    gone: set[int] = set()
+    for layers in of.values():
+        parts = list(takewhile(lambda layer: layer.box, reversed(layers)))
+        if len(parts) > 1 and all(not layer.box for layer in layers[: -len(parts)]) and _are_one(parts):
+            whole[id(parts[0])] = replace(parts[0], box=())
+            gone.update(id(layer) for layer in parts[1:])
+    return _lasting([(path, whole.get(id(layer), layer)) for path, layer in live if id(layer) not in gone])
+
+
+def _lasting(live: Live) -> Live:
+    """Without what is over since a path, or one above it, began anew for all items."""
+    begun: dict[Path, int] = {}
+    for path, layer in live:
+        if not layer.box and not isinstance(layer.change, Affine):
+            begun[path] = layer.number
+    return [
+        (path, layer)
+        for path, layer in live
+        if not begun or all(begun.get(each, 0) <= layer.number for each in and_above(path))
+    ]
+
+
+def _are_one(parts: Sequence[Layer]) -> bool:
+    """Whether layers that nothing lies over are the same change, once for each item."""
+    if any((each.change, each.steps) != (parts[0].change, parts[0].steps) for each in parts):
+        return False
+    if parts[0].change == "unknown":  # each in its own way
+        return False
+    try:
+        if left_over((), [each.box for each in parts]) is not None:
+            return False
+    except StreamError:  # too many to be told apart: they are shown
+        return False
+    if not isinstance(parts[0].change, Affine):
+        return True
+    seen: Index[None] = Index()
+    for key, each in enumerate(parts):
+        if any(met(each.box, other) is not None for _, other, _ in seen.near(each.box)):
+            return False
+        seen.put(key, each.box, None)
+    return True
+
+
+def _are_same(changes: Sequence[Change]) -> bool:
+    """Whether partitions have gone through the same; what is unknown is the same to itself alone."""
+    return len(changes) == 1 or ("unknown" not in changes and len(set(changes)) == 1)
+
+
+def _courses(live: Live) -> dict[Path, list[Change]]:
+    """What each path has gone through for all items, step by step."""
+    found: dict[Path, list[Change]] = defaultdict(list)
+    for path, layer in live:
+        if not layer.box:
+            found[path] += layer.steps or [layer.change]
+    return found
+
+
+# --- one partition ----------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What is in force for a part: a layer, and the items it speaks of, told by the values of its own place."""
+
+    path: Path
+    layer: Layer
+    items: Predicate
+    retold: bool = False
+
+
+def _view(evolution: Evolution, live: Live, common: Mapping[Path, int], place: Place) -> View:
+    kept, carried = _without(live, common)
+    fresh = Evolution(evolution.declares, evolution.domains)
+    for path, is_there in carried.items():
+        fresh.lay(path, Layer(0, (), "add" if is_there else "drop"))
+    there = {path for path, layer in kept if layer.change == "add" and fresh.state(path, _ANY).carried}
+    said: dict[Path, Index[None]] = defaultdict(Index)
+    telling: list[tuple[Path, Layer]] = []
+    for number, (path, layer) in enumerate(kept):
+        match layer.change:
+            case "add":  # of what is there from the start, where nothing else was said of it, says nothing
+                says = path not in there or _met(path, layer.box, said)
+            case "drop":
+                says = fresh.may_carry(path, layer.box)
+            case _:
+                says = True
+        fresh.lay(path, layer)
+        if says:
+            said[path].put(number, layer.box, None)
+            telling.append((path, layer))
+    accents = [accent for each in _told(telling) for accent in _accents(each, place)]
+    return View(tuple(accents), carried, fresh)
+
+
+def _met(path: Path, box: Box, said: Mapping[Path, Index[None]]) -> bool:
+    """Whether something was said of a path, or of one above it, for some items of a box."""
+    near = (other for each in and_above(path) if each in said for _, other, _ in said[each].near(box))
+    return any(met(box, other) is not None for other in near)
+
+
+def _without(live: Live, common: Mapping[Path, int]) -> tuple[Live, dict[Path, bool]]:
+    """What is in force beyond what all items have in common, in its units; and who carries what they have in common."""
+    kept: list[tuple[Path, Layer]] = []
+    carried: dict[Path, bool] = {}
+    left = {path: len(course) for path, course in _courses(live).items()}
+    units: dict[Path, Affine] = {}
+    """From here to the end of what is in common."""
+    for path, layer in reversed(live):
+        if not layer.box:
+            size = len(layer.steps or (layer.change,))
+            left[path] -= size
+            shared = min(max(common[path] - left[path], 0), size)
+            if isinstance(layer.change, Affine):
+                units[path] = _composed(layer.steps[:shared]).then(units.get(path, IDENTITY))
+                layer = replace(layer, steps=layer.steps[shared:], change=_composed(layer.steps[shared:]))
+            elif shared:
+                carried[path] = layer.change != "drop"
+            if shared == size:
+                continue
+        elif isinstance(layer.change, Affine) and path in units:
+            unit = units[path]
+            steps = tuple(unit.inverse().then(step).then(unit) for step in layer.steps)
+            layer = replace(layer, steps=steps, change=_composed(steps))
+        kept.append((path, layer))
+    kept.reverse()
+    return kept, dict(reversed(carried.items()))
+
+
+def _composed(steps: Sequence[Affine]) -> Affine:
+    return reduce(Affine.then, steps, IDENTITY)
+
+
+def _told(kept: Live) -> list[_Shown]:
+    """The layers with their items told by the values of their own place, the oldest first."""
+    shown: list[_Shown] = []
+    for path, layer in kept:
+        last = shown[-1] if shown else None
+        if last is not None and (last.path, last.layer.number, last.layer.change) == (path, layer.number, layer.change):
+            last.items, last.retold = or_(last.items, and_(*layer.box)), True  # a description that was told anew
+        else:
+            shown.append(_Shown(path, layer, and_(*layer.box)))
+    naming: dict[Path, set[int]] = defaultdict(set)
+    for number, each in enumerate(shown):
+        for term in terms(each.items):
+            naming[term.path].add(number)
+    for number, later in reversed(list(enumerate(shown))):
+        if names(later.items, later.path):
+            hidden = [term.path for term in terms(later.items) if below(term.path, later.path)]
+            with suppress(StreamError):  # then it cannot be divided either
+                later.items = for_some(later.items, hidden)
+        if not isinstance(later.layer.change, Affine):
+            continue
+        for before in sorted(naming[later.path]):
+            if before < number:
+                earlier = shown[before]
+                told = rewritten(earlier.items, later.path, later.items, later.layer.change.inverse())
+                assert told is not None  # no unit changes under a description that compares text
+                earlier.items, earlier.retold = told, True
+                with suppress(StreamError):
+                    earlier.items = combined(told)
+                for term in terms(earlier.items):
+                    naming[term.path].add(before)
+    return shown
+
+
+def _accents(shown: _Shown, place: Place) -> Iterator[Accent | Doubt]:
+    try:
+        parts = divided(shown.items) if shown.retold else (shown.items,)
+    except StreamError:  # what cannot be told apart is taken as all items
+        yield Doubt(shown.path, Everything())
+        return
+    for where in map(description_of, parts):
+        match shown.layer.change:
+            case "add":
+                yield Accent(where, Add(shown.path, shown.layer.type), place)
+            case "drop":
+                yield Accent(where, Drop(shown.path), place)
+            case "unknown":
+                yield Doubt(shown.path, where)
+            case _:
+                yield from (Accent(where, Alter(shown.path, step), place) for step in shown.layer.steps)
