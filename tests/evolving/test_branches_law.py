@@ -125,7 +125,7 @@ def plain(value: Value) -> str:
 
 def _together(texts: Sequence[str]) -> list[str]:
     """Texts outside of elements; where one ends and the next begins cannot be seen."""
-    return [_number(text) for text in texts] if any(" " in text or "." in text for text in texts) else ["".join(texts)]
+    return ["".join(texts).replace(" ", "")]
 
 
 def _number(text: str) -> str:

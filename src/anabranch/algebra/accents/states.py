@@ -25,6 +25,9 @@ from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element
 
+MOST_CHANGES = 64
+"""Of more that are in force for parts of the items it is not said which they are."""
+
 
 class States:
     """What the accents of a partition have made of its paths; `Evolution` alone makes more of it."""
@@ -141,10 +144,15 @@ class States:
     # --- of all items -----------------------------------------------------------------------------------------
 
     def altered(self) -> dict[Path, tuple[tuple[Box, Affine], ...] | None]:
-        """The paths that have changed their unit for some items, and how, the oldest first; None if not only that."""
+        """The paths that have changed their unit for some items, and how, the oldest first.
+
+        None where something else has happened to a path, too, or very much.
+        """
         found: dict[Path, tuple[tuple[Box, Affine], ...] | None] = {}
         for path, layers in self._layers.items():
-            if layers.alters:
+            if layers.alters and len(layers) > MOST_CHANGES:
+                found[path] = None
+            elif layers.alters:
                 above = (each for each in self._above(path) if each.box)
                 every = sorted((*layers, *above), key=lambda each: each.number)
                 changes = tuple((each.box, each.change) for each in every if isinstance(each.change, Affine))
