@@ -7,8 +7,8 @@ Dead letters travel with the count, so that those of a count that is void do not
 
 Where the stream evolves, a range is counted in *stretches*: an accent on a path that somebody looks at ends one, and
 its row tells what was said there.
-So does a punctuation, if it may let an accent out that has waited for it, which is where one came before; the others
-are only told of.
+So does a punctuation, if it may let an accent out that has waited for it, which is where one came before; other sayings
+are only told of, and not even that before the first of these accents: the job knows them (`evolving.py`).
 A stretch begins with the largest values of those before it, so no count becomes void because of a border.
 """
 
@@ -257,6 +257,8 @@ class RangeCount:
         """What the range comes to, stretch by stretch, in order."""
         if not self._results and self._again is None:
             self._counting()
+        if not self._evolutions:
+            self._said = []  # nothing can come of it, and the ranges behind this one know it
         self._note(None)
         return self._results
 

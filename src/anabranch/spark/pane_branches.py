@@ -107,7 +107,7 @@ class PaneBranches:
         for largest, numbers in void.items():
             again = self._take(self._recount(numbers, result.reach, Again(result.stretch, largest)))
             assert not again, "a count from what came before is never void"
-        self._hear(result.reach.stream, result.said)
+        self._hear(result.reach, result.said)
 
     def _take(self, result: RangeResult) -> list[int]:
         """Take in what holds; gives the branches for whom it is void."""
@@ -129,7 +129,7 @@ class PaneBranches:
         plans = {number: self._branches[number].counting for number in numbers}
         given = (stream, root, dict(self._job.functions), documents_of(plan.documents))
         taking = PaneTaking.of(plans, *given, sharing=plan.sharing)
-        passage = Passage(self._job, stream, root, plan.limits, reach)
+        passage = self._passage(reach)
         count = RangeCount(taking, reach, passage, partial(self._view, stream), again)
         answers = StreamAnswers((), root, plan.limits, stream.schema, (taking.compile,))
         passage.show(answers, _Nobody(), (count,))
@@ -142,6 +142,10 @@ class PaneBranches:
         self._branches[number].windows.end_of(partition)
 
     # --- evolution --------------------------------------------------------------------------------------------
+
+    def _passage(self, reach: Range) -> Passage:
+        stream = self._stream(reach.stream)
+        return Passage(self._job, stream, parse_root(stream.root.encode()), self._plan.limits, reach)
 
     def _stream(self, name: str) -> StreamPlan:
         (stream,) = (each for each in self._plan.streams if each.stream == name)
@@ -157,15 +161,19 @@ class PaneBranches:
             self._lively[name] = logged and any(map(paths_of, self._view(self._stream(name), -1).said))
         return self._lively[name]
 
-    def _hear(self, name: str, said: Sequence[Said]) -> None:
+    def _hear(self, reach: Range, said: Sequence[Said]) -> None:
         """What was said at this place of a stream; what comes out of it stands here in the answers."""
+        name = reach.stream
+        if said and name not in self._heard:
+            self._heard[name] = []
+            said = (*self._passage(reach).met, *said)
         for each in said:
             if not self._is_lively(name) and paths_of(each):
                 self._lively[name] = True
                 for number, branch in self._branches.items():
                     if branch.stream == name:
                         self._follow(number)
-            self._heard.setdefault(name, []).append(each)
+            self._heard[name].append(each)
             for kin in self._kin.values():
                 if kin.stream.stream == name:
                     self._tell(kin, each)

@@ -154,6 +154,7 @@ class _Shard:
     def count(self, branches: Sequence[BranchPlan], rows: Sequence[Row]) -> dict[int, Kept | None]:
         """Run the branches whose windows are counted by panes; what they remember is written together."""
         known = {each.number: each for each in branches}
+        parting = self._borders() if branches else {}
         blobs: dict[str, dict[int, PaneState]] = {}
         inputs: dict[tuple[tuple[str, ...], tuple[str, ...]], InputStream] = {}
 
@@ -170,8 +171,9 @@ class _Shard:
                 inputs[sight] = self._input(branch.streams[0], branch)
             assert role.panes is not None, "only such branches are counted"
             windows = PaneWindows(role.panes, name, inputs[sight], state, output, *self._known)
-            counting = Counting(name, role.panes, self._beginning(role))
-            return PaneBranch(branch.streams[0], counting, role.subscription.policy, windows, output, state is None)
+            (stream,) = branch.streams
+            counting = Counting(name, role.panes, beginning(role.subscription, stream, parting[stream]))
+            return PaneBranch(stream, counting, role.subscription.policy, windows, output, state is None)
 
         counted = PaneBranches(self.job, opened)
         for row in rows:
@@ -189,13 +191,11 @@ class _Shard:
             states |= {number: Kept(self.number, ref, (), count, {}, len(held)) for number, count in held.items()}
         return states
 
-    def _beginning(self, role: Role) -> int:
-        """The epoch from which on a branch over one stream saw it evolve."""
-        (stream,) = (each for each in self.plan.streams if each.stream == role.standing.streams[0])
-        last = max(each.first for each in self.plan.subscriptions)
-        logged = self.job.evolution.get(stream.stream)
-        parting = borders(self.job.checkpoint.evolution, stream, logged, last)
-        return beginning(role.subscription, stream.stream, parting)
+    def _borders(self) -> dict[str, tuple[int, ...]]:
+        """By stream: the epochs that part those who began in them."""
+        last = max((each.first for each in self.plan.subscriptions), default=0)
+        folder, logged = self.job.checkpoint.evolution, self.job.evolution
+        return {each.stream: borders(folder, each, logged.get(each.stream), last) for each in self.plan.streams}
 
 
 def _take(branch: Branch, row: Row) -> None:
