@@ -127,15 +127,21 @@ class SparkQueries:
 
 
 def _progress(running: Sequence[Any], epochs: Sequence[int]) -> list[Mapping[str, Any]]:
-    """What Spark reports on these epochs of some queries, as soon as it does."""
-    found: list[Mapping[str, Any]] = []
-    for query, epoch in zip(running, epochs, strict=True):
-        while not (reports := [each for each in query.recentProgress if each["batchId"] == epoch and _read(each)]):
+    """What Spark reports on these epochs of some queries.
+
+    All are asked in turn, because Spark forgets its reports: one that has ended goes on to report that it is idle.
+    """
+    found: dict[int, Mapping[str, Any]] = {}
+    while len(found) < len(running):
+        for number, (query, epoch) in enumerate(zip(running, epochs, strict=True)):
+            if number in found:
+                continue
             if query.exception() is not None:
                 raise query.exception()
-            sleep(_PATIENCE)
-        found.append(reports[0])
-    return found
+            reports = [each for each in query.recentProgress if each["batchId"] == epoch and _read(each)]
+            found |= {number: each for each in reports[:1]}
+        sleep(_PATIENCE)
+    return [found[number] for number in range(len(running))]
 
 
 def _read(report: Mapping[str, Any]) -> bool:

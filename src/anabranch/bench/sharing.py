@@ -43,8 +43,8 @@ from anabranch.spark.plan import Plan, StreamPlan
 from anabranch.stream.limits import Limits
 
 _IDLE = '<hits>{{ for $p in stream("photons")/photons/photon where $p/coord/cel/ra > {}.{:04} return $p/en }}</hits>'
-_SMALL = 1_000
-"""Photons in a file that is read where reading is not the point."""
+_SMALL = 50_000
+"""Photons to get warm with: so many that a few cores have a range each, and Spark a Python worker for each."""
 
 
 @dataclass(frozen=True, slots=True)
