@@ -139,7 +139,8 @@ def _progress(running: Sequence[Any], epochs: Sequence[int]) -> list[Mapping[str
             if query.exception() is not None:
                 raise query.exception()
             reports = [each for each in query.recentProgress if each["batchId"] == epoch and _read(each)]
-            found |= {number: each for each in reports[:1]}
+            if reports:
+                found[number] = reports[0]
         sleep(_PATIENCE)
     return [found[number] for number in range(len(running))]
 
