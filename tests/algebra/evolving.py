@@ -34,7 +34,7 @@ from anabranch.algebra.windowed import WID, Window
 from anabranch.predicate import Integers
 from anabranch.stream.affine import IDENTITY
 from anabranch.stream.description import parse
-from anabranch.stream.elements import Accent, Add, Alter, Drop, Item
+from anabranch.stream.elements import Accent, Add, Alter, Drop, Item, StreamElement
 
 MAPS = (". * 2", ". + 10", ". * 3 div 2 - 1", "(. - 32) * 5 div 9", ". div 2")
 FUNCTIONS: tuple[Function, ...] = ("min", "max", "sum", "count", "avg")
@@ -81,9 +81,13 @@ def stream(random: Random, names: list[str], length: int, *, comes: bool, goes: 
     return elements
 
 
-def faults(elements: Iterable[Element]) -> list[str]:
-    """What is not valid about a stream in which all paths but `p` are there from the start; windows are numbered."""
-    evolution, found = Evolution(lambda at: at != path("p"), {WID: Integers(Fraction(0))}), []
+def faults(elements: Iterable[StreamElement], evolution: Evolution | None = None) -> list[str]:
+    """What is not valid about a stream; without an evolution to begin with, all paths but `p` are there from the start.
+
+    Windows are numbered then.
+    """
+    evolution = evolution or Evolution(lambda at: at != path("p"), {WID: Integers(Fraction(0))})
+    found: list[str] = []
     for each in elements:
         match each:
             case Accent():

@@ -8,7 +8,7 @@ from contextlib import suppress
 from random import Random
 
 from algebra.accented import HERE
-from algebra.evolving import merged, stream
+from algebra.evolving import faults, merged, stream
 from anabranch.algebra.accents.canonical import canonical
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.items import number
@@ -129,20 +129,6 @@ def items(elements: Sequence[StreamElement]) -> list[Item]:
     return found
 
 
-def faults(elements: Sequence[StreamElement]) -> list[str]:
-    """What is not valid about an answer."""
-    evolution, found = Evolution(), []
-    for each in elements:
-        match each:
-            case Accent():
-                refused = evolution.apply(each)
-                found += [] if refused is None else [refused.reason]
-            case Item(tree):
-                gone = evolution.dropped(tree)
-                found += [] if gone is None else [f"{gone} was dropped"]
-    return found
-
-
 def square(seed: int, query: Callable[[Random], str]) -> tuple[Counter[str], Counter[str], int]:
     """Both ways round, and how many accents came out; what comes out is a valid stream.
 
@@ -171,7 +157,7 @@ def square(seed: int, query: Callable[[Random], str]) -> tuple[Counter[str], Cou
                     out.append(Item(value, HERE))
                 case _:
                     across[plain(value)] += 1
-    assert faults(out) == [], seed
+    assert faults(out, Evolution()) == [], seed
     across.update(plain(each.tree) for each in items(out))
     inputs = {name: items(elements) for name, elements in fed.items()}
     alone = [{name: [each]} for name, known in inputs.items() for each in known] if goes else [inputs]

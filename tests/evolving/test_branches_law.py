@@ -11,7 +11,7 @@ import pytest
 
 from algebra import evolving as algebra_evolving
 from algebra.accented import HERE, alter
-from algebra.evolving import stream
+from algebra.evolving import faults, stream
 from anabranch.algebra.accents.canonical import canonical
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.items import number
@@ -34,7 +34,7 @@ from anabranch.stream.wire import element_of, write
 from branch.feeding import Stream
 from evolving.branching import At, Together, run
 from evolving.outlets import Asked, checked
-from evolving.square import EXACT, faults, item_query
+from evolving.square import EXACT, item_query
 
 TIME = Path.parse("ts")
 WINDOWS = ("ts diff 7", "ts diff 10 step 5", "ts diff 4 step 6", "count 3", "count 2 step 1", "t diff 12")
@@ -159,7 +159,7 @@ def across(asked: Together) -> list[str]:
             tree = copy(child)
             assert isinstance(tree, Element)
             elements.append(element_of(tree, HERE))
-    assert faults(elements) == []
+    assert faults(elements, Evolution()) == []
     return [plain(each.tree) for each in canonical(elements) if isinstance(each, Item)] + _together(marks)
 
 

@@ -6,7 +6,7 @@ Of a punctuation the description matters, of an accent that could not be read th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -97,8 +97,3 @@ def changes_of(element: StreamElement | DeadLetter, reach: Range, epoch: int) ->
             yield from (change("doubt", str(each.where), str(each.path), element.reason) for each in element.doubts)
         case _:
             pass
-
-
-def before(changes: Iterable[Change], partition: str, position: Position) -> list[Change]:
-    """Those of a partition that stand before a position."""
-    return [each for each in changes if each.partition == partition and each.position < position]

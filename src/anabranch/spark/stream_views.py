@@ -11,7 +11,7 @@ A worker keeps the views that it has met and goes on from where they are.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -22,7 +22,7 @@ from anabranch.reference.evolving.views import views
 from anabranch.spark.changes import Change
 from anabranch.spark.evolution_log import Logged, logged_changes
 from anabranch.spark.plan import StreamPlan
-from anabranch.stream.elements import Accent, DeadLetter, Doubt, Place, Punctuation, StreamElement
+from anabranch.stream.elements import Accent, DeadLetter, Doubt, Place, Punctuation
 
 Event: TypeAlias = Accent | Punctuation | DeadLetter
 
@@ -141,8 +141,3 @@ def view_from(folder: Path, stream: StreamPlan, logged: Logged | None, first: in
     for said in told.said[begin + len(view.said) - view.shown :]:
         view.take(said)
     return view
-
-
-def events_of(elements: Iterator[StreamElement | DeadLetter], partition: int) -> Iterator[Said]:
-    """Those of the judged elements of a partition that say something."""
-    return (Said(partition, each) for each in elements if isinstance(each, Event))
