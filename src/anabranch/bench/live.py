@@ -6,7 +6,7 @@ It is the same file each time, under a new name, so that rounds can be compared.
 
 A trunk stays at work from round to round, because ten thousand subscriptions are not to be checked again for each; in
 between it only looks for files, seldom enough not to disturb others.
-Queries of plain Spark would disturb: they are started for each round, fed a small file to get warm with, and stopped.
+Queries of plain Spark would disturb: they are started for each round, fed a small file twice to get warm with, and stopped.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ _NO_LIMIT = 1 << 40
 _TRIGGER_MS = 500
 _SPARK_TRIGGER_MS = 100
 _PATIENCE = 0.02
+WARM_UP = 2
+"""How often a small file is read to get warm with: the first time starts Python workers, the second finds them."""
 
 
 class LiveTrunk:
@@ -72,7 +74,8 @@ class LiveTrunk:
         Where others had their turn for long, Spark has let its Python workers go: `small` is a file to get warm with.
         """
         if small is not None:
-            self._seconds(small)
+            for _ in range(WARM_UP):
+                self._seconds(small)
         return self._seconds(self._file)
 
     def _seconds(self, file: Path) -> float:
@@ -99,7 +102,7 @@ class SparkQueries:
         self._spark = spark
         self._folders = (folder / str(number) for number in count())
         self._conditions = conditions
-        self._files = small, file
+        self._files = *(small,) * WARM_UP, file
 
     def round(self) -> float:
         """The seconds of a file when all of them read it, from the first that begins to the last that ends."""

@@ -182,7 +182,7 @@ class Arranged:
                     low, high = np.maximum(spans[axis][0], low), np.minimum(spans[axis][1], high)
                 spans[axis] = low, high
         conditions = first + np.arange(count, dtype=np.int32)
-        self._grids.add(conditions, clause, spans)
+        self._grids.add(conditions, clause, spans, is_box=not any(self._negated[begin + test] for test in tests))
         lows, highs = self._lows[number], self._highs[number]
         asked = [(self._test_axes[begin + test], test, self._negated[begin + test]) for test in tests]
         self._bits.add(conditions, [Span(axis, lows[:, at], highs[:, at], negated) for axis, at, negated in asked])

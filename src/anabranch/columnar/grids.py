@@ -28,6 +28,7 @@ class _Block:
 
     conditions: Places
     clause: int
+    """What is still to be tested, -1 for nothing."""
     spans: tuple[Places, Places, Places, Places]
     """The lows and highs on one axis of the grid, then those on the other."""
 
@@ -39,14 +40,15 @@ class Grids:
         self._sizes = sizes
         self._grids: dict[tuple[int, int], list[_Block]] = {}
 
-    def add(self, conditions: Places, clause: int, spans: Mapping[int, tuple[Places, Places]]) -> None:
-        """Add one clause of some conditions; `spans` are its lows and highs by axis."""
+    def add(self, conditions: Places, clause: int, spans: Mapping[int, tuple[Places, Places]], *, is_box: bool) -> None:
+        """Add one clause of some conditions; `spans` are its lows and highs by axis, and all of it if it `is_box`."""
         narrow = sorted(spans, key=lambda axis: self._width(axis, *spans[axis]))[:2]
         axes = tuple(sorted(narrow))
         key = (axes[0] if axes else -1, axes[1] if len(axes) > 1 else -1)
         nothing = np.zeros(len(conditions), np.int32)
         chosen = [spans[axis] if axis >= 0 else (nothing, nothing) for axis in key]
-        self._grids.setdefault(key, []).append(_Block(conditions, clause, (*chosen[0], *chosen[1])))
+        rest = -1 if is_box and len(spans) == len(narrow) else clause
+        self._grids.setdefault(key, []).append(_Block(conditions, rest, (*chosen[0], *chosen[1])))
 
     def _width(self, axis: int, lows: Places, highs: Places) -> float:
         """Which part of an axis a clause has of it, for one in the middle."""
@@ -59,6 +61,7 @@ class Grids:
         bounds: list[Indices] = [np.zeros(1, np.int64)]
         conditions: list[Places] = []
         clauses: list[Places] = []
+        spans: list[Places] = [np.empty((0, 4), np.int32)]
         bin_count = cells = members = 0
         for number, (key, blocks) in enumerate(self._grids.items()):
             made = _made(blocks, [self._sizes[axis] if axis >= 0 else 0 for axis in key])
@@ -70,6 +73,7 @@ class Grids:
             members += len(made.conditions)
             conditions.append(made.conditions)
             clauses.append(made.clauses)
+            spans.append(made.spans)
         axes = np.array(list(self._grids), np.int64).reshape(-1, 2)
         none = [np.empty(0, np.int32)]
         return Cells(
@@ -79,6 +83,7 @@ class Grids:
             np.concatenate(bounds),
             np.concatenate([*none, *conditions]),
             np.concatenate([*none, *clauses]),
+            np.concatenate(spans),
         )
 
 
@@ -89,6 +94,7 @@ class _Made:
     bounds: Indices
     conditions: Places
     clauses: Places
+    spans: Places
 
 
 def _made(blocks: Sequence[_Block], sizes: Sequence[int]) -> _Made:
@@ -111,7 +117,7 @@ def _made(blocks: Sequence[_Block], sizes: Sequence[int]) -> _Made:
     members = np.empty(total, np.int64)
     if total:
         fill_cells(*given, bounds[:-1].copy(), members)
-    return _Made(bins, wide, bounds, conditions[members], clauses[members])
+    return _Made(bins, wide, bounds, conditions[members], clauses[members], np.stack(spans, 1)[members])
 
 
 def _bins(size: int, fine: int) -> Places:

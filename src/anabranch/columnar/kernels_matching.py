@@ -86,7 +86,8 @@ class Cells(NamedTuple):
     """Grids: each has two axes (-1 for none).
 
     Its shape is where the bins of either axis begin, how many second bins there are, and where its cells begin; a cell
-    has the clauses between two bounds, each with its condition.
+    has the clauses between two bounds, each with its condition, its lows and highs on both axes, and what else there is
+    to test, -1 for nothing.
     """
 
     axes: Indices
@@ -95,6 +96,7 @@ class Cells(NamedTuple):
     bounds: Indices
     conditions: Places
     clauses: Places
+    spans: Places
 
 
 class Bits(NamedTuple):
@@ -201,20 +203,20 @@ def match(fits: Flags, ranks: Places, laid: Conditions, cells: Cells, pairs: Pai
             return False
         for grid in range(len(cells.axes)):
             one, two = cells.axes[grid]
-            cell = cells.shapes[grid, 3]
-            if one >= 0:
-                rank = ranks[one, entry]
-                if rank < 0:
-                    continue
-                cell += cells.bins[cells.shapes[grid, 0] + rank] * cells.shapes[grid, 2]
-            if two >= 0:
-                rank = ranks[two, entry]
-                if rank < 0:
-                    continue
-                cell += cells.bins[cells.shapes[grid, 1] + rank]
+            first = ranks[one, entry] if one >= 0 else 0
+            second = ranks[two, entry] if two >= 0 else 0
+            if first < 0 or second < 0:
+                continue
+            row = cells.bins[cells.shapes[grid, 0] + first] * cells.shapes[grid, 2]
+            cell = cells.shapes[grid, 3] + row + cells.bins[cells.shapes[grid, 1] + second]
             for place in range(cells.bounds[cell], cells.bounds[cell + 1]):
-                condition = cells.conditions[place]
-                if pairs.seen[condition] == entry or not _holds(condition, cells.clauses[place], entry, ranks, laid):
+                low, high, more_low, more_high = cells.spans[place]
+                if first < low or first > high or second < more_low or second > more_high:
+                    continue
+                condition, clause = cells.conditions[place], cells.clauses[place]
+                if pairs.seen[condition] == entry:
+                    continue
+                if clause >= 0 and not _holds(condition, clause, entry, ranks, laid):
                     continue
                 pairs.seen[condition] = entry
                 if not _note(pairs, condition, entry, TAKEN if fit else OPEN):
