@@ -6,7 +6,8 @@ It is the same file each time, under a new name, so that rounds can be compared.
 
 A trunk stays at work from round to round, because ten thousand subscriptions are not to be checked again for each; in
 between it only looks for files, seldom enough not to disturb others.
-Queries of plain Spark would disturb: they are started for each round, fed a small file twice to get warm with, and stopped.
+Queries of plain Spark would disturb: they are started for each round, fed a small file twice to get warm with, and
+stopped.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from anabranch.branch.pane_results import (
     AnyOf,
     Compared,
     Inserted,
+    Known,
     Literal,
     Operand,
     Part,
@@ -41,6 +42,7 @@ from anabranch.columnar.pane_rows import Rows
 from anabranch.language.aggregates import AggregateCall
 from anabranch.reference.sequences import Values, atomize
 from anabranch.reference.values import compare, spell, to_double
+from anabranch.stream.affine import IDENTITY, Affine
 
 _EXACT = 1 << 53
 """Whole numbers up to here are doubles."""
@@ -61,9 +63,12 @@ class Column:
         return [] if self.present is not None and not self.present[window] else [self.values[window].item()]
 
 
-def is_made_for(result: WindowResult) -> bool:
-    """Whether the comparisons of a result are the same between doubles."""
-    return all(_is_double(each) for each in _literals(result.test))
+def is_made_for(result: WindowResult, calls: Sequence[AggregateCall]) -> bool:
+    """Whether the comparisons of a result are the same between doubles, and only sums are written in other units."""
+    extremes = {call.variable for call in calls if call.function in ("min", "max")}
+    aggregates = (each for each in _fragments(result.element) if isinstance(each, Aggregate))
+    is_plain = all(each.by == IDENTITY or each.variable not in extremes for each in aggregates)
+    return is_plain and all(_is_double(each) for each in _literals(result.test))
 
 
 def _literals(test: Test) -> list[Literal]:
@@ -87,32 +92,36 @@ class WindowColumns:
         self._rows = rows
         self._calls = {call.variable: call for call in calls}
         self._spans = begins, ends
-        self._found: dict[str, Column] = {}
+        self._found: dict[Aggregate, Column] = {}
 
     def __len__(self) -> int:
         return len(self._spans[0])
 
-    def column(self, variable: str) -> Column:
-        """One aggregate."""
-        if variable not in self._found:
-            self._found[variable] = self._column(self._calls[variable])
-        return self._found[variable]
+    def column(self, aggregate: Aggregate) -> Column:
+        """One aggregate, in its unit."""
+        if aggregate not in self._found:
+            self._found[aggregate] = self._column(self._calls[aggregate.variable], aggregate.by)
+        return self._found[aggregate]
 
-    def known(self, window: int) -> dict[str, Values]:
-        """All aggregates of one window."""
-        return {variable: self.column(variable).at(window) for variable in self._calls}
+    def known(self, window: int) -> Known:
+        """The aggregates of one window."""
+        return lambda aggregate: self.column(aggregate).at(window)
 
-    def _column(self, call: AggregateCall) -> Column:
+    def _column(self, call: AggregateCall, by: Affine) -> Column:
         rows, path = self._rows, call.path
         counts = self._summed(rows.counts[path])
         present = None if counts.all() else counts > 0
         match call.function:
             case "count":
-                return Column(counts)
+                return Column(
+                    counts
+                    if by == IDENTITY
+                    else np.array([nearest_double(by(Fraction(each))) for each in counts.tolist()])
+                )
             case "sum":
-                return Column(self._quotients(path, np.ones(len(self), np.int64)))
+                return Column(self._quotients(path, np.ones(len(self), np.int64), by))
             case "avg":
-                return Column(self._quotients(path, np.maximum(counts, 1)), present)
+                return Column(self._quotients(path, np.maximum(counts, 1), by), present)
             case "min":
                 return Column(self._best(rows.least[path], rows.least_at[path], 1), present)
             case "max":
@@ -126,17 +135,24 @@ class WindowColumns:
         found: Indices = running[ends] - running[begins]
         return found
 
-    def _quotients(self, path: int, divisors: Indices) -> Numbers:
-        """The double nearest to each sum divided by some number."""
+    def _quotients(self, path: int, divisors: Indices, by: Affine) -> Numbers:
+        """The double nearest to each sum divided by some number, in a unit."""
         high, low = self._summed(self._rows.high[path]), self._summed(self._rows.low[path])
         high, low = high + (low >> HALF), low & ((1 << HALF) - 1)
         unit = 10 ** int(self._rows.places[path].max(initial=0))
-        small = (np.abs(high) < _EXACT >> HALF) & (divisors <= _EXACT // unit)
+        # a * x / d + b is a quotient of whole numbers again
+        times, plus = by.a.numerator * by.b.denominator, by.b.numerator * by.a.denominator
+        under = by.a.denominator * by.b.denominator
+        most = _EXACT // (2 * max(times, abs(plus), under))
+        if not most:
+            times, plus, under = 1, 0, 1  # nothing is small
+        small = (np.abs(high) < most >> HALF) & (divisors <= most // unit)
         sums = np.where(small, high, 0) << HALF | np.where(small, low, 0)
-        found: Numbers = sums / (np.where(small, divisors, 1) * float(unit))
+        wholes = np.where(small, divisors, 1) * float(unit)
+        found: Numbers = (sums * times + wholes * plus) / (wholes * under)
         for window in np.flatnonzero(~small).tolist():
             (total,) = totals(high[window : window + 1], low[window : window + 1])
-            found[window] = nearest_double(Fraction(total, unit * int(divisors[window])))
+            found[window] = nearest_double(by(Fraction(total, unit * int(divisors[window]))))
         return found
 
     def _best(self, values: Numbers, at: Indices, sign: int) -> Numbers:
@@ -170,7 +186,7 @@ def _side(operand: Operand, windows: WindowColumns) -> tuple[Numbers | Indices |
     if isinstance(operand, Literal):
         (value,) = atomize(operand.value)
         return to_double(value), None
-    column = windows.column(operand.variable)
+    column = windows.column(operand)
     return column.values, column.present
 
 
@@ -189,7 +205,7 @@ def texts(result: WindowResult, windows: WindowColumns) -> pa.Array:
         if isinstance(each, str):
             parts.append(pa.scalar(each))
         else:
-            column = windows.column(each.variable)
+            column = windows.column(each)
             parts.append(_spelled(column.values[chosen]))
             if column.present is not None:
                 absent |= ~column.present

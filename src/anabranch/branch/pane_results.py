@@ -4,33 +4,43 @@
 
 Made for this are names for aggregates, conditions of `and`, `or` and comparisons between them and numbers, and
 constructors with them in braces.
-Such a result is written out for one window here, and for many at once in `pane_columns.py`.
+Such a result is written out for one window here, and for many at once in `pane_columns.py`; where units have changed,
+an aggregate that is an element's only content is written in that of its place (LAWS 4.3).
 Any other query, and every window in which an aggregate fails, is the evaluator's; which way a window takes never shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from itertools import product
 from typing import TypeAlias
 
+from anabranch.algebra.numbers import nearest_double
 from anabranch.language import ast
 from anabranch.language.ast import ComparisonOperator
 from anabranch.reference.arithmetic import negate
 from anabranch.reference.evaluate import number
 from anabranch.reference.sequences import Values, atomize
 from anabranch.reference.standing import Standing
-from anabranch.reference.values import compare, spell
+from anabranch.reference.values import Atomic, Rounded, compare, spell
+from anabranch.stream.affine import IDENTITY, Affine
+from anabranch.stream.path import Path
 from anabranch.stream.serialize import escape_attribute, escape_text
-
-Known: TypeAlias = Mapping[str, Values]
-"""The aggregates of a window, by variable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
     variable: str
+    by: Affine = IDENTITY
+    """The unit that it is written in, as the map from that of query start."""
+
+
+Known: TypeAlias = Callable[[Aggregate], Values]
+"""The aggregates of a window, each in its unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +186,52 @@ def _inserted(expression: ast.Expression, names: Mapping[str, Operand]) -> Inser
     return Inserted(tuple(_operand(each, names) for each in items))
 
 
+# --- other units ------------------------------------------------------------------------------------------
+
+
+def in_units(result: WindowResult, units: Mapping[Path, Affine]) -> WindowResult | None:
+    """The same with what is written at some paths in other units; None where that is not an aggregate alone."""
+    try:
+        return WindowResult(result.test, _in_units(result.element, (), units))
+    except _Other:
+        return None
+
+
+def _in_units(element: Tagged, steps: tuple[str, ...], units: Mapping[Path, Affine]) -> Tagged:
+    if any(Path((*steps, f"@{name}")) in units for name, _ in element.attributes):
+        raise _Other
+    inner = tuple(
+        _in_units(each, (*steps, each.name), units) if isinstance(each, Tagged) else each for each in element.content
+    )
+    by = units.get(Path(steps), IDENTITY)
+    match inner:
+        case (Inserted((Aggregate(variable),)),) if by != IDENTITY:
+            inner = (Inserted((Aggregate(variable, by),)),)
+        case _ if by != IDENTITY and inner and not any(isinstance(each, Tagged) for each in inner):
+            raise _Other
+        case _:
+            pass
+    return Tagged(element.name, element.attributes, inner)
+
+
 # --- one window -------------------------------------------------------------------------------------------
 
 
+def in_its_unit(values: Mapping[str, Values]) -> Known:
+    """The aggregates of a window, given by variable in the units of query start."""
+    return lambda aggregate: [_mapped(each, aggregate.by) for each in atomize(values[aggregate.variable])]
+
+
+def _mapped(value: Atomic, by: Affine) -> Atomic:
+    """An aggregate in another unit, exactly; what is no finite number has none."""
+    assert isinstance(value, int | float)
+    if by == IDENTITY or not math.isfinite(value):
+        return value
+    return nearest_double(by(value.exact if isinstance(value, Rounded) else Fraction(Decimal(repr(value)))))
+
+
 def _value(operand: Operand, known: Known) -> Values:
-    return known[operand.variable] if isinstance(operand, Aggregate) else operand.value
+    return known(operand) if isinstance(operand, Aggregate) else operand.value
 
 
 def _holds(test: Test, known: Known) -> bool:

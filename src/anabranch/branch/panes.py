@@ -38,6 +38,7 @@ from anabranch.algebra.window import Panes
 from anabranch.branch.answers import Answers
 from anabranch.branch.pane_columns import WindowColumns, is_made_for, texts
 from anabranch.branch.pane_plan import PanePlan
+from anabranch.branch.pane_results import WindowResult, in_its_unit, in_units
 from anabranch.branch.pane_states import PaneState
 from anabranch.branch.ports import InputStream, Output
 from anabranch.branch.progress import Progress
@@ -175,6 +176,14 @@ class PaneWindows:
             for each, pane in self._odd.items():
                 self._odd[each] = pane.without(number)
 
+    @property
+    def _result(self) -> WindowResult | None:
+        """What is made of windows in the units of this place; None where the evaluator must see to it."""
+        result, outlet = self._plan.result, self._outlet
+        if result is None or outlet is None or not outlet.changes_pieces:
+            return result
+        return None if outlet.units is None else in_units(result, outlet.units)
+
     # --- windows ------------------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -186,10 +195,9 @@ class PaneWindows:
 
     def _close_columns(self, ended: int | None) -> bool:
         """Answer in columns; False, and nothing is answered, where that takes more than plain numbers."""
-        panes, result, rows = self._panes_of, self._plan.result, self.rows
+        panes, result, rows = self._panes_of, self._result, self.rows
         is_near = max(panes.size, panes.step, self._next * panes.step) < MOST_PANES
-        is_changed = self._outlet is not None and self._outlet.changes_pieces
-        if result is None or self._odd or is_changed or not is_near or not is_made_for(result):
+        if result is None or self._odd or not is_near or not is_made_for(result, self._plan.seen.calls):
             return False
         is_used = (rows.panes >= self._next * panes.step) & (rows.panes % panes.step < panes.size)
         used = rows if is_used.all() else rows.at(is_used)
@@ -226,7 +234,7 @@ class PaneWindows:
         """Answer the windows before the number `ended`, or all."""
         panes, numbers = self._panes_of, sorted(held)
         window: Sliding[Pane] = Sliding(Pane.merge)
-        units = Units(self._plan.standing, *self._known)
+        units, result = Units(self._plan.standing, *self._known), self._result
         k, pushed = self._next, 0
         while True:
             first = bisect_left(numbers, k * panes.step)
@@ -242,24 +250,23 @@ class PaneWindows:
                 pushed += 1
             whole = window.all()
             assert whole is not None, "a window is answered because it holds a pane"
-            self._answer(whole, units)
+            self._answer(whole, result, units)
             k += 1
         self._next = max(k if ended is None else ended, self._next)
 
-    def _answer(self, window: Pane, units: Units) -> None:
+    def _answer(self, window: Pane, result: WindowResult | None, units: Units) -> None:
         try:
-            self._answers.write(self._piece(window, units))
+            self._answers.write(self._piece(window, result, units))
         except DynamicError as error:
             assert window.first is not None, "what can fail tells where it begins"
             place = Place(self._stream.name, window.first.file, window.first.offset)
             self._out.bury(DeadLetter(place, error.message, window.first.raw, error.code, self._name))
 
-    def _piece(self, window: Pane, units: Units) -> Piece:
-        calls, result, outlet = self._plan.seen.calls, self._plan.result, self._outlet
-        is_changed = outlet is not None and outlet.changes_pieces
-        if result is not None and not is_changed and not any(each.failure for each in window.partials):
+    def _piece(self, window: Pane, result: WindowResult | None, units: Units) -> Piece:
+        calls, outlet = self._plan.seen.calls, self._outlet
+        if result is not None and not any(each.failure for each in window.partials):
             values = {call.variable: _value(window.partials[call.path], call.function) for call in calls}
-            return Piece(result.text(values), begins=False, ends=False)
+            return Piece(result.text(in_its_unit(values)), begins=False, ends=False)
         known = {call.variable: partial(_value, window.partials[call.path], call.function) for call in calls}
         return units.window((), known, outlet.forward if outlet else None)
 

@@ -154,7 +154,7 @@ class StreamAnswers:
         if doubtful is not None:
             stretch = stretch.without(doubtful)
         shredded, known = stretch.shredded, stretch.known
-        program = self._program if shredded.wanted else None
+        program = self._program if shredded.wanted and not stretch.is_said else None
         follows = course.follows if course else None
         units = self._units(program, follows)
         found = self._matches(program, shredded, follows, units)

@@ -34,6 +34,10 @@ _POWERS = np.array([float(10**exponent) for exponent in range(_HOLDS + 1)])
 """All exact, so that dividing a mantissa below 2**53 by one of them rounds once, and correctly."""
 
 
+_LOOK = 4096
+"""So many bytes are looked at before anything is made of what was seen."""
+
+
 def compiled(function: Kernel) -> Kernel:
     """Numba's decorator, for functions that keep their type."""
     try:
@@ -183,3 +187,22 @@ def gather(
         for place in range(begins[picks[number]], finishes[picks[number]]):
             out[at] = data[place]
             at += 1
+
+
+@compiled
+def find_word(data: Bytes, begin: int, word: Bytes) -> int:
+    """Where a word stands next in some bytes, -1 for nowhere; where it does not, the loop is one over words of them."""
+    size, stop = len(word), len(data) - len(word) + 1
+    at = begin
+    while at < stop:
+        count = min(_LOOK, stop - at)
+        fronts, backs = data[at : at + count], data[at + size - 1 : at + size - 1 + count]
+        any_of = np.uint8(0)
+        for place in range(count):
+            any_of |= np.uint8((fronts[place] == word[0]) & (backs[place] == word[size - 1]))
+        if any_of:
+            for place in range(at, at + count):
+                if data[place] == word[0] and (data[place : place + size] == word).all():
+                    return place
+        at += count
+    return -1

@@ -38,8 +38,14 @@ def exact_ticks(values: Numbers, places: int) -> tuple[Indices, Flags]:
 
 def best_places(values: Numbers) -> int:
     """The number of decimal places by which most of some decimals are exact."""
-    able = [int(np.count_nonzero(exact_ticks(values, places)[1])) for places in range(MOST_PLACES + 1)]
-    return int(np.argmax(able))
+    best, most, all_of_them = 0, 0, int(np.count_nonzero(np.isfinite(values)))
+    for places in range(MOST_PLACES + 1):
+        able = int(np.count_nonzero(exact_ticks(values, places)[1]))
+        if able > most:
+            best, most = places, able
+        if most == all_of_them:
+            break
+    return best
 
 
 @compiled

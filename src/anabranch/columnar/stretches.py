@@ -22,6 +22,11 @@ class Stretch:
     known: Flags
     said: _Sayings
 
+    @property
+    def is_said(self) -> bool:
+        """Whether there is nothing but what is said, and no item."""
+        return len(self.said) == len(self.known)
+
     def part(self, first: int, last: int) -> Stretch:
         return self._cut(first, last, {entry: each for entry, each in self.said.items() if first <= entry < last})
 

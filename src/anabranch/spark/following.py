@@ -1,7 +1,7 @@
 """Queries that are answered item by item, in a stream that evolves (LAWS 4).
 
-What an accent brings about depends on a query's shape and on when it began, not on its constants: each group of queries
-that agree in these has one `Follower`, and thousands of subscriptions have a few.
+What an accent brings about depends on a query's lineage and on when it began, not on its constants: queries that agree
+in these have one `Follower`, and thousands of subscriptions have a few.
 
 Within a stretch of items in which nothing changes, a query that no unit change concerns is answered as ever, and so is
 one whose answer has followed a change for all items (`columnar/units.py`).
@@ -122,10 +122,12 @@ class Following:
         for said in met:
             for every in self._views.values():
                 every.take(said)
-        self._alike = [
-            (each, follower_of(stream, each.lineage, each.policy, each.first, self._views[each.first].said))
-            for each in alike
-        ]
+        self._followers: dict[tuple[Lineage, Policy, int], Follower] = {}
+        for each in alike:
+            kind = each.lineage, each.policy, each.first
+            if kind not in self._followers:
+                self._followers[kind] = follower_of(stream, *kind, self._views[each.first].said)
+        self._alike = [(each, self._followers[each.lineage, each.policy, each.first]) for each in alike]
         self._of = {number: each for each in self._alike for number in each[0].numbers}
         self._over = {number for each, follower in self._alike if follower.aborted for number in each.numbers}
         self.aborted: dict[int, str] = {}
@@ -161,13 +163,13 @@ class Following:
         self._groups = None
         for view in self._views.values():
             view.take(said)
+        told = {follower: "".join(map(accent_text, follower.take(said))) for follower in self._followers.values()}
         for group, follower in self._alike:
-            texts = "".join(map(accent_text, follower.take(said)))
             for number in group.numbers:
                 if follower.aborted is not None and number not in self._over:
                     self.aborted.setdefault(number, follower.aborted)
-                elif texts:
-                    yield number, texts
+                elif told[follower]:
+                    yield number, told[follower]
 
     def piece(self, number: int, item: Item) -> str:
         """What an item adds to the answer of a query."""
@@ -176,8 +178,8 @@ class Following:
 
     def keep(self) -> None:
         """Leave the followers to the ranges behind this one."""
-        for group, follower in self._alike:
-            keep_follower(self._stream, group.policy, group.first, follower)
+        for (_, policy, first), follower in self._followers.items():
+            keep_follower(self._stream, policy, first, follower)
 
 
 _Kind: TypeAlias = tuple[str, Lineage, Policy, int]

@@ -16,7 +16,7 @@ from anabranch.columnar.shred import Shredder
 from anabranch.errors import StreamError
 from anabranch.spark.plan import StreamPlan
 from anabranch.spark.ranges import Position, Range
-from anabranch.spark.storage import pieces
+from anabranch.spark.storage import PIECE, pieces
 from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.packed import PACKED_CHUNK, Damage, gunzip
@@ -71,11 +71,11 @@ class RangeReader:
                 for shredded in self.shredder.finish() if part is None else self.shredder.feed(part, None):
                     yield from self.elements(shredded.cuts.values())
 
-    def parts(self) -> Iterator[bytes | DeadLetter | None]:
-        """The range's bytes in pieces, None at an end of input, and last a dead letter where the file is damaged."""
+    def parts(self, size: int = PIECE) -> Iterator[bytes | DeadLetter | None]:
+        """The bytes in pieces of a size, None at an end of input, and last a dead letter where the file is damaged."""
         position = self._start
         damage: DeadLetter | None = None
-        for piece in self._pieces(self._start, self._range.end):
+        for piece in self._pieces(self._start, self._range.end, size):
             if isinstance(piece, Damage):
                 damage = DeadLetter(Place(self._range.stream, self._range.file, position), piece.reason, "")
             else:
@@ -110,10 +110,10 @@ class RangeReader:
                 splitter.feed(piece)
         return splitter.carry
 
-    def _pieces(self, start: int, end: int) -> Iterator[bytes | Damage]:
+    def _pieces(self, start: int, end: int, size: int = PIECE) -> Iterator[bytes | Damage]:
         """The uncompressed bytes from a position on, up to the range's end on disk."""
         if not self._range.packed:
-            yield from pieces(self._range.path, start, end, lines=self._split is LineSplitter)
+            yield from pieces(self._range.path, start, end, size, lines=self._split is LineSplitter)
             return
         skip = start
         for piece in gunzip(pieces(self._range.path, 0, end, PACKED_CHUNK)):

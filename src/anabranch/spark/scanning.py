@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
+import numpy as np
 import pyarrow as pa
 
 from anabranch.algebra.accents.passing import is_change
 from anabranch.columnar.course import ESCAPE, WORDS, may_hold
+from anabranch.columnar.kernels import find_word
 from anabranch.errors import AnabranchError
 from anabranch.spark.changes import Change, changes_of
 from anabranch.spark.evolving import lively
@@ -27,6 +29,8 @@ from anabranch.stream.markup import BOM
 from anabranch.stream.parse import parse_root
 from anabranch.stream.reader import Format
 
+_SMALL = 1 << 20
+"""Bytes that are searched at a time: so few that they are still at hand when they have been read."""
 _NEEDLES: dict[Format, Sequence[bytes]] = {"lines": (b"xmlns",), "json": (*WORDS, ESCAPE), "document": WORDS}
 
 
@@ -58,7 +62,7 @@ def _cuts(reader: RangeReader, limits: Limits, needles: Sequence[bytes]) -> Iter
     """The pieces of a range that may be control elements; lines without one of the needles are not."""
     position = reader.start.position
     splitter: LineSplitter | None = None
-    for part in reader.parts():
+    for part in reader.parts(_SMALL):
         if isinstance(part, DeadLetter):
             continue
         if reader.lines and splitter is None and (part is None or part.endswith(b"\n")):
@@ -77,11 +81,13 @@ def _cuts(reader: RangeReader, limits: Limits, needles: Sequence[bytes]) -> Iter
 def _lines(data: bytes, position: int, limits: Limits, needles: Sequence[bytes]) -> Iterator[Cut]:
     """The lines that hold one of the needles, in order, of data that holds whole lines."""
     starts: set[int] = set()
+    searched = np.frombuffer(data, np.uint8)
     for word in needles:
-        at = data.find(word)
+        needle = np.frombuffer(word, np.uint8)
+        at = find_word(searched, 0, needle)
         while at >= 0:
             starts.add(data.rfind(b"\n", 0, at) + 1)
-            at = data.find(word, data.find(b"\n", at) + 1)
+            at = find_word(searched, data.find(b"\n", at) + 1, needle)
     for start in sorted(starts):
         first = start + len(BOM) * (position + start == 0 and data.startswith(BOM))
         cut = line_cut(position + first, data[first : data.find(b"\n", start)], limits)

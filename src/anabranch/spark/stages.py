@@ -9,15 +9,19 @@ from typing import TypeVar
 from pyspark.sql import DataFrame
 
 from anabranch.spark.evolution_log import EvolutionLogs
-from anabranch.spark.evolving import log_changes, run_evolving
+from anabranch.spark.evolving import lively, log_changes, run_evolving
 from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Manifest
 from anabranch.spark.roles import branches_of
 from anabranch.spark.rows import REPORTS, ROWS
-from anabranch.spark.scanning import search_ranges
+from anabranch.spark.scanning import search, search_ranges
 from anabranch.spark.segments import late_places, stream_of
 from anabranch.spark.shard import answer_shards
+from anabranch.spark.survey import epoch_ranges
 from anabranch.spark.task import answer_ranges, send_ranges
+
+_AT_HAND = 64 << 20
+"""Bytes that one process searches in a few hundredths of a second."""
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -29,6 +33,10 @@ def run_epoch(batch: DataFrame, job: Job, shards: int) -> tuple[Job, Sequence[Re
 
 
 def _search(batch: DataFrame, job: Job) -> list[Report]:
+    """Search an epoch for changes; one that the driver has read sooner than Spark has begun a job, here."""
+    found = [each for each in epoch_ranges(job.checkpoint, job.epoch) if each.stream in lively(job)]
+    if sum(each.end - each.start for each in found) <= _AT_HAND:
+        return [search(job, found)]
     return _reports(batch.mapInArrow(partial(search_ranges, job), REPORTS))
 
 

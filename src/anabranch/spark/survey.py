@@ -19,6 +19,7 @@ shorter or was overwritten is an error.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from time import time_ns
@@ -54,6 +55,17 @@ class Sight:
         if found.moment != moment:
             raise StateError(f"'{checkpoint.sight}' does not belong to the checkpoint", hint="restore the whole folder")
         return found
+
+
+def epoch_ranges(checkpoint: Checkpoint, epoch: int) -> list[Range]:
+    """The ranges of an epoch that has begun, by the offsets that Spark has written down for it."""
+
+    def offset(number: int) -> Offset:
+        written = checkpoint.spark / "offsets" / str(number)
+        found: Offset = json.loads(written.read_text(encoding="utf-8").splitlines()[-1])
+        return found
+
+    return Survey(checkpoint).ranges(offset(epoch - 1) if epoch else {}, offset(epoch))
 
 
 class Survey:

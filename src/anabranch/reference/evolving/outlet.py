@@ -16,8 +16,9 @@ that agree in these can share one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from anabranch.algebra.accents.sets import UNDECLARED, Domains, description_of, items_of
 from anabranch.algebra.changes import Change, LetOut
@@ -48,6 +49,9 @@ class Purge:
     path: Path
     items: Predicate
 
+_ASKED = 256
+"""Of so many accents it is remembered what a query does with their kind: the same ones come again and again."""
+
 
 def accent_text(accent: Accent) -> str:
     """An accent as it stands in an answer."""
@@ -71,6 +75,9 @@ class Outlet:
         self.purges: list[Purge] = []
         """What has to be forgotten because of the latest accent or punctuation."""
         self._names: dict[Path, Path | None] = {}
+        self._targets = lru_cache(_ASKED)(lineage.targets)
+        self._shows = lru_cache(_ASKED)(lineage.shows)
+        self._reads = lru_cache(_ASKED)(lineage.reads)
         inputs = range(len(lineage.streams))
         self._alone = len(inputs) == 1
         self._merging = {
@@ -102,7 +109,7 @@ class Outlet:
 
     def doubt(self, input: int, path: Path, reason: str) -> None:
         """Nobody knows any more what a path means for some items (LAWS 4.5): Aborted if the query looks at it."""
-        if self.lineage.reads(input, path):
+        if self._reads(input, path):
             need = self.lineage.need(input, path)
             what = f"'{need.word}' cannot do without '{need.path}'" if need else f"the query reads '{path}'"
             raise Aborted(f"{what}, which is unknown from here on: {reason}")
@@ -153,7 +160,7 @@ class Outlet:
             where = renamed(each.change.where, self._seen)
             if isinstance(each.change.evolution, Drop):
                 self.purges.append(Purge(input, path, renamed(each.items, lambda inner: self._outer(inner)[1])))
-            for target in self.lineage.targets(input, replace(each.change.evolution, path=path)):
+            for target in self._targets(input, replace(each.change.evolution, path=path)):
                 evolution = replace(each.change.evolution, path=target.at)
                 if isinstance(evolution, Alter):
                     by = target.origin.follows(evolution.by)
@@ -175,6 +182,11 @@ class Outlet:
         """The unit of a path of the output, as the map from that of the start; None where it differs between items."""
         return self._written.unit(path)
 
+    @property
+    def units(self) -> Mapping[Path, Affine] | None:
+        """The units of paths of the output that are not those of the start; None where pieces change in other ways."""
+        return self._written.units
+
     def forward(self, values: Values) -> Values:
         """A piece in the current units of the output; the very piece where nothing has to change."""
         return self._written.forward(values)
@@ -188,17 +200,17 @@ class Outlet:
         return Signature(
             accumulator=Chosen(lambda inner: self._seen(inner) is None),
             absent=Chosen(lambda inner: self._is_absent(*self._outer(inner))),
-            ignored=Chosen(lambda inner: not lineage.reads(*self._outer(inner))),
+            ignored=Chosen(lambda inner: not self._reads(*self._outer(inner))),
             pairs=tuple(tuple((input, self._inner(input, path)) for input, path in group) for group in known if group),
             lets=lambda inner, by: self._lets(*self._outer(inner), by),
         )
 
     def _is_absent(self, input: int, path: Path) -> bool:
         """What stands in conditions alone is not in the output, and it cannot go (LAWS 4.6), so it is never purged."""
-        return not self.lineage.shows(input, path) and self.lineage.need(input, path) is not None
+        return not self._shows(input, path) and self.lineage.need(input, path) is not None
 
     def _lets(self, input: int, path: Path, by: Affine) -> bool:
-        return bool(self.lineage.targets(input, Alter(path, by)))
+        return bool(self._targets(input, Alter(path, by)))
 
     def _seen(self, inner: Path) -> Path | None:
         if inner not in self._names:

@@ -39,7 +39,7 @@ class Written:
         }
         self._course = Course()
         self._net: dict[Path, Affine] | None = {}
-        """The unit of each path, as long as it is the same for all items."""
+        """The unit of each path that is not at home in that of the start, as long as it is the same for all items."""
         self._gone: list[Path] = []
         """The paths that have been dropped for some items, perhaps added again."""
 
@@ -49,7 +49,7 @@ class Written:
         path = evolution.path
         match evolution:
             case Alter(_, by) if self._net is not None:
-                self._net = {**self._net, path: self._net.get(path, IDENTITY).then(by)} if where == EVERYTHING else None
+                self._net = self._altered(self._net, path, by) if where == EVERYTHING else None
             case Add() if self._net is not None:
                 left = {each: by for each, by in self._net.items() if not below(each, path)}
                 self._net = left if where == EVERYTHING or left == self._net else None
@@ -57,6 +57,12 @@ class Written:
                 self._gone.append(path)
             case _:
                 pass
+
+    @staticmethod
+    def _altered(net: Mapping[Path, Affine], path: Path, by: Affine) -> dict[Path, Affine]:
+        now = net.get(path, IDENTITY).then(by)
+        others = {each: unit for each, unit in net.items() if each != path}
+        return others if now == IDENTITY else {**others, path: now}
 
     @property
     def changes_pieces(self) -> bool:
@@ -66,6 +72,11 @@ class Written:
     def unit(self, path: Path) -> Affine | None:
         """The unit of a path that is the same for all items, as the map from that of the start; None if it is not."""
         return None if self._net is None else self._net.get(path, IDENTITY)
+
+    @property
+    def units(self) -> Mapping[Path, Affine] | None:
+        """All units that are not those of the start; None where more than that has to change."""
+        return None if self._gone else self._net
 
     def forward(self, values: Values) -> Values:
         """A piece as it is written now."""
