@@ -327,6 +327,13 @@ def test_policies() -> None:
     assert ask(query, alter("x", CELSIUS, "s = 2"), "t=1", policy="abort") == ["<r><t>1</t></r>"]
 
 
+def test_a_join_that_aborts_calls_paths_as_their_streams_do() -> None:
+    """Inside, the paths of two inputs have names of their own; nobody hears of these."""
+    outlet = Outlet(lineage(f"{JOIN}$x/t"), policy="abort")
+    with pytest.raises(Aborted, match=r"cannot pass on the accent on 't' where s = 2: 's' is not in its output"):
+        outlet.accent(0, alter("t", CELSIUS, "s = 2"))
+
+
 @pytest.mark.parametrize(
     ("query", "at", "word"),
     [

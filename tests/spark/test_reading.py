@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -172,7 +173,11 @@ def test_an_item_with_its_own_time_needs_partitions_that_are_merged(tmp_path: Pa
     assert shown(Source("s", path)) == 2
     more = (tmp_path / "more",)
     assert shown(Source("s", path, more=more, time=ItemPath.parse("t"))) == 2
-    with pytest.raises(StreamError, match=r"several partitions and no time.*s/in at byte 0"):
+    with pytest.raises(StreamError, match=r"several partitions and no time, and an item has.*s/in at byte 0"):
+        shown(Source("s", path, more=more))
+    path.write_text('<s:accent xmlns:s="urn:anabranch:stream" at="5"><s:add path="a"/></s:accent>\n')
+    reach = replace(reach, end=path.stat().st_size)
+    with pytest.raises(StreamError, match=r"several partitions and no time, and an accent has.*s/in at byte 0"):
         shown(Source("s", path, more=more))
 
 

@@ -153,6 +153,6 @@ class Origins:
             found.append(and_(*(each for each in box if each not in hidden), self.signature.link(hidden)))
         return combined(or_(*found))
 
-    def hidden(self, items: Predicate) -> list[str]:
+    def hidden(self, items: Predicate) -> list[Path]:
         """The paths of a set that the output cannot name."""
-        return sorted({str(each.path) for each in terms(items) if each.path in self.signature.accumulator})
+        return sorted({each.path for each in terms(items) if each.path in self.signature.accumulator})

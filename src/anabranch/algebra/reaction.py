@@ -24,16 +24,17 @@ What is linear in all that is live: an accent for a set that pins nothing, a dro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from anabranch.algebra.accents.boxes import divided, empty
+from anabranch.algebra.accents.boxes import divided, empty, without
 from anabranch.algebra.accents.conjunctions import is_conjunction
 from anabranch.algebra.accents.sets import UNDECLARED, Domains, below, description_of, lasting, redeclared
 from anabranch.algebra.apart import Apart
 from anabranch.algebra.changes import Change, Closing, Evolution, LetOut
 from anabranch.algebra.origins import Origins, Source
 from anabranch.algebra.outgoing import Outgoing
+from anabranch.algebra.renaming import renamed
 from anabranch.algebra.signature import Policy, Signature
 from anabranch.errors import Aborted
 from anabranch.predicate import EVERYTHING, NOTHING, Predicate, terms
@@ -53,8 +54,11 @@ class Reaction:
         *,
         policy: Policy = "accumulate",
         domains: Domains = UNDECLARED,
+        outside: Callable[[Path], Path] = lambda path: path,
     ) -> None:
+        """`outside` is what people call a path."""
         self.name = name
+        self._called = outside
         self.signature = signature
         self.policy = policy
         promised = {**domains, **signature.made}
@@ -109,15 +113,19 @@ class Reaction:
         return found
 
     def close(self, input: int, where: Predicate) -> tuple[list[LetOut], list[Closing]]:
-        """Take a punctuation of an input in: the accents that waited for it, and the punctuations that follow."""
+        """Take a punctuation of an input in: the accents that waited for it, and the punctuations that follow.
+
+        For items of the output of which none comes any more, nothing is let out.
+        """
         concerned = self._origins.for_some(self._origins.close(input, where))
+        self.closed = self._origins.finished(concerned)
+        left = without(concerned, self.closed)
         changes: list[LetOut] = []
         for path, apart in self._apart.items():
             if not apart.waits(False, lambda known: known.closed(where)):
-                changes += self._carriers(Drop(path), concerned, EVERYTHING)
+                changes += self._carriers(Drop(path), left, EVERYTHING)
             if not apart.waits(True, lambda known: known.closed(where)):
-                changes += self._alters(path, concerned, EVERYTHING)
-        self.closed = self._origins.finished(concerned)
+                changes += self._alters(path, left, EVERYTHING)
         told = self._outgoing.close(self.closed, where)
         self._origins.purge(input)
         return changes, [Closing(each) for each in told]
@@ -134,16 +142,17 @@ class Reaction:
     def _refuse(self, input: int, change: Change) -> None:
         """Abort where the operator cannot go on."""
         evolution, path = change.evolution, change.evolution.path
-        shown = f"the accent on '{path}' where {description_of(change.where)}"
+        called = self._called(path)
+        shown = f"the accent on '{called}' where {description_of(renamed(change.where, self._called))}"
         if isinstance(evolution, Drop) and self.signature.foundation.meets(path):
-            raise Aborted(f"{self.name} cannot do without '{path}': {shown} drops it")
+            raise Aborted(f"{self.name} cannot do without '{called}': {shown} drops it")
         hidden = self._origins.hidden(change.where)
         if self.policy == "abort" and hidden:
-            raise Aborted(f"{self.name} cannot pass on {shown}: '{hidden[0]}' is not in its output")
+            raise Aborted(f"{self.name} cannot pass on {shown}: '{self._called(hidden[0])}' is not in its output")
         if isinstance(evolution, Add) and self.signature.disjoint and not self.signature.joins(path):
             others = [course for other, course in enumerate(self.inputs) if other != input]
             if any(True in course.known(path).carried.says() for course in others):
-                raise Aborted(f"{self.name} has '{path}' from two inputs: {shown} adds it again")
+                raise Aborted(f"{self.name} has '{called}' from two inputs: {shown} adds it again")
 
     def _passes(self, change: Change, sources: tuple[Source, ...]) -> bool:
         """Whether a change can come out as it came: input and output are in step in all that it speaks of."""

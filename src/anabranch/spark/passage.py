@@ -139,11 +139,13 @@ class Passage:
                 case Item(tree, place, at):
                     refuse_regions(tree, place)
                     if at is not None:
-                        self.reader.refuse_own_time(place)
+                        self.reader.refuse_own_time("an item", place)
                     return element
                 case Punctuation() | Accent():
                     nonlocal signalled
                     signalled = True
+                    if isinstance(element, Accent) and element.at is not None:
+                        self.reader.refuse_own_time("an accent", element.place)
                     return element
                 case DeadLetter():
                     out.bury(element)

@@ -90,11 +90,11 @@ class RangeReader:
         """What is in some cuts of the range."""
         return self._reader.elements(cuts, self._range.file)
 
-    def refuse_own_time(self, place: Place) -> None:
-        """Refuse an item with a time of its own where partitions are read one after the other (LAWS 1.2)."""
+    def refuse_own_time(self, what: str, place: Place) -> None:
+        """Refuse an element with a time of its own where partitions are read one after the other (LAWS 1.2)."""
         if self._untimed:
             raise StreamError(
-                f"stream '{place.stream}' has several partitions and no time, and an item has one of its own ({place})",
+                f"stream '{place.stream}' has several partitions and no time, and {what} has one of its own ({place})",
                 hint="declare a time path for the stream; then its partitions are merged by time",
             )
 

@@ -88,7 +88,14 @@ class Outlet:
         promised = {
             self._inner(input, path): each for input in inputs for path, each in _promised(domains, input).items()
         }
-        self._reaction = Reaction("the query", self._signature(), len(inputs), policy=policy, domains=promised)
+        self._reaction = Reaction(
+            "the query",
+            self._signature(),
+            len(inputs),
+            policy=policy,
+            domains=promised,
+            outside=lambda inner: self._outer(inner)[1],
+        )
         self._written = Written(lineage)
 
     # --- what comes in ----------------------------------------------------------------------------------------
