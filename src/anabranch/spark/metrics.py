@@ -47,7 +47,7 @@ class Metrics:
 
         `seconds` are those for planning, the job, publishing and delivering.
         """
-        most = nlargest(SHOWN, answers, key=lambda number: answers[number])
+        most = dict.fromkeys(nlargest(SHOWN, answers, key=answers.__getitem__))
         names = {each.id: each.name for each in plan.subscriptions if each.id in most}
         waiting: dict[str, int] = {}
         for kept in manifest.states.values():
