@@ -68,6 +68,8 @@ class Scale:
 
 _ROUNDS = Rounds(6, 20)
 """More pairs than elsewhere: these ratios are near 1, and rounds of a second differ by a third."""
+_BETWEEN, _FAR = Rounds(1, 2), Rounds(0, 1)
+"""For what nobody claims; and for what is far from 1, and takes minutes."""
 _FULL = Scale(200_000, (10, 100, 1_000, 10_000), (1_000, 10_000), 100_000)
 _QUICK = Scale(20_000, (10, 100), (100,), None, together=4, registered=100, seeds=1)
 
@@ -118,7 +120,7 @@ class Bench:
         self.compare_with_few(file, sky, 10, scale.ten_answers, self.ten_answers)
         with self.trunk(file, sky, scale.many, 10) as trunk:
             one = SparkQueries(self.spark, self.folder / "spark-one", sky.subscriptions(1, 0.01), small, file)
-            self.compare(f"n{scale.many}_vs_spark_one", sky, _Warm(trunk, small), one, few=False)
+            self.compare(f"n{scale.many}_vs_spark_one", sky, _Warm(trunk, small), one, self.rounds)
         self.compare_with_as_many(small)
         if scale.most:
             with self.trunk(file, sky, scale.most, 1) as trunk:
@@ -144,7 +146,7 @@ class Bench:
         with self.trunk(file, sky, number, 1) as trunk:
             conditions = sky.subscriptions(number, 1 / number)
             queries = SparkQueries(self.spark, self.folder / "spark-many", conditions, small, file)
-            self.compare(f"n{number}_vs_spark_{number}", sky, _Warm(trunk, small), queries, few=True)
+            self.compare(f"n{number}_vs_spark_{number}", sky, _Warm(trunk, small), queries, _FAR)
 
     def compare_with_few(
         self, file: Path, sky: Sky, answers: int, numbers: Sequence[int], rates: dict[int, float]
@@ -153,14 +155,13 @@ class Bench:
         with self.trunk(file, sky, answers, answers) as few:
             for number in numbers:
                 with self.trunk(file, sky, number, answers) as more:
-                    is_between = number < numbers[-1]
-                    found = self.compare(f"n{number}_vs_n{answers}_equal", sky, more, few, few=is_between)
+                    rounds = self.rounds if number == numbers[-1] else _BETWEEN
+                    found = self.compare(f"n{number}_vs_n{answers}_equal", sky, more, few, rounds)
                 rates[number] = sky.items / median(found.first)
                 rates[answers] = sky.items / median(found.second)
 
-    def compare(self, name: str, sky: Sky, ours: Fed, theirs: Fed, *, few: bool) -> Compared:
-        """Compare two; a few pairs are enough for what nobody claims, or what is far from 1."""
-        rounds = Rounds(min(1, self.rounds.warm_up), min(2, self.rounds.pairs)) if few else self.rounds
+    def compare(self, name: str, sky: Sky, ours: Fed, theirs: Fed, rounds: Rounds) -> Compared:
+        """Compare two."""
         found = compare(ours.round, theirs.round, warm_up=rounds.warm_up, pairs=rounds.pairs, label=name)
         self.ratios[name] = found.ratio
         self.spreads[name] = found.figures(sky.items)
