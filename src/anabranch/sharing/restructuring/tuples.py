@@ -62,6 +62,13 @@ def restructure_join(
     return RestructuredJoin(forest, with_loop(query, join, _over_tuples(rest, forest, stream)))
 
 
+def over_tuples(query: ast.Query, forest: PropertyForest, stream: str) -> ast.Query:
+    """A checked join over the tuples of a forest that has all it needs, and may have more: all is asked again."""
+    flwors = (part for part in parts(query.body) if isinstance(part, ast.Flwor))
+    join = next(each for each in flwors if any(map(_source, each.clauses)))
+    return with_loop(query, join, _over_tuples(join, forest, stream))
+
+
 def _source(clause: ast.For | ast.Let) -> ast.Path | None:
     """The path from a stream that a clause runs over: it is one input of the join."""
     match clause:

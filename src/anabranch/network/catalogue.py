@@ -1,0 +1,197 @@
+"""The streams that flow in the network: what each carries, where, made of what, and who depends on it.
+
+A *flow* is a stream as it was registered at a super-peer, or what one has made of another flow and sends to a
+neighbour, or the tuples of a join that a peer makes of several.
+It can be read where it is made and where it goes.
+So a stream that goes a long way is a row of flows, one for each link, and each link carries just what is needed behind
+it; where two flows are made of one, the stream forks.
+A flow that is the same as what it is made of is a *copy*, and costs its peer little.
+
+A catalogue never changes; a plan is the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from anabranch.network.estimates import Estimates, Form
+from anabranch.network.needs import Need
+from anabranch.sharing.forest import PropertyForest
+from anabranch.sharing.render import render, render_join
+
+AT_HAND = 0.25
+"""What is handed on as it came, or was made at the same peer, is not taken apart: such a byte counts less."""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What can be read under a name: at the super-peer that makes it, and where it goes."""
+
+    name: str
+    form: Form
+    at: str
+    before: str | None = None
+    """The neighbour that makes and sends it; None where it is registered, or joined, where it is read."""
+    inputs: tuple[str, ...] = ()
+    """The flows it is made of, at the peer that makes it."""
+
+    @property
+    def made_at(self) -> str:
+        """The super-peer that makes it."""
+        return self.before or self.at
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where it can be read: at its end, and at the peer that makes it."""
+        return (self.at,) if self.before is None else (self.at, self.before)
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The registered streams that it comes from."""
+        return self.form.streams if isinstance(self.form, PropertyForest) else (self.form.stream,)
+
+    @cached_property
+    def abstract(self) -> str:
+        """The abstract query that makes it (sharing paper, 3.3)."""
+        return render_join(self.form) if isinstance(self.form, PropertyForest) else render(self.form)
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """A query whose answer is made at a super-peer, of the flows that it reads there."""
+
+    name: str
+    at: str
+    by: str
+    text: str
+    need: Need
+    reads: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All flows and subscriptions, by name, in the order in which they came."""
+
+    flows: Mapping[str, Flow]
+    subscriptions: Mapping[str, Subscription]
+
+    @cached_property
+    def readers(self) -> Mapping[str, tuple[Flow, ...]]:
+        """For each flow, those that are made of it."""
+        found: dict[str, list[Flow]] = {name: [] for name in self.flows}
+        for flow in self.flows.values():
+            for name in flow.inputs:
+                found[name].append(flow)
+        return {name: tuple(each) for name, each in found.items()}
+
+    @cached_property
+    def answered(self) -> Mapping[str, tuple[Subscription, ...]]:
+        """For each flow, the subscriptions that are answered out of it."""
+        found: dict[str, list[Subscription]] = {name: [] for name in self.flows}
+        for each in self.subscriptions.values():
+            for name in each.reads:
+                found[name].append(each)
+        return {name: tuple(each) for name, each in found.items()}
+
+    @property
+    def hops(self) -> Iterator[Flow]:
+        """The flows that go over a link: the arrows of the paper's figure 1."""
+        return (each for each in self.flows.values() if each.before is not None)
+
+    def is_copy(self, flow: Flow) -> bool:
+        """Whether a flow is handed on as it came."""
+        return len(flow.inputs) == 1 and self.flows[flow.inputs[0]].form == flow.form
+
+    def is_read(self, name: str) -> bool:
+        """Whether anything is made of a flow."""
+        return bool(self.readers[name] or self.answered[name])
+
+    def behind(self, name: str) -> tuple[str, ...]:
+        """All subscriptions that depend on a flow, by name."""
+        return tuple(dict.fromkeys(answer.name for each in self.below(name) for answer in self.answered[each]))
+
+    def below(self, name: str) -> tuple[str, ...]:
+        """A flow and all that are made of it, directly or not."""
+        return _all_from(name, lambda each: (reader.name for reader in self.readers[each]))
+
+    def above(self, name: str) -> tuple[str, ...]:
+        """All flows that a flow is made of, directly or not."""
+        return _all_from(name, lambda each: self.flows[each].inputs)[1:]
+
+    def downwards(self) -> list[Flow]:
+        """The flows, each behind those it is made of."""
+        found: dict[str, Flow] = {}
+        ahead = [each for each in self.flows.values() if not each.inputs]
+        while ahead:
+            flow = ahead.pop(0)
+            if flow.name not in found and all(each in found for each in flow.inputs):
+                found[flow.name] = flow
+                ahead += self.readers[flow.name]
+        return list(found.values())
+
+    def changed(self, flows: Iterable[Flow] = (), subscriptions: Iterable[Subscription] = ()) -> Catalogue:
+        """The next catalogue, with some flows and subscriptions new or otherwise."""
+        return Catalogue(
+            {**self.flows, **{each.name: each for each in flows}},
+            {**self.subscriptions, **{each.name: each for each in subscriptions}},
+        )
+
+    def without(self, names: Iterable[str]) -> Catalogue:
+        """The next catalogue, without some subscriptions and what only they needed."""
+        gone = set(names)
+        left = {name: each for name, each in self.subscriptions.items() if name not in gone}
+        flows = dict(self.flows)
+        while True:
+            read = {name for each in (*flows.values(),) for name in each.inputs}
+            read |= {name for each in left.values() for name in each.reads}
+            unread = [name for name, each in flows.items() if each.inputs and name not in read]
+            if not unread:
+                return Catalogue(flows, left)
+            for name in unread:
+                del flows[name]
+
+    # --- what it costs --------------------------------------------------------------------------------------
+
+    def traffic(self, estimates: Estimates) -> dict[tuple[str, str], float]:
+        """Bytes per second over each link, by direction."""
+        found: dict[tuple[str, str], float] = {}
+        for each in self.hops:
+            assert each.before is not None
+            key = each.before, each.at
+            found[key] = found.get(key, 0.0) + estimates.rate(each.form)
+        return found
+
+    def load(self, estimates: Estimates) -> dict[str, float]:
+        """Bytes per second that the operators of each peer read."""
+        found: dict[str, float] = {}
+        for flow in self.flows.values():
+            if flow.inputs:
+                found[flow.made_at] = found.get(flow.made_at, 0.0) + load_of(flow, self.flows, estimates)
+        for each in self.subscriptions.values():
+            found[each.at] = found.get(each.at, 0.0) + load_of(each, self.flows, estimates)
+        return found
+
+
+def load_of(reader: Flow | Subscription, flows: Mapping[str, Flow], estimates: Estimates) -> float:
+    """Bytes per second that a peer reads for a flow that it makes, or for an answer."""
+    place = reader.made_at if isinstance(reader, Flow) else reader.at
+    names = reader.inputs if isinstance(reader, Flow) else reader.reads
+    load = 0.0
+    for flow in (flows[name] for name in names):
+        copied = isinstance(reader, Flow) and flow.form == reader.form
+        at_hand = copied or (bool(flow.inputs) and flow.made_at == place)
+        load += estimates.rate(flow.form) * (AT_HAND if at_hand else 1)
+    return load
+
+
+def _all_from(name: str, following: Callable[[str], Iterable[str]]) -> tuple[str, ...]:
+    """A name and all that follow from it."""
+    found = {name: None}
+    ahead = [name]
+    while ahead:
+        fresh = [each for each in following(ahead.pop()) if each not in found]
+        found |= dict.fromkeys(fresh)
+        ahead += fresh
+    return tuple(found)

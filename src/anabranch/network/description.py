@@ -1,0 +1,192 @@
+"""NETWORK.toml: super-peers and links, thin peers, and the streams and subscriptions that they register.
+
+    [network]
+    topology = "hypercube"          # or grid, line, star, random; or no word, and links written down
+    peers = 8                       # for random also seed = 1
+    bandwidth = 1000000             # of every link, in bytes per second; without it no link is ever short
+    strategy = "widening"           # or sharing, shipping
+    budget = 1.0                    # seconds to plan one subscription
+
+    [[links]]
+    between = ["SP0", "SP1"]
+    bandwidth = 2000
+
+    [peers.P0]                      # a thin peer, registered at a super-peer
+    at = "SP4"
+
+    [streams.photons]               # as in SITE.toml, and where it comes from
+    at = "P0"
+    path = "in"
+    time = "det_time"
+
+    [subscriptions.vela]
+    at = "P1"
+    query = "vela.xq"
+
+Paths are relative to the file; subscriptions are registered in the order of the file.
+What is not understood is refused by name, with its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+from anabranch.errors import AnabranchError, UsageError
+from anabranch.network.topology import SHAPES, Link, Topology, built, topology
+from anabranch.stream.source import Source
+from anabranch.stream.tables import Table, read_tables, read_text, source_of
+
+Strategy: TypeAlias = Literal["shipping", "sharing", "widening"]
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+
+
+@dataclass(frozen=True, slots=True)
+class ThinPeer:
+    """A peer that registers streams and subscriptions at a super-peer; it may come and go."""
+
+    name: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredStream:
+    """A stream, the super-peer where it comes in, and, where somebody knows, how many items come in a second."""
+
+    source: Source
+    at: str
+    by: str
+    """Who registered it: a thin peer, or the super-peer itself."""
+    rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredQuery:
+    """A query, and the super-peer where its answer is wanted."""
+
+    name: str
+    text: str
+    file: Path
+    at: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """What a NETWORK.toml says."""
+
+    topology: Topology
+    thin: Mapping[str, ThinPeer]
+    streams: Mapping[str, RegisteredStream]
+    subscriptions: Mapping[str, RegisteredQuery]
+    strategy: Strategy
+    budget: float
+    """For how many seconds a subscription may be planned; then the best plan so far is taken."""
+
+
+def read_network(file: Path) -> Network:
+    """Read a network with all the files it names; `UsageError` says what is wrong and where."""
+    top = read_tables(file)
+    settings = top.table("network")
+    links = top.listed("links")
+    peers, streams, subscriptions = (top.tables(each) for each in ("peers", "streams", "subscriptions"))
+    top.done()
+    found = _topology(settings, links)
+    strategy = settings.text("strategy", "widening")
+    if strategy not in STRATEGIES:
+        hint = f"use {', '.join(STRATEGIES)}"
+        raise settings.wrong(f"the strategy '{strategy}' is unknown", key="strategy", hint=hint)
+    budget = settings.amount("budget", 1.0)
+    settings.done()
+    thin = {name: _thin(name, table, found) for name, table in peers.items()}
+    places = {**{each: each for each in found.peers}, **{each.name: each.at for each in thin.values()}}
+    return Network(
+        found,
+        thin,
+        {name: _stream(name, table, places) for name, table in streams.items()},
+        {name: _query(name, table, places) for name, table in subscriptions.items()},
+        strategy,
+        budget,
+    )
+
+
+def _topology(settings: Table, links: list[Table]) -> Topology:
+    shape = settings.text("topology", None)
+    count, seed = settings.whole("peers", None), settings.whole("seed", 1)
+    bandwidth = settings.amount("bandwidth", None)
+    pairs: dict[Link, float | None] = {}
+    for table in links:
+        ends = table.take("between", _is_pair, 'two super-peers, as in ["SP0", "SP1"]', None)
+        if ends is None:
+            raise table.wrong("'between' is missing", hint='two super-peers, as in between = ["SP0", "SP1"]')
+        pairs[(ends[0], ends[1])] = table.amount("bandwidth", bandwidth)
+        table.done()
+    try:
+        if shape is None:
+            if not pairs:
+                hint = f"write topology = and one of {', '.join(SHAPES)}, or [[links]]"
+                raise settings.wrong("nothing says which super-peers there are", hint=hint)
+            return topology(dict.fromkeys(each for pair in pairs for each in pair), pairs)
+        if count is None:
+            raise settings.wrong("'peers' is missing", hint="how many super-peers, as in peers = 8")
+        found = built(shape, count, seed).with_bandwidth(bandwidth)
+        return topology(found.peers, {**found.links, **_known(found, pairs, links)}, found.shape)
+    except UsageError as error:
+        raise error if error.message.startswith("'") else settings.wrong(error.message, hint=error.hint) from None
+
+
+def _known(found: Topology, pairs: Mapping[Link, float | None], tables: list[Table]) -> dict[Link, float | None]:
+    """The links that a built-in shape has already, or gains, between peers that it has."""
+    for pair, table in zip(pairs, tables, strict=True):
+        for each in pair:
+            if each not in found.places:
+                raise table.wrong(f"'{each}' is no super-peer", key="between", hint=_some(found.peers))
+    return {found.link(*pair): bandwidth for pair, bandwidth in pairs.items()}
+
+
+def _thin(name: str, table: Table, found: Topology) -> ThinPeer:
+    if name in found.places:
+        raise table.wrong(f"'{name}' is a super-peer already", hint="a thin peer needs a name of its own")
+    at = table.needed("at", "the super-peer where it registers")
+    if at not in found.places:
+        raise table.wrong(f"'{at}' is no super-peer", key="at", hint=_some(found.peers))
+    table.done()
+    return ThinPeer(name, at)
+
+
+def _stream(name: str, table: Table, places: Mapping[str, str]) -> RegisteredStream:
+    by = _place(table, places)
+    rate = table.amount("rate", None)
+    found = RegisteredStream(source_of(name, table), places[by], by, rate)
+    table.done()
+    return found
+
+
+def _query(name: str, table: Table, places: Mapping[str, str]) -> RegisteredQuery:
+    by = _place(table, places)
+    file = table.path("query")
+    if file is None:
+        raise table.wrong("'query' is missing", hint="it names the file with the query")
+    table.done()
+    try:
+        return RegisteredQuery(name, read_text(file), file, places[by], by)
+    except AnabranchError as error:
+        raise table.wrong(error.message, key="query", hint=error.hint) from None
+
+
+def _place(table: Table, places: Mapping[str, str]) -> str:
+    at = table.needed("at", "the peer that registers it")
+    if at not in places:
+        raise table.wrong(f"there is no peer '{at}'", key="at", hint=_some(tuple(places)))
+    return at
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(each, str) for each in value)
+
+
+def _some(peers: tuple[str, ...]) -> str:
+    shown = ", ".join(peers[:8])
+    return f"there are {shown}{' and others' if len(peers) > 8 else ''}"

@@ -1,0 +1,202 @@
+"""Plans in words and as data: what flows where, what was decided, why, and what the other plans would have cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from anabranch.network.catalogue import Catalogue, Flow
+from anabranch.network.estimates import Form
+from anabranch.network.operators import answering, operator, operator_text
+from anabranch.network.options import Option
+from anabranch.network.planner import Decision, Planner
+from anabranch.network.steps import step_text
+from anabranch.predicate import EVERYTHING
+from anabranch.sharing.forest import PropertyForest
+from anabranch.sharing.render import window_text
+from anabranch.sharing.tree import ITEM, PropertyTree, aggregate_label, union_of
+from anabranch.sharing.writing import condition_text, joined_text
+
+SHOWN = 5
+"""So many of the plans that were not chosen are shown."""
+
+
+def carries(form: Form) -> str:
+    """What a flow carries, in one line.
+
+    `ra, dec, en where en >= 1.3`, `avg(en) |det_time diff 20 step 10|`, `tuples of photon1 and photon2`
+    """
+    if isinstance(form, PropertyForest):
+        inputs = {tree.input: (tree.item, f"{tree.stream}") for tree in form.trees}
+        streams = " and ".join(tree.stream for tree in form.trees)
+        return f"tuples of {streams}{_where(joined_text(form.guard, inputs), form.guard == EVERYTHING)}"
+    if any(len(each.path) < ITEM for each in form.outputs):
+        return f"all of {form.stream}"
+    if form.window or form.aggregates:
+        values = ", ".join(map(aggregate_label, form.aggregates))
+        window = form.window
+        if window is None:
+            return f"{values} of {form.stream}"
+        pre = condition_text(window.pre, window.path)
+        return f"{values} {window_text(window)}{_where(pre, window.pre == EVERYTHING)}"
+    names = ", ".join("/".join(each.path[ITEM:]) or each.path[-1] for each in form.outputs)
+    guard = union_of(each.condition for each in form.outputs)
+    return f"{names}{_where(condition_text(guard, _item(form)), guard == EVERYTHING)}"
+
+
+def _item(tree: PropertyTree) -> tuple[str, ...]:
+    items = {each.path[:ITEM] for each in tree.outputs}
+    return next(iter(items)) if len(items) == 1 else ()
+
+
+def _where(text: str, always: bool) -> str:
+    return "" if always else f" where {text}"
+
+
+# --- a decision -------------------------------------------------------------------------------------------
+
+
+def decision_text(decision: Decision) -> Iterator[str]:
+    """What was decided, line by line."""
+    chosen = decision.chosen
+    if chosen is None:
+        yield decision.about
+    else:
+        late = "" if decision.complete else ", then time was up"
+        yield f"{decision.about}: {_count(decision.looked_at, 'plan')} priced in {decision.seconds:.3f} s{late}"
+        yield f"  chosen, {_price_text(chosen)}"
+        for option in decision.others[:SHOWN]:
+            yield f"  not, {_price_text(option)}"
+        left = decision.looked_at - 1 - len(decision.others[:SHOWN])
+        if left > 0:
+            yield f"  nor {_count(left, 'other')}, which cost more"
+    if decision.narrowed:
+        yield f"  narrowed, for a link was short: {', '.join(decision.narrowed)}"
+    if decision.moved:
+        yield f"  planned again, which makes all cheaper: {', '.join(decision.moved)}"
+    for number, step in enumerate(decision.steps, 1):
+        yield f"  {number}. {step_text(step)}"
+
+
+def _price_text(option: Option) -> str:
+    price = option.price
+    short = f", {price.short:,.0f} too much for links" if price.short else ""
+    return f"price {price.total:,.0f} ({price.traffic:,.0f} on links, {price.load:,.0f} read{short}): {option.words}"
+
+
+def decision_json(decision: Decision) -> dict[str, Any]:
+    """The same as data."""
+    return {
+        "about": decision.about,
+        "chosen": _option_json(decision.chosen) if decision.chosen else None,
+        "others": [_option_json(each) for each in decision.others],
+        "plans priced": decision.looked_at,
+        "seconds": round(decision.seconds, 6),
+        "complete": decision.complete,
+        "narrowed": list(decision.narrowed),
+        "moved": list(decision.moved),
+        "steps": [{"step": type(each).__name__.lower(), "words": step_text(each)} for each in decision.steps],
+    }
+
+
+def _option_json(option: Option) -> dict[str, Any]:
+    price = option.price
+    return {
+        "plan": option.words,
+        "price": round(price.total, 1),
+        "bytes per second on links": round(price.traffic, 1),
+        "bytes per second read": round(price.load, 1),
+        "too much for links": round(price.short, 1),
+        "begins at": list(option.anchors),
+        "widened": list(option.changes),
+        "shares": option.shares,
+    }
+
+
+# --- the network as it is planned -------------------------------------------------------------------------
+
+
+def plan_text(planner: Planner) -> Iterator[str]:
+    """All flows and subscriptions, peer by peer, and what each link carries."""
+    catalogue, estimates = planner.catalogue, planner.estimates
+    load = catalogue.load(estimates)
+    hops = list(catalogue.hops)
+    traffic = sum(catalogue.traffic(estimates).values())
+    yield (
+        f"{planner.strategy}: {_count(len(catalogue.subscriptions), 'subscription')}, {_count(len(hops), 'flow')} on "
+        f"links, {traffic:,.0f} bytes per second on links, {sum(load.values()):,.0f} read by peers"
+    )
+    for peer in planner.topology.peers:
+        works = list(peer_works(catalogue, peer))
+        if works:
+            yield f"{peer}, {load.get(peer, 0.0):,.0f} bytes per second read"
+            yield from (f"  {each}" for each in works)
+    for flow in hops:
+        yield (
+            f"{flow.before} - {flow.at}: {flow.name}, {estimates.rate(flow.form):,.0f} bytes per second: "
+            f"{carries(flow.form)}"
+        )
+
+
+def peer_works(catalogue: Catalogue, peer: str) -> Iterator[str]:
+    """What a super-peer does."""
+    for flow in catalogue.flows.values():
+        if flow.made_at == peer:
+            yield _work(catalogue, flow)
+    for each in catalogue.subscriptions.values():
+        if each.at == peer:
+            yield f"answers {each.name} out of {' and '.join(each.reads)}"
+
+
+def _work(catalogue: Catalogue, flow: Flow) -> str:
+    if not flow.inputs:
+        return f"has {flow.name}"
+    if catalogue.is_copy(flow):
+        return f"hands {flow.inputs[0]} on as {flow.name}"
+    verb = "joins" if len(flow.inputs) > 1 and isinstance(flow.form, PropertyForest) else "makes"
+    return f"{verb} {flow.name} of {' and '.join(flow.inputs)}"
+
+
+def plan_json(planner: Planner) -> dict[str, Any]:
+    """The same as data."""
+    catalogue, estimates = planner.catalogue, planner.estimates
+    return {
+        "strategy": planner.strategy,
+        "peers": [
+            {"name": peer, "bytes per second read": round(load, 1), "works": list(peer_works(catalogue, peer))}
+            for load_by_peer in (catalogue.load(estimates),)
+            for peer, load in ((each, load_by_peer.get(each, 0.0)) for each in planner.topology.peers)
+        ],
+        "links": [
+            {"from": one, "to": two, "bytes per second": round(rate, 1)}
+            for (one, two), rate in catalogue.traffic(estimates).items()
+        ],
+        "flows": [
+            {
+                "name": flow.name,
+                "from": flow.before,
+                "at": flow.at,
+                "made of": list(flow.inputs),
+                "bytes per second": round(estimates.rate(flow.form), 1),
+                "carries": carries(flow.form),
+                "for": list(catalogue.behind(flow.name)),
+                "operator": operator_text(operator(catalogue, flow)) if flow.inputs else None,
+                "query": flow.abstract if flow.inputs else None,
+            }
+            for flow in catalogue.flows.values()
+        ],
+        "subscriptions": [
+            {
+                "name": each.name,
+                "at": each.at,
+                "by": each.by,
+                "reads": list(each.reads),
+                "operator": operator_text(answering(catalogue, each)),
+            }
+            for each in catalogue.subscriptions.values()
+        ],
+    }
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

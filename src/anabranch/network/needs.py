@@ -1,0 +1,100 @@
+"""What a subscription needs of each stream, in the forms in which flows carry it.
+
+A query over items needs the items of its property tree, and runs over them as it is.
+A query over time windows that asks for values only needs those values: the window is made on the way, and what is left
+of the query (`sharing/restructuring`) runs over them, put together from smaller windows where these are shared.
+Windows that hand out their items make a stream no smaller (sharing paper, 3.3.2), and count windows number the items
+from a subscription's own start (LAWS 3.3): both are made where the answer is.
+A join needs its inputs, or else its tuples (5.3.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from anabranch.language import ast, check, parse
+from anabranch.network.estimates import Form
+from anabranch.sharing.forest import PropertyForest
+from anabranch.sharing.match import matches, merge
+from anabranch.sharing.match_joins import FullResults, join_matches, level, merge_inputs, merge_joins
+from anabranch.sharing.restructuring.restructure import restructure
+from anabranch.sharing.restructuring.tuples import restructure_join
+from anabranch.sharing.rules.derive import derive_forest
+from anabranch.sharing.settle import unjoined, unwindowed
+from anabranch.sharing.tree import Output, PropertyTree
+from anabranch.stream.schema import Schema
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a query needs: one tree for each stream, and for a join what its tuples are."""
+
+    inputs: tuple[PropertyTree, ...]
+    join: PropertyForest | None = None
+    query: ast.Query | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams that it reads."""
+        return tuple(each.stream for each in self.inputs)
+
+    def of(self, form: Form) -> Form:
+        """That part of it which a flow of some form gives."""
+        if isinstance(form, PropertyForest):
+            assert self.join is not None
+            return self.join
+        return next(each for each in self.inputs if each.stream == form.stream)
+
+
+def need_of(text: str, schemas: Mapping[str, Schema], name: str | None = None) -> Need:
+    """What a query needs; `QueryError` where it cannot be answered, or reads something other than streams."""
+    query = check(parse(text, name), text, name=name).query
+    forest = derive_forest(query, schemas, text)
+    if forest.kind != "apart":
+        tuples = restructure_join(query, "tuples", schemas)
+        return Need(merge_inputs(unjoined(forest)), forest if tuples else None, query)
+    if len(forest.trees) > 1:
+        return Need(merge_inputs(tuple(map(unwindowed, forest.trees))), None, query)
+    [tree] = forest.trees
+    travels = tree.window is not None and tree.window.reference is not None and not tree.outputs
+    if travels and restructure(query, tree.schema).tree.window is None:
+        travels = False  # nothing could be read out of the values
+    return Need((tree if travels else unwindowed(tree),), None, query)
+
+
+def whole(stream: str, schema: Schema | None = None) -> PropertyTree:
+    """A stream as it comes in."""
+    return PropertyTree(stream, (Output(()),), schema=schema)
+
+
+def provides(flow: Form, need: Form) -> bool:
+    """Whether what is needed can be made of a flow."""
+    match flow, need:
+        case PropertyTree(), PropertyTree():
+            return flow.stream == need.stream and matches(flow, need)
+        case PropertyForest(), PropertyForest():
+            return isinstance(level(flow, need), FullResults) and join_matches(flow, need)
+        case _:
+            return False
+
+
+def widened(flow: Form, need: Form) -> Form | None:
+    """A flow that provides what it did, and the need as well; None where one flow cannot.
+
+    Joins widen where one gives the tuples of both; what more the paper shares of joins (5.3.2) needs operators that
+    know of each other's windows, and is left to a single peer.
+    """
+    match flow, need:
+        case PropertyTree(), PropertyTree() if flow.stream == need.stream:
+            return merge(flow, need)
+        case PropertyForest(), PropertyForest() if isinstance(level(flow, need), FullResults):
+            merged = merge_joins(flow, need)
+            return merged if isinstance(merged, PropertyForest) else None
+        case _:
+            return None
+
+
+def inputs_of(form: PropertyForest) -> tuple[PropertyTree, ...]:
+    """What a join must be given to make its tuples: one tree for each stream."""
+    return merge_inputs(unjoined(form))

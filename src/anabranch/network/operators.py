@@ -1,0 +1,151 @@
+"""What peers do: the operator that makes a flow of others, and the one that makes an answer of flows.
+
+All but windows are queries, as text, over the flows that are read, each under a name: whoever runs a peer runs queries.
+
+* A flow that is the same as what it is made of is handed on.
+* Items are made of items, and tuples of items, by the abstract query of the flow; tuples of more tuples by the same
+  query over tuples.
+* Windows are made of items, or put together from smaller ones (SELECTWINDOWS).
+  What travels of a window is its number and for each aggregate enough to go on with: for an average a sum and a count
+  (LAWS 2.2 and case 8), exact in fractions, and where a value has failed, that it has.
+* A subscription runs its own query over items, and over tuples with its loops inside them; over windows it runs what
+  is left of its query when values have been made (`sharing/restructuring`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from anabranch.language import check, parse, print_query
+from anabranch.network.catalogue import Catalogue, Flow, Subscription
+from anabranch.network.estimates import Form
+from anabranch.sharing.forest import PropertyForest
+from anabranch.sharing.match_joins import SelectWindows, select_windows
+from anabranch.sharing.restructuring.restructure import restructure
+from anabranch.sharing.restructuring.tuples import over_tuples
+from anabranch.sharing.tree import PropertyTree
+
+TUPLES = "tuples"
+"""The name under which a flow of tuples is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandOn:
+    """The flow as it came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A query over the flows that are read, under these names in their order."""
+
+    text: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MakeWindows:
+    """Windows with their values, of items."""
+
+    tree: PropertyTree
+
+
+@dataclass(frozen=True, slots=True)
+class PutTogether:
+    """Windows of windows: how many make one, or None where they are the same; and which values are sent of them."""
+
+    tree: PropertyTree
+    selection: SelectWindows | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadWindows:
+    """An answer out of windows: put together as the query has them, and the rest of the query over their elements."""
+
+    windows: PutTogether
+    rest: Ask
+
+
+Operator: TypeAlias = HandOn | Ask | MakeWindows | PutTogether
+Answering: TypeAlias = Ask | ReadWindows
+
+
+def arriving(catalogue: Catalogue, reader: Flow | Subscription) -> tuple[str, ...]:
+    """The flows that reach the reader's peer from elsewhere, or are registered or joined there, and lie behind it.
+
+    A plan may make one flow of another that the same peer makes; whoever would rather not read what it has just
+    written makes it of these, which have all that is needed, too.
+    """
+    place = reader.made_at if isinstance(reader, Flow) else reader.at
+    found: list[str] = []
+    for name in reader.inputs if isinstance(reader, Flow) else reader.reads:
+        flow = catalogue.flows[name]
+        while len(flow.inputs) == 1 and flow.made_at == place:
+            flow = catalogue.flows[flow.inputs[0]]
+        found.append(flow.name)
+    return tuple(found)
+
+
+def operator(catalogue: Catalogue, flow: Flow, given: Sequence[str] | None = None) -> Operator:
+    """What makes a flow of its inputs, or of others that are given; a registered stream is made by nobody."""
+    assert flow.inputs
+    forms = [catalogue.flows[name].form for name in (flow.inputs if given is None else given)]
+    if forms == [flow.form]:
+        return HandOn()
+    match flow.form, forms[0]:
+        case PropertyForest(), PropertyForest() as tuples:
+            return _over_tuples(flow.abstract, tuples)
+        case PropertyTree(window=None), _:
+            return Ask(flow.abstract, _streams(forms))
+        case PropertyTree() as tree, PropertyTree() as source:
+            return MakeWindows(tree) if source.window is None else _put_together(tree, source)
+        case _:
+            return Ask(flow.abstract, _streams(forms))
+
+
+def answering(catalogue: Catalogue, subscription: Subscription, given: Sequence[str] | None = None) -> Answering:
+    """What makes the answer of a subscription, of the flows it reads, or of others that are given."""
+    forms = [catalogue.flows[name].form for name in (subscription.reads if given is None else given)]
+    match forms[0]:
+        case PropertyForest() as tuples:
+            return _over_tuples(subscription.text, tuples)
+        case PropertyTree(window=None):
+            return Ask(subscription.text, _streams(forms))
+        case PropertyTree() as source:
+            query = check(parse(subscription.text), subscription.text).query
+            rest = restructure(query, source.schema)
+            return ReadWindows(_put_together(rest.tree, source), Ask(print_query(rest.query), (rest.tree.stream,)))
+
+
+def _over_tuples(text: str, tuples: PropertyForest) -> Ask:
+    query = check(parse(text), text).query
+    return Ask(print_query(over_tuples(query, tuples, TUPLES)), (TUPLES,))
+
+
+def _put_together(tree: PropertyTree, source: PropertyTree) -> PutTogether:
+    assert tree.window is not None
+    assert source.window is not None
+    made, given = tree.window.extent, source.window.extent
+    return PutTogether(tree, None if made == given else select_windows(given, made))
+
+
+def _streams(forms: Sequence[Form]) -> tuple[str, ...]:
+    return tuple(each.stream for each in forms if isinstance(each, PropertyTree))
+
+
+def operator_text(made: Operator | Answering) -> str:
+    """An operator in a few words."""
+    match made:
+        case HandOn():
+            return "hand on"
+        case Ask(_, names):
+            return f"query over {' and '.join(names)}"
+        case MakeWindows():
+            return "make windows"
+        case PutTogether(_, selection):
+            if selection is None:
+                return "select windows"
+            return f"SELECTWINDOWS({selection.count}, {selection.every}, {selection.step})"
+        case ReadWindows(windows):
+            return f"{operator_text(windows)}, then the rest of the query"

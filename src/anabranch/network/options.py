@@ -1,0 +1,270 @@
+"""The ways in which a subscription may get what it needs, each with its price.
+
+An option begins at an *anchor*, a flow that is there already: a registered stream, or anything made of it.
+Where the anchor does not provide what is needed it is widened, and so is all on its way from the stream, as far as it
+does not provide that yet; from the anchor's peer on, new flows carry what is needed, and nothing else, over the
+shortest way that has room for them.
+A join is made at any peer that its inputs can be brought to, the subscriber's among them, and from there on its tuples
+travel (the sharing paper's open question, 5.3.1).
+
+Anchors are looked at from the nearest on, the registered stream first, so that there is a plan from the first moment.
+For a join, whose inputs are priced at every peer, an anchor is passed over where its new flows alone would cost more
+than the best so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from anabranch.network.catalogue import Catalogue, Flow, Subscription
+from anabranch.network.description import Strategy
+from anabranch.network.estimates import Estimates, Form
+from anabranch.network.needs import Need, inputs_of, provides, whole, widened
+from anabranch.network.pricing import Price, carried, priced
+from anabranch.network.topology import Link, Topology
+from anabranch.sharing.forest import PropertyForest
+
+
+@dataclass(frozen=True)
+class Option:
+    """One plan for a subscription."""
+
+    words: str
+    anchors: tuple[str, ...]
+    """The flows it begins at."""
+    changes: Mapping[str, Form]
+    """The flows that are widened, with what they carry then."""
+    added: tuple[Flow, ...]
+    reads: tuple[str, ...]
+    """The flows that the answer is made of."""
+    price: Price
+
+    shares: bool
+    """Whether all it begins at is there for others already: no flow of a registered stream is made for it alone."""
+
+
+@dataclass(frozen=True)
+class _Brought:
+    """One input brought to a peer."""
+
+    anchor: Flow
+    place: str
+    """The peer where it is read."""
+    changes: Mapping[str, Form]
+    added: tuple[Flow, ...]
+    price: Price
+
+
+class Options:
+    """The options of one subscription in one catalogue."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        topology: Topology,
+        estimates: Estimates,
+        strategy: Strategy,
+        is_late: Callable[[], bool],
+        number: int,
+    ) -> None:
+        self.catalogue = catalogue
+        self.topology = topology
+        self.estimates = estimates
+        self.strategy = strategy
+        self.is_late = is_late
+        self.number = number
+        """The number of the next flow."""
+        self._widenings: dict[tuple[str, Form], dict[str, Form] | None] = {}
+
+    def of(self, need: Need, at: str) -> Iterator[Option]:
+        """All options, until time is up; the first is always a plan."""
+        if self.strategy == "shipping":
+            yield self._together(self._ship(need, at), at, need)
+            return
+        for option in self._all(need, at):
+            yield option
+            if self.is_late():
+                return
+
+    def _all(self, need: Need, at: str) -> Iterator[Option]:
+        if len(need.inputs) == 1 and need.join is None:
+            for brought in self._bring(need.inputs[0], at, everything=True):
+                yield self._together([brought], at, need)
+            return
+        yield self._together([self._best(each, at) for each in need.inputs], at, need)
+        if need.join is None:
+            return
+        for flow in self.catalogue.flows.values():
+            if isinstance(flow.form, PropertyForest):
+                changes = self._widening(flow.name, need.join)
+                if changes is not None:
+                    yield self._onwards(flow, changes, need.join, at)
+        for peer in self.topology.peers:
+            if peer != at and not self.is_late():
+                yield self._joined([self._best(each, peer) for each in need.inputs], peer, need.join, at)
+
+    # --- one input ------------------------------------------------------------------------------------------
+
+    def _bring(self, form: Form, to: str, *, everything: bool = False) -> Iterator[_Brought]:
+        """The ways to bring one input to a peer; without `everything`, each better than those before it."""
+        assert not isinstance(form, PropertyForest)
+        rate = self.estimates.rate(form)
+        flows = [each for each in self.catalogue.flows.values() if each.streams == (form.stream,)]
+        anchors = [
+            (each, min(each.places, key=lambda place: self.topology.distance(place, to)))
+            for each in flows
+            if not isinstance(each.form, PropertyForest)
+        ]
+        anchors.sort(key=lambda each: (bool(each[0].inputs), self.topology.distance(each[1], to)))
+        best: Price | None = None
+        for anchor, place in anchors:
+            if best and self.is_late():
+                return
+            dear = best and not best.short and self.topology.distance(place, to) * rate >= best.total
+            if dear and not everything:
+                continue
+            changes = self._widening(anchor.name, form)
+            if changes is None:
+                continue
+            added = self._chain(anchor, place, form, to)
+            last = added[-1].name if added else anchor.name
+            price = self._priced(changes, added, (last,), to)
+            if everything or best is None or price < best:
+                best = price if best is None else min(best, price)
+                yield _Brought(anchor, place, changes, added, price)
+
+    def _best(self, form: Form, to: str) -> _Brought:
+        return min(self._bring(form, to), key=lambda each: each.price)
+
+    def _widening(self, name: str, need: Form) -> dict[str, Form] | None:
+        """What has to be widened so that a flow provides a need; None where that cannot be, or must not."""
+        key = name, need
+        if key not in self._widenings:
+            changes: dict[str, Form] = {}
+            self._widenings[key] = changes if self._widen(name, need, changes) else None
+        return self._widenings[key]
+
+    def _widen(self, name: str, need: Form, changes: dict[str, Form]) -> bool:
+        flow = self.catalogue.flows[name]
+        now = changes.get(name, flow.form)
+        if provides(now, need):
+            return True
+        if self.strategy != "widening":
+            return False
+        wider = widened(now, need)
+        if wider is None:
+            return False
+        changes[name] = wider
+        if isinstance(wider, PropertyForest) and flow.before is None:
+            sources = {self.catalogue.flows[each].streams: each for each in flow.inputs}
+            return all(self._widen(sources[(tree.stream,)], tree, changes) for tree in inputs_of(wider))
+        return all(self._widen(each, wider, changes) for each in flow.inputs)
+
+    def _chain(self, anchor: Flow, place: str, form: Form, to: str, number: int | None = None) -> tuple[Flow, ...]:
+        """New flows from an anchor to a peer; what is made of a registered stream is made once, for all directions."""
+        route = self.topology.route(place, to, self._full(form))
+        steps: list[tuple[str | None, str]] = list(pairwise(route))
+        if not anchor.inputs and steps and self.strategy != "shipping":
+            steps.insert(0, (None, place))
+        made: list[Flow] = []
+        before = anchor.name
+        first = self.number if number is None else number
+        for count, (one, two) in enumerate(steps):
+            made.append(Flow(f"{'+'.join(dict.fromkeys(anchor.streams))}.{first + count}", form, two, one, (before,)))
+            before = made[-1].name
+        return tuple(made)
+
+    def _priced(self, changes: Mapping[str, Form], added: tuple[Flow, ...], reads: tuple[str, ...], at: str) -> Price:
+        asking = Subscription("", at, at, "", Need(()), reads)
+        return priced(self.catalogue, changes, added, asking, self.topology, self.estimates)
+
+    def _full(self, form: Form) -> frozenset[Link]:
+        """The links that have no room for one more flow of a form."""
+        rate = self.estimates.rate(form)
+        return frozenset(
+            link
+            for link, most in self.topology.links.items()
+            if most is not None and carried(self.catalogue, link, self.estimates) + rate > most
+        )
+
+    # --- all inputs -----------------------------------------------------------------------------------------
+
+    def _ship(self, need: Need, at: str) -> list[_Brought]:
+        """Each input whole, from where it is registered, over links of its own."""
+        found: list[_Brought] = []
+        for each in need.inputs:
+            anchor = self.catalogue.flows[each.stream]
+            added = self._chain(anchor, anchor.at, whole(each.stream, each.schema), at)
+            last = added[-1].name if added else anchor.name
+            price = self._priced({}, added, (last,), at)
+            found.append(_Brought(anchor, anchor.at, {}, added, price))
+        return found
+
+    def _together(self, brought: list[_Brought], at: str, need: Need) -> Option:
+        """The answer is made of inputs that were brought to the subscriber's peer."""
+        changes, added, reads = self._gathered(brought)
+        price = self._priced(changes, added, reads, at)
+        words = " and ".join(map(_words, brought))
+        if need.join is not None:
+            words = f"joined at {at}, the subscriber's: {words}"
+        anchors = tuple(each.anchor.name for each in brought)
+        return Option(words, anchors, changes, added, reads, price, self._share(brought))
+
+    def _joined(self, brought: list[_Brought], peer: str, join: PropertyForest, at: str) -> Option:
+        """The join is made at a peer, and its tuples go on to the subscriber's."""
+        changes, added, reads = self._gathered(brought)
+        name = f"{'+'.join(dict.fromkeys(join.streams))}.{self.number + len(added)}"
+        tuples = Flow(name, join, peer, None, reads)
+        onwards = self._chain(tuples, peer, join, at, self.number + len(added) + 1)
+        flows = (*added, tuples, *onwards)
+        price = self._priced(changes, flows, (flows[-1].name,), at)
+        words = f"joined at {peer}: {' and '.join(map(_words, brought))}; tuples to {at}"
+        anchors = tuple(each.anchor.name for each in brought)
+        return Option(words, anchors, changes, flows, (flows[-1].name,), price, self._share(brought))
+
+    def _onwards(self, flow: Flow, changes: Mapping[str, Form], join: PropertyForest, at: str) -> Option:
+        """Tuples that are made for somebody else."""
+        place = min(flow.places, key=lambda each: self.topology.distance(each, at))
+        added = self._chain(flow, place, join, at)
+        reads = (added[-1].name if added else flow.name,)
+        price = self._priced(changes, added, reads, at)
+        words = _words(_Brought(flow, place, changes, added, price))
+        return Option(f"joined already: {words}", (flow.name,), changes, added, reads, price, shares=True)
+
+    def _share(self, brought: list[_Brought]) -> bool:
+        return self.strategy != "shipping" and all(
+            each.anchor.inputs or (not each.added and self.catalogue.is_read(each.anchor.name)) for each in brought
+        )
+
+    def _gathered(self, brought: list[_Brought]) -> tuple[dict[str, Form], tuple[Flow, ...], tuple[str, ...]]:
+        """The flows of several inputs under names of their own."""
+        changes: dict[str, Form] = {}
+        added: list[Flow] = []
+        reads: list[str] = []
+        for each in brought:
+            changes.update(each.changes)
+            chain = (
+                self._chain(each.anchor, each.place, each.added[0].form, each.added[-1].at, self.number + len(added))
+                if each.added
+                else ()
+            )
+            added += chain
+            reads.append(chain[-1].name if chain else each.anchor.name)
+        return changes, tuple(added), tuple(reads)
+
+
+def _words(brought: _Brought) -> str:
+    """`photons.2 at SP5, with 2 flows widened, then SP5 - SP7`"""
+    anchor = brought.anchor
+    text = f"{anchor.name} at {brought.place}"
+    if brought.changes:
+        text += f", with {_counted(len(brought.changes), 'flow')} widened"
+    if brought.added:
+        text += f", then {' - '.join(dict.fromkeys((brought.place, *(each.at for each in brought.added))))}"
+    return text
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,272 @@
+"""The planner: where streams flow for whom, subscription by subscription (sharing paper, sections 1 and 6).
+
+Three strategies can be compared:
+
+* `shipping`: each subscription gets its streams whole, over links of its own; nothing is shared or forked;
+* `sharing`: it is answered out of a flow that provides what it needs, as it is, or gets one of its own;
+* `widening`: flows may be widened for it.
+
+Every option has a price (`options.py`, `pricing.py`), and the cheapest is taken; after the time budget, the cheapest
+that was found by then.
+Then those for whom a flow of their own is made are planned again, if that makes the whole cheaper: so who comes first
+does not decide for ever.
+A subscription that ends frees what only it needed; flows stay as wide as they are, for the next one, until a link is
+short of bandwidth: then what flows over it is narrowed to what is still asked for (section 4).
+
+Only this class holds a catalogue; each change of it comes back as a `Decision`, with the steps that lead there.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from anabranch.errors import UsageError
+from anabranch.network.catalogue import Catalogue, Flow, Subscription
+from anabranch.network.description import Network, Strategy
+from anabranch.network.estimates import Estimates, Form
+from anabranch.network.needs import Need, inputs_of, need_of, provides, whole, widened
+from anabranch.network.options import Option, Options
+from anabranch.network.pricing import shortage, total
+from anabranch.network.sample import Sample, sample_of
+from anabranch.network.steps import Step, steps
+from anabranch.network.topology import Link, Topology
+from anabranch.sharing.forest import PropertyForest
+from anabranch.stream.schema import Schema
+
+_WORTH = 0.98
+"""Others are planned again only where the whole becomes cheaper than this part of what it was."""
+_MOST_KEPT = 12
+"""So many of the options that were not chosen are kept, for whoever asks why."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was decided, and why."""
+
+    about: str
+    """The subscription, or what else happened."""
+    steps: tuple[Step, ...]
+    chosen: Option | None = None
+    others: tuple[Option, ...] = ()
+    """The best of those that were not chosen, cheapest first."""
+    looked_at: int = 0
+    """How many options were priced."""
+    seconds: float = 0.0
+    complete: bool = True
+    """Whether there was time to look at all."""
+    narrowed: tuple[str, ...] = ()
+    """Flows that were narrowed because a link was short."""
+    moved: tuple[str, ...] = ()
+    """Other subscriptions that are answered out of other flows now."""
+
+
+class Planner:
+    """Plans a network; only its own methods change its catalogue."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        samples: Mapping[str, Sample],
+        places: Mapping[str, str],
+        schemas: Mapping[str, Schema] | None = None,
+        *,
+        strategy: Strategy = "widening",
+        budget: float = 1.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.topology = topology
+        self.estimates = Estimates(samples)
+        self.schemas = dict(schemas or {})
+        self.strategy = strategy
+        self.budget = budget
+        self._clock = clock
+        self._ended: set[str] = set()
+        """Streams that have ended, and that a join still knows of."""
+        self._number = _number_behind(places)
+        streams = [Flow(name, whole(name, self.schemas.get(name)), at) for name, at in places.items()]
+        self.catalogue = Catalogue({each.name: each for each in streams}, {})
+
+    @staticmethod
+    def of(network: Network, strategy: Strategy | None = None) -> tuple[Planner, list[Decision]]:
+        """The planner of a network that was written down, with all that is registered there."""
+        streams = network.streams
+        planner = Planner(
+            network.topology,
+            {name: sample_of(each.source, each.rate) for name, each in streams.items()},
+            {name: each.at for name, each in streams.items()},
+            {name: each.source.schema for name, each in streams.items() if each.source.schema},
+            strategy=strategy or network.strategy,
+            budget=network.budget,
+        )
+        asked = network.subscriptions.values()
+        return planner, [planner.register(each.name, each.text, each.at, by=each.by) for each in asked]
+
+    # --- subscriptions come and go --------------------------------------------------------------------------
+
+    def register(self, name: str, text: str, at: str, *, by: str | None = None) -> Decision:
+        """Plan a new subscription; `QueryError` where it cannot be, `UsageError` where it makes no sense here."""
+        if name in self.catalogue.subscriptions:
+            raise UsageError(f"there is a subscription '{name}' already")
+        if at not in self.topology.places:
+            raise UsageError(f"'{at}' is no super-peer")
+        begun = self._clock()
+        need = need_of(text, self.schemas, name)
+        for stream in need.streams:
+            if stream not in self.catalogue.flows or stream in self._ended:
+                raise UsageError(f"'{name}' reads a stream '{stream}' that nobody has registered")
+        old = self.catalogue
+        narrowed: tuple[str, ...] = ()
+        options, complete = self._options(need, at, begun)
+        chosen = min(options, key=lambda each: each.price)
+        if chosen.price.short > 0 and (narrowed := self._narrow_short(chosen)):
+            options, complete = self._options(need, at, begun)
+            chosen = min(options, key=lambda each: each.price)
+        self._take(chosen, Subscription(name, at, by or at, text, need, chosen.reads))
+        moved = self._settle(name, begun) if self.strategy == "widening" else ()
+        others = sorted((each for each in options if each is not chosen), key=lambda each: each.price)[:_MOST_KEPT]
+        seconds = self._clock() - begun
+        changes = steps(old, self.catalogue)
+        return Decision(name, changes, chosen, tuple(others), len(options), seconds, complete, narrowed, moved)
+
+    def _options(self, need: Need, at: str, begun: float) -> tuple[list[Option], bool]:
+        late = False
+
+        def is_late() -> bool:
+            nonlocal late
+            late = late or self._clock() - begun > self.budget
+            return late
+
+        found = Options(self.catalogue, self.topology, self.estimates, self.strategy, is_late, self._number)
+        return list(found.of(need, at)), not late
+
+    def _take(self, option: Option, subscription: Subscription) -> None:
+        wider = [replace(self.catalogue.flows[name], form=form) for name, form in option.changes.items()]
+        self.catalogue = self.catalogue.changed((*wider, *option.added), (subscription,))
+        self._number += len(option.added)
+
+    def _settle(self, new: str, begun: float) -> tuple[str, ...]:
+        """Plan others again, as long as that makes the whole cheaper and there is time."""
+        moved: list[str] = []
+        price = total(self.catalogue, self.topology, self.estimates)
+        for name in tuple(self.catalogue.subscriptions):
+            if name == new or self._clock() - begun > self.budget / 2:
+                continue
+            old, number = self.catalogue, self._number
+            subscription = old.subscriptions[name]
+            rest = old.without((name,))
+            gone = [each for each in old.hops if each.name not in rest.flows]
+            if not gone:
+                continue
+            above = {each for flow in gone for each in old.above(flow.name)}
+            self.catalogue = rest
+            self._narrow(above & rest.flows.keys())
+            options, _ = self._options(subscription.need, subscription.at, begun)
+            self._take(best := min(options, key=lambda each: each.price), replace(subscription, reads=best.reads))
+            again = total(self.catalogue, self.topology, self.estimates)
+            if (again.short, again.total) < (price.short, price.total * _WORTH):
+                price = again
+                moved.append(name)
+            else:
+                self.catalogue, self._number = old, number
+        return tuple(moved)
+
+    def cancel(self, *names: str) -> Decision:
+        """Subscriptions end, and what only they needed is made no more."""
+        for name in names:
+            if name not in self.catalogue.subscriptions:
+                raise UsageError(f"there is no subscription '{name}'")
+        old = self.catalogue
+        self.catalogue = old.without(names)
+        return Decision(f"cancel {', '.join(names) or 'nothing'}", steps(old, self.catalogue))
+
+    def leave(self, thin: str) -> Decision:
+        """A thin peer has gone, and its subscriptions end; its streams end as streams do (`end_stream`)."""
+        return self.cancel(*(each.name for each in self.catalogue.subscriptions.values() if each.by == thin))
+
+    # --- streams come and go --------------------------------------------------------------------------------
+
+    def register_stream(self, name: str, sample: Sample, at: str, schema: Schema | None = None) -> Decision:
+        """A stream comes in at a super-peer from now on."""
+        if name in self.catalogue.flows:
+            raise UsageError(f"there is a stream '{name}' already")
+        if at not in self.topology.places:
+            raise UsageError(f"'{at}' is no super-peer")
+        old = self.catalogue
+        self._number = max(self._number, _number_behind((name,)))
+        self.estimates = Estimates({**self.estimates.samples, name: sample})
+        self.schemas = {**self.schemas, **({name: schema} if schema else {})}
+        self.catalogue = old.changed((Flow(name, whole(name, schema), at),))
+        return Decision(f"stream {name}", steps(old, self.catalogue))
+
+    def end_stream(self, name: str) -> Decision:
+        """A stream has ended, and with it who reads nothing else; a join goes on with its other inputs."""
+        flow = self.catalogue.flows.get(name)
+        if flow is None or flow.inputs:
+            raise UsageError(f"there is no stream '{name}'")
+        old = self.catalogue
+        self._ended.add(name)
+        left = old.without(
+            each.name for each in old.subscriptions.values() if self._ended.issuperset(each.need.streams)
+        )
+        gone = [each for each in self._ended if each in left.flows and not left.is_read(each)]
+        self._ended.difference_update(gone)
+        self.catalogue = Catalogue(
+            {each: left.flows[each] for each in left.flows if each not in gone}, left.subscriptions
+        )
+        return Decision(f"end of stream {name}", steps(old, self.catalogue))
+
+    # --- narrowing ------------------------------------------------------------------------------------------
+
+    def narrow(self, names: Iterable[str] | None = None) -> Decision:
+        """Narrow flows, all unless some are named, to what is still asked for."""
+        old = self.catalogue
+        narrowed = self._narrow(set(old.flows if names is None else names))
+        return Decision("narrow", steps(old, self.catalogue), narrowed=narrowed)
+
+    def _narrow_short(self, option: Option) -> tuple[str, ...]:
+        """Narrow what flows over the links that an option would overload, and what is made of it."""
+        used = (*option.added, *(self.catalogue.flows[name] for name in option.changes))
+        links = {self._link(each) for each in used if each.before}
+        more = max(option.price.traffic, 0.0)
+        short = [each for each in links if shortage(self.catalogue, each, more, self.topology, self.estimates) > 0]
+        on_them = [each for each in self.catalogue.hops if each.before and self._link(each) in short]
+        return self._narrow({name for each in on_them for name in self.catalogue.below(each.name)})
+
+    def _link(self, hop: Flow) -> Link:
+        return self.topology.link(hop.made_at, hop.at)
+
+    def _narrow(self, names: set[str]) -> tuple[str, ...]:
+        found: list[str] = []
+        for flow in reversed(self.catalogue.downwards()):
+            if flow.name not in names or not flow.inputs:
+                continue
+            asked = self._asked(flow)
+            # what several ask for may be relaxed to more than the flow has ever had
+            less = asked is not None and self.estimates.rate(asked) < self.estimates.rate(flow.form)
+            if asked is not None and less and provides(flow.form, asked):
+                self.catalogue = self.catalogue.changed((replace(self.catalogue.flows[flow.name], form=asked),))
+                found.append(flow.name)
+        return tuple(reversed(found))
+
+    def _asked(self, flow: Flow) -> Form | None:
+        """What those who read a flow need of it, merged; None where it cannot be said in one form."""
+        forms: list[Form] = [each.need.of(flow.form) for each in self.catalogue.answered[flow.name]]
+        for reader in self.catalogue.readers[flow.name]:
+            if isinstance(reader.form, PropertyForest) and not isinstance(flow.form, PropertyForest):
+                stream = flow.form.stream
+                forms.append(next(each for each in inputs_of(reader.form) if each.stream == stream))
+            else:
+                forms.append(reader.form)
+        merged: Form | None = forms[0] if forms else None
+        for each in forms[1:]:
+            merged = None if merged is None else widened(merged, each)
+        return merged
+
+
+def _number_behind(streams: Iterable[str]) -> int:
+    """A number for a flow such that none is called like a stream: `photons.7` may be either."""
+    numbered = (re.search(r"\.(\d{1,9})\Z", name) for name in streams)
+    return 1 + max((int(each[1]) for each in numbered if each), default=0)

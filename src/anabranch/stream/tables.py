@@ -1,0 +1,212 @@
+"""The tables of a TOML file that a user wrote: taken key by key, and what nobody asked for is a mistake of the user's.
+
+A misspelt key must not be a setting that silently does nothing.
+Errors name the file, the table and, where it is found, the line; the library that reads TOML does not tell lines, so
+they are looked for: the table's header, then the key below it.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TypeVar
+
+from anabranch.errors import AnabranchError, UsageError
+from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.schema import Schema
+from anabranch.stream.source import Source, domains_of
+
+_Value = TypeVar("_Value")
+_HEADER = re.compile(r"\s*\[+\s*([^\]]*?)\s*\]+")
+
+
+def read_tables(file: Path) -> Table:
+    """The file as one table; `UsageError` where it cannot be read."""
+    text = read_text(file)
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message = str(error)
+        raise UsageError(f"'{file}': {message[:1].lower()}{message[1:]}") from None
+    return Table(file, "", values, text.splitlines())
+
+
+def read_text(file: Path) -> str:
+    """The text of a file that a user named."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read '{file}': {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"'{file}' is not UTF-8: {error.reason} at byte {error.start}") from None
+
+
+@dataclass
+class Table:
+    """A table; `take` takes keys out, and `done` refuses what is left."""
+
+    file: Path
+    name: str
+    values: dict[str, Any]
+    lines: list[str] = field(repr=False)
+    number: int = 0
+    """Which it is of those of its name, in a list of tables."""
+
+    def wrong(self, message: str, *, key: str | None = None, hint: str | None = None) -> UsageError:
+        """The error for what is wrong with the table, or with one of its keys."""
+        line = self._line(key)
+        table = f"[{self.name}]" if self.name else "the file"
+        return UsageError(f"'{self.file}'{f', line {line}' if line else ''}, {table}: {message}", hint=hint)
+
+    def _line(self, key: str | None) -> int | None:
+        found = [] if self.name else [0]
+        for number, text in enumerate(self.lines, 1):
+            header = _HEADER.match(text)
+            if header and header[1].replace('"', "").replace("'", "") == self.name:
+                found.append(number)
+        if len(found) <= self.number:
+            return None
+        start = found[self.number]
+        if key is None:
+            return start or None
+        for number, text in enumerate(self.lines[start:], start + 1):
+            if _HEADER.match(text):
+                break
+            if re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", text):
+                return number
+        return start or None
+
+    def take(self, key: str, fits: Callable[[Any], bool], kind: str, default: Any) -> Any:
+        """The value of a key, which must fit."""
+        if key not in self.values:
+            return default
+        value = self.values.pop(key)
+        if not fits(value) or (isinstance(value, bool) and kind != "true or false"):
+            raise self.wrong(f"'{key}' takes {kind}, not '{value}'", key=key)
+        return value
+
+    def text(self, key: str, default: _Value) -> str | _Value:
+        """A text."""
+        found: str | _Value = self.take(key, lambda value: isinstance(value, str), "text", default)
+        return found
+
+    def needed(self, key: str, hint: str) -> str:
+        """A text that must be there."""
+        found = self.text(key, None)
+        if found is None:
+            raise self.wrong(f"'{key}' is missing", hint=hint)
+        return found
+
+    def path(self, key: str) -> Path | None:
+        """A path, relative to the file."""
+        text = self.text(key, None)
+        return None if text is None else self.file.absolute().parent / text
+
+    def paths(self, key: str) -> list[Path]:
+        """One path or several."""
+        value = self.take(key, _are_paths, "a path or a list of paths", [])
+        found = [self.file.absolute().parent / each for each in ([value] if isinstance(value, str) else value)]
+        if not found:
+            raise self.wrong(f"'{key}' is missing", hint="it names a file or a directory")
+        return found
+
+    def whole(self, key: str, default: _Value) -> int | _Value:
+        """A positive whole number."""
+        found: int | _Value = self.take(
+            key, lambda value: isinstance(value, int) and value > 0, "a positive number", default
+        )
+        return found
+
+    def amount(self, key: str, default: _Value) -> float | _Value:
+        """A positive number."""
+
+        def fits(value: Any) -> bool:
+            return isinstance(value, int | float) and 0 < value < float("inf")
+
+        found: float | _Value = self.take(key, fits, "a positive number", default)
+        return found
+
+    def decimal(self, key: str) -> Decimal:
+        """A number, 0 where there is none."""
+        value = self.take(key, lambda value: isinstance(value, int | float), "a number", 0)
+        found = Decimal(str(value))
+        if not found.is_finite():
+            raise self.wrong(f"'{key}' takes a number, not '{value}'", key=key)
+        return found
+
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        """True or false."""
+        return bool(self.take(key, lambda value: isinstance(value, bool), "true or false", default))
+
+    def table(self, key: str) -> Table:
+        """A table in this one; an empty one where there is none."""
+        value = self.take(key, lambda value: isinstance(value, dict), "a table", {})
+        return self._inner(key, value)
+
+    def tables(self, key: str) -> dict[str, Table]:
+        """The tables in a table."""
+        inside = self.table(key)
+        for name, value in inside.values.items():
+            if not isinstance(value, dict):
+                raise inside.wrong(f"'{key}.{name}' takes a table", key=name)
+        return {name: inside._inner(name, value) for name, value in inside.values.items()}
+
+    def listed(self, key: str) -> list[Table]:
+        """A list of tables, `[[key]]` each."""
+        given = self.take(key, _are_tables, f"a list of tables, [[{key}]] each", [])
+        return [self._inner(key, value, number) for number, value in enumerate(given)]
+
+    def _inner(self, key: str, value: Mapping[str, Any], number: int = 0) -> Table:
+        return Table(self.file, f"{self.name}.{key}" if self.name else key, dict(value), self.lines, number)
+
+    def done(self) -> None:
+        """Refuse what nobody has asked for."""
+        for key in self.values:
+            raise self.wrong(f"'{key}' is unknown", key=key)
+
+
+def _are_paths(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(each, str) for each in value))
+
+
+def _are_tables(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, dict) for each in value)
+
+
+def source_of(name: str, table: Table) -> Source:
+    """A stream as it is registered."""
+    kind = table.text("source", "files")
+    if kind != "files":
+        raise table.wrong(f"the source '{kind}' is unknown", key="source", hint="only 'files' can be read yet")
+    path, *more = table.paths("path")
+    for each in (path, *more):
+        if not each.exists():
+            raise table.wrong(f"there is no '{each}'", key="path", hint="make the directory first")
+    form = table.text("format", "auto")
+    if form not in ("auto", "lines", "document", "json"):
+        raise table.wrong(f"the format '{form}' is unknown", key="format", hint="use lines, document or json")
+    dtd, time = table.path("dtd"), table.text("time", None)
+    table.take("retain", lambda value: True, "anything", None)  # for what is still to come: it changes nothing yet
+    domains = table.take("domains", lambda value: isinstance(value, dict), "a table of lists, as in { s = [1, 2] }", {})
+    try:
+        return Source(
+            name,
+            path,
+            form,  # type: ignore[arg-type]  # just checked
+            Schema.read_dtd(dtd) if dtd is not None else None,
+            table.text("root", None),
+            table.text("item", None),
+            ItemPath.parse(time) if time is not None else None,
+            table.decimal("slack"),
+            table.decimal("origin"),
+            table.flag("strict"),
+            tuple(more),
+            domains_of(domains),
+            table.flag("updates"),
+        )
+    except AnabranchError as error:
+        raise table.wrong(error.message, hint=error.hint) from None

@@ -1,0 +1,114 @@
+"""Networks, streams and queries for tests: photons from one or two telescopes, and those who ask for them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from random import Random
+
+import papers
+from anabranch.bench.workload import workload
+from anabranch.network.description import Strategy
+from anabranch.network.needs import provides
+from anabranch.network.planner import Planner
+from anabranch.network.sample import Sample
+from anabranch.network.topology import Topology, built, hypercube
+from anabranch.reference import text_input
+from anabranch.stream.path import Path
+from anabranch.stream.photons import photons, photons_dtd
+from anabranch.stream.schema import Schema
+
+SCHEMA = Schema.from_dtd(photons_dtd())
+
+
+@lru_cache
+def document(seed: int, count: int) -> str:
+    """So many photons."""
+    return "".join(("<photons>", *photons(count, seed), "</photons>"))
+
+
+@lru_cache
+def sample(stream: str = "photons", seed: int = 1, count: int = 400) -> Sample:
+    """A sample of photons."""
+    items = [each.item for each in text_input(document(seed, count)).arrivals]
+    return Sample(stream, items, Path.parse("det_time"))
+
+
+def planner(
+    topology: Topology, places: dict[str, str], strategy: Strategy = "widening", budget: float = 60.0
+) -> Planner:
+    """A planner of photon streams that has time to look at everything."""
+    samples = {name: sample(name, seed) for seed, name in enumerate(places, 1)}
+    return Planner(topology, samples, places, dict.fromkeys(places, SCHEMA), strategy=strategy, budget=budget)
+
+
+FIGURE_1 = (("q1", papers.Q1, "SP1"), ("q2", papers.Q2, "SP7"), ("q3", papers.Q3, "SP3"), ("q4", papers.Q4, "SP2"))
+"""Where the queries of figure 1 are asked; the paper's text says of `photons` alone that it comes in at SP4."""
+
+
+@lru_cache
+def figure_1(strategy: Strategy) -> Planner:
+    """The scenario of the paper's introduction; nobody changes it any more."""
+    found = planner(hypercube(3), {"photons": "SP4"}, strategy)
+    for name, text, at in FIGURE_1:
+        found.register(name, text, at)
+    return found
+
+
+def some_topology(random: Random) -> Topology:
+    """A network of a random shape, some with links that are soon short."""
+    shape = random.choice(("hypercube", "grid", "line", "star", "random"))
+    count = random.choice((4, 8)) if shape == "hypercube" else random.randrange(3, 9)
+    return built(shape, count, random.randrange(99)).with_bandwidth(random.choice((None, None, 800.0)))
+
+
+_BOX = "coord/cel/ra >= {} and coord/cel/ra <= 138.0 and coord/cel/dec >= -49.0 and coord/cel/dec <= -40.0"
+
+
+def some_query(random: Random, streams: tuple[str, ...]) -> str:
+    """A selection, a window query, or a join."""
+    stream = random.choice(streams)
+    match random.randrange(8):
+        case 0 | 1 | 2:
+            [text] = workload(random.randrange(10_000), 1)
+        case 3 | 4 | 5:
+            size, step = random.choice(((20, 10), (60, 40), (10, 10), (30, 10), (40, 20)))
+            function = random.choice(("avg", "sum", "count", "min", "max"))
+            where = random.choice(("", f"where $a >= {random.choice(('0.9', '1.3'))}"))
+            text = (
+                f'<photons>{{ for $w in stream("photons")/photons/photon[{_BOX.format(random.choice((120, 125)))}]'
+                f"|det_time diff {size} step {step}| let $a := {function}($w/en) {where} "
+                f"return <v>{{ $a }}</v> }}</photons>"
+            )
+        case 6:
+            text = random.choice((papers.Q3, papers.Q4, _COUNTED))
+        case _ if len(streams) > 1:
+            join = random.choice((papers.Q5, papers.Q6, papers.Q7, papers.Q8, papers.INTERVAL_JOIN, RARE, RARE))
+            return join.replace("photon1", streams[0]).replace("photon2", streams[1])
+        case _:
+            text = papers.Q1
+    return text.replace('stream("photons")', f'stream("{stream}")')
+
+
+_COUNTED = (
+    '<photons>{ for $w in stream("photons")/photons/photon[en >= 1.3]|count 5 step 2| '
+    "return <n>{ count($w) }{ $w/phc }</n> }</photons>"
+)
+RARE = papers.Q6.replace("$x/en >= $y/en", "$x/coord/det/dx = $y/coord/det/dx")
+"""A join by the detector's columns: few photons meet."""
+
+
+def check_plan(found: Planner) -> None:
+    """Every flow can be made where it is made, of what is there; and so can every answer."""
+    catalogue, topology = found.catalogue, found.topology
+    for flow in catalogue.flows.values():
+        assert flow.before is None or flow.at in topology.neighbours[flow.before]
+        for source in (catalogue.flows[name] for name in flow.inputs):
+            assert flow.made_at in source.places
+        if len(flow.inputs) == 1 and type(catalogue.flows[flow.inputs[0]].form) is type(flow.form):
+            assert provides(catalogue.flows[flow.inputs[0]].form, flow.form)
+        assert not flow.inputs or catalogue.is_read(flow.name), "nobody reads it"
+    for each in catalogue.subscriptions.values():
+        for source in (catalogue.flows[name] for name in each.reads):
+            assert each.at in source.places
+            assert provides(source.form, each.need.of(source.form))
+    assert len(catalogue.downwards()) == len(catalogue.flows), "flows are made of each other in a circle"
