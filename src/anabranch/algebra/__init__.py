@@ -12,5 +12,6 @@
   which items), `untouched` (why nothing can come out yet).
 * Plans: `builder` writes them, `interpret` runs them, `judged` sets aside what is not valid.
 
-Accents themselves, as sets and states without any operator, are in `accents`.
+Accents themselves, as sets and states without any operator, are in `accents`; streams of updates, and answers that are
+corrected when the past is edited, are in `history`.
 """

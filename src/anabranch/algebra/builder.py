@@ -12,13 +12,14 @@
           stream placement
 
 A stream is a plain frozen value around a plan; each method gives a new one, and nothing runs until somebody feeds the
-plan (`interpret.run`).
+plan (`interpret.run`), or subscribes to it: the streams of an engine have the same methods (`engine/handles.py`).
 Conditions are descriptions (`stream/description.py`): comparisons of paths with constants.
 All arguments are checked here, so that an ill-formed plan cannot be built.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -48,6 +49,8 @@ from anabranch.stream.path import Path
 Number: TypeAlias = int | str | Decimal | Fraction
 """A size or distance, exactly; a float is what it looks like."""
 _NUMBER_HINT = "write a number, as in 10 or '0.5'"
+_TOO_LONG = re.compile(r".{1000}|[eE][-+]?[0-9]{4}")
+"""What would cost without bound to be reckoned with."""
 
 
 def stream(name: str) -> Stream:
@@ -250,8 +253,11 @@ def _within(mine: str, other: str, distance: Number) -> Within:
 
 
 def _number(what: str, given: Number) -> Fraction:
+    text = str(given)
     try:
-        return Fraction(str(given))
+        if _TOO_LONG.search(text):
+            raise ValueError(text)
+        return Fraction(text)
     except (ValueError, ZeroDivisionError):
         raise UsageError(f"the {what} is '{given}', which is no number", hint=_NUMBER_HINT) from None
 

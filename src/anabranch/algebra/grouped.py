@@ -20,25 +20,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any
 
 from anabranch.algebra.accents.items import leaves, nodes, number
 from anabranch.algebra.accents.sets import below
-from anabranch.algebra.aggregate import Function
-from anabranch.algebra.numbers import no_number
+from anabranch.algebra.aggregate import Function, Partial
+from anabranch.algebra.numbers import spell_double
 from anabranch.algebra.operator import Ended, Work
 from anabranch.algebra.readings import Node, Reading, holds, rebuilt
+from anabranch.algebra.remembered import (
+    name_to_json,
+    partial_from_json,
+    partial_to_json,
+    reading_from_json,
+    reading_to_json,
+)
 from anabranch.algebra.signature import Paths, Signature
 from anabranch.errors import DynamicError
 from anabranch.predicate import Predicate
 from anabranch.stream.affine import Affine
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Document, Element, Name, Text, renumber
-
-Value: TypeAlias = Fraction | Decimal
-"""A number; a decimal is INF or NaN."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +99,18 @@ class Aggregate:
 
 @dataclass(slots=True)
 class _Group:
-    """The grouping paths of a group, and the values at all others, as texts."""
+    """The grouping paths of a group, and what is known of the values at all others."""
 
     head: Reading
-    texts: dict[Path, list[str]] = field(default_factory=dict)
+    partials: dict[Path, Partial] = field(default_factory=dict)
     names: dict[Path, tuple[Name, ...]] = field(default_factory=dict)
+
+    def take(self, path: Path, texts: Iterable[str]) -> None:
+        """More values at a path."""
+        known = self.partials.get(path, Partial())
+        for text in texts:
+            known = known.merge(_partial(text, known.count))
+        self.partials[path] = known
 
 
 class _Groups:
@@ -114,13 +124,13 @@ class _Groups:
         self._open: dict[tuple[tuple[str, ...], ...], _Group] = {}
 
     def item(self, input: int, reading: Reading) -> Iterable[Reading]:
-        key = tuple(tuple(reading.texts(path)) for path in self._operator.by)
+        key = self._key(reading)
         group = self._open.get(key)
         if group is None:
             group = self._open[key] = _Group(Reading(rebuilt(reading.tree, self._is_by), reading.maps))
         for path in leaves(reading.tree):
             if path not in self._by and path not in self._excluded:
-                group.texts.setdefault(path, []).extend(reading.texts(path))
+                group.take(path, reading.texts(path))
                 group.names.setdefault(path, _names(next(nodes(reading.tree, path))))
         return ()
 
@@ -128,12 +138,34 @@ class _Groups:
         gone = Paths.of((path,))
         for group in self._open.values():
             if holds(where, group.head):
-                group.texts = {each: texts for each, texts in group.texts.items() if each not in gone}
+                group.partials = {each: known for each, known in group.partials.items() if each not in gone}
 
     def close(self, closed: Predicate, has_ended: Ended) -> Iterable[Reading]:
         done = [key for key, group in self._open.items() if holds(closed, group.head)]
         results = map(self._result, (self._open.pop(key) for key in done))
         return [each for each in results if each is not None]
+
+    def save(self) -> list[Any]:
+        return [
+            [
+                reading_to_json(group.head),
+                [[list(path.steps), partial_to_json(known)] for path, known in group.partials.items()],
+                [[list(path.steps), *map(name_to_json, names)] for path, names in group.names.items()],
+            ]
+            for group in self._open.values()
+        ]
+
+    def restore(self, rows: Iterable[Any]) -> None:
+        for head, partials, names in rows:
+            reading = reading_from_json(head)
+            self._open[self._key(reading)] = _Group(
+                reading,
+                {Path(tuple(steps)): partial_from_json(known) for steps, known in partials},
+                {Path(tuple(steps)): tuple(Name(*each) for each in found) for steps, *found in names},
+            )
+
+    def _key(self, reading: Reading) -> tuple[tuple[str, ...], ...]:
+        return tuple(tuple(reading.texts(path)) for path in self._operator.by)
 
     def _is_by(self, steps: tuple[str, ...], node: Node) -> bool | None:
         path = Path(steps)
@@ -141,9 +173,9 @@ class _Groups:
 
     def _result(self, group: _Group) -> Reading | None:
         tree, maps = rebuilt(group.head.tree, lambda *_: True), dict(group.head.maps)
-        for path, texts in group.texts.items():
+        for path, known in group.partials.items():
             try:
-                text, by = _aggregated(self._operator.of(path), texts)
+                text, by = _aggregated(self._operator.of(path), known)
             except DynamicError as error:
                 self.failures.append(error)
                 return None
@@ -155,38 +187,19 @@ class _Groups:
         return Reading(tree, maps)
 
 
-def _aggregated(function: Function, texts: Sequence[str]) -> tuple[str, Affine | None]:
+def _aggregated(function: Function, known: Partial) -> tuple[str, Affine | None]:
     """The aggregate of some values: its text, and the map that makes it exact."""
-    if function == "count":
-        return str(len(texts)), None
-    values = [_number(text) for text in texts]
-    special = {each for each in values if isinstance(each, Decimal)}
-    finite = [each for each in values if isinstance(each, Fraction)]
-    if any(each.is_nan() for each in special):
-        return "NaN", None
-    match function:
-        case "sum" | "avg":
-            if special:
-                return ("NaN" if len(special) > 1 else _infinite(*special)), None
-            return _exact(sum(finite, Fraction(0)) / (1 if function == "sum" else len(finite)))
-        case _:
-            found = min(values) if function == "min" else max(values)
-            return _exact(found) if isinstance(found, Fraction) else (_infinite(found), None)
+    value, exact = known.value(function), known.exact(function)
+    if exact is not None:
+        return "0", Affine(Fraction(1), exact)
+    assert value is not None, "a path that is aggregated has a value"
+    return str(value) if isinstance(value, int) else spell_double(value), None
 
 
-def _number(text: str) -> Value:
+def _partial(text: str, order: int) -> Partial:
+    """What is known of one value; a unit change may have made it a quotient."""
     value = number(text)
-    if value is None:
-        raise no_number(text)
-    return value
-
-
-def _exact(value: Fraction) -> tuple[str, Affine]:
-    return "0", Affine(Fraction(1), value)
-
-
-def _infinite(value: Decimal) -> str:
-    return "INF" if value > 0 else "-INF"
+    return Partial.of(value if isinstance(value, Fraction) else text, order)
 
 
 def _names(node: Node) -> tuple[Name, ...]:

@@ -7,15 +7,18 @@ Values go from operator to operator as readings and are written once, where they
 Every source is judged first (`judged.py`): what is not valid is set aside, and where it leaves a path unknown, a query
 that reads the path there, or shows it in its answer, aborts (LAWS 4.5).
 
+A query can be left and taken up again: what operators know of evolution follows from the accents and punctuations that
+came, so whoever remembers these gives them once more to a query that has seen no item; `save` gives all the rest.
+
 It is the law in executable form: obviously right, never fast.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from textwrap import indent
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from anabranch.algebra.accents.sets import UNDECLARED, Domains, description_of
 from anabranch.algebra.changes import Change, Closing
@@ -24,7 +27,9 @@ from anabranch.algebra.numbers import nearest_double, spell_double
 from anabranch.algebra.operator import Flowing, Heartbeat, Operation, Operator
 from anabranch.algebra.readings import Reading, Spelling
 from anabranch.algebra.signature import Policy
+from anabranch.algebra.windowed import Numbering
 from anabranch.errors import Aborted, DynamicError
+from anabranch.predicate import Predicate
 from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation
 from anabranch.stream.path import Path
 
@@ -66,7 +71,12 @@ class Query:
         policy: Policy = "accumulate",
         domains: Domains = UNDECLARED,
         declares: Callable[[Path], bool] | None = None,
+        promises: Mapping[str, Domains] | None = None,
     ) -> None:
+        """`domains` are promised of the items of all sources, `promises` of those of single ones instead."""
+        self._promises = promises or {}
+        self.changes = 0
+        """How many accents there have been, of sources and of operators."""
         self._operations: dict[tuple[int, ...], Operation] = {}
         self._ways: dict[str, list[tuple[int, ...]]] = {}
         self._lay(plan, (), policy, domains)
@@ -80,7 +90,7 @@ class Query:
         match plan:
             case Source(name):
                 self._ways.setdefault(name, []).append(way)
-                return domains
+                return self._promises.get(name, domains)
             case Apply(operator, inputs):
                 given = [self._lay(each, (*way, index), policy, domains) for index, each in enumerate(inputs)]
                 promised = operator.signature.promised(given)
@@ -101,8 +111,40 @@ class Query:
         """Take the next element in; Aborted where the query cannot go on, and then it is over."""
         found = self._judged[source].take(element) if source in self._judged else None
         if found is not None:
-            for way in self._ways[source]:
-                yield from self._rise(way, found)
+            yield from self.take(source, found)
+
+    def take(self, source: str, flowing: Flowing) -> Iterator[Flowing]:
+        """The same for what was judged elsewhere."""
+        for way in self._ways[source]:
+            yield from self._rise(way, flowing)
+
+    def close(self, source: str, items: Predicate) -> Iterator[Flowing]:
+        """None of a set of items comes any more from a source; the set is told in the units of the start."""
+        for *above, input in self._ways[source]:
+            course = self._operations[tuple(above)].reaction.inputs[input]
+            yield from self._rise((*above, input), Closing(course.forward(items)))
+
+    def begin_windows(self, way: tuple[int, ...], first: int) -> None:
+        """Leave out what is in windows before a first one only (LAWS 3.6); the way leads to a Window."""
+        work = self._operations[way].work
+        assert isinstance(work, Numbering)
+        work.first = first
+
+    def looks_at(self, source: str, path: Path) -> bool:
+        """Whether an accent on a path of a source has to do with the answer."""
+        return any(self._looks(way, path) for way in self._ways[source])
+
+    def _looks(self, way: tuple[int, ...], path: Path) -> bool:
+        if not way:
+            return True
+        *above, input = way
+        signature = self._operations[tuple(above)].reaction.signature
+        if signature.reads(path) or path in signature.ignored:
+            return signature.reads(path)
+        shown = [each for each in signature.targets(input, path) if signature.shows(each)]
+        if signature.renaming is not None:
+            shown = [each.at for target in shown for each in signature.renaming.places(target)]
+        return any(self._looks(tuple(above), each) for each in shown)
 
     def end(self) -> Iterator[Flowing]:
         """All sources have ended: what operators have kept comes out, those nearest to the sources first."""
@@ -110,7 +152,31 @@ class Query:
             for each in self._operations[way].end():
                 yield from self._rise(way, each)
 
+    # --- between two times ------------------------------------------------------------------------------------
+
+    def drained(self) -> list[DynamicError]:
+        """What could not be computed since the last time."""
+        found = self.failures
+        for operation in self._operations.values():
+            operation.failures.clear()
+        return found
+
+    def save(self) -> dict[str, list[Any]]:
+        """What operators remember besides evolution, by operator, as rows of plain JSON values."""
+        return {_named(way): operation.save() for way, operation in self._operations.items()}
+
+    def forget(self) -> None:
+        """Be as if no item had come, but for what accents and punctuations have said."""
+        for operation in self._operations.values():
+            operation.forget()
+
+    def restore(self, saved: Mapping[str, list[Any]]) -> None:
+        """Take in what `save` gave, behind the accents and punctuations of then."""
+        for way, operation in self._operations.items():
+            operation.restore(saved[_named(way)])
+
     def _rise(self, way: tuple[int, ...], element: Flowing) -> Iterator[Flowing]:
+        self.changes += isinstance(element, Change)
         if not way:
             if isinstance(element, Reading):
                 for path, reason in element.unknown.items():
@@ -120,6 +186,10 @@ class Query:
         *above, input = way
         for each in self._operations[tuple(above)].feed(element, input):
             yield from self._rise(tuple(above), each)
+
+
+def _named(way: tuple[int, ...]) -> str:
+    return "/".join(map(str, way))
 
 
 def run(

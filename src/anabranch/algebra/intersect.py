@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from anabranch.algebra.accents.items import leaves
 from anabranch.algebra.accents.sets import term
 from anabranch.algebra.operator import Ended, Work
 from anabranch.algebra.readings import Reading
+from anabranch.algebra.remembered import reading_from_json, reading_to_json
 from anabranch.algebra.signature import ALL_PATHS, Signature
 from anabranch.errors import DynamicError
 from anabranch.predicate import Predicate, and_, compare
@@ -70,6 +71,14 @@ class _Meeting:
         for side, waiting in enumerate(self._waiting):
             waiting[:] = [each for each in waiting if not has_ended(1 - side, _equals(each[0]))]
         return ()
+
+    def save(self) -> list[Any]:
+        return [[side, reading_to_json(each)] for side, waiting in enumerate(self._waiting) for _, each in waiting]
+
+    def restore(self, rows: Iterable[Any]) -> None:
+        for side, row in rows:
+            reading = reading_from_json(row)
+            self._waiting[side].append((_key(reading), reading))
 
 
 def _equals(key: _Key) -> Predicate:

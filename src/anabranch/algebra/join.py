@@ -20,11 +20,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from anabranch.algebra.accents.items import number
 from anabranch.algebra.accents.sets import term
 from anabranch.algebra.operator import Ended, Work
 from anabranch.algebra.readings import Reading, holds, without
+from anabranch.algebra.remembered import reading_from_json, reading_to_json
 from anabranch.algebra.signature import Paths, Signature
 from anabranch.errors import DynamicError
 from anabranch.predicate import Compare, Predicate, and_, compare, or_
@@ -86,6 +88,13 @@ class _Pairing:
         for side, kept in enumerate(self._kept):
             kept[:] = [each for each in kept if not has_ended(1 - side, self._partners(side, each))]
         return ()
+
+    def save(self) -> list[Any]:
+        return [[side, reading_to_json(each)] for side, kept in enumerate(self._kept) for each in kept]
+
+    def restore(self, rows: Iterable[Any]) -> None:
+        for side, row in rows:
+            self._kept[side].append(reading_from_json(row))
 
     def _meet(self, left: Reading, right: Reading) -> bool:
         return all(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from anabranch.algebra.accents.sets import UNDECLARED, Domains
 from anabranch.algebra.changes import Change, Closing, LetOut
@@ -57,6 +57,12 @@ class Work(Protocol):
     def close(self, closed: Predicate, has_ended: Ended) -> Iterable[Reading]:
         """Give what was kept until nothing more comes for it, given the items of the output that are now closed."""
 
+    def save(self) -> list[Any]:
+        """What is remembered, as plain values of JSON, a row for each item or group."""
+
+    def restore(self, rows: Iterable[Any]) -> None:
+        """Remember what `save` gave; nothing was remembered before."""
+
 
 class Operator(Protocol):
     """An operator of the algebra, a plain value."""
@@ -91,6 +97,12 @@ class Passing:
     def close(self, closed: Predicate, has_ended: Ended) -> Iterable[Reading]:
         return ()
 
+    def save(self) -> list[Any]:
+        return []
+
+    def restore(self, rows: Iterable[Any]) -> None:
+        pass
+
 
 class Operation:
     """An operator at work: elements in, elements out; it alone changes its reaction and its work."""
@@ -101,21 +113,38 @@ class Operation:
         self._renaming = operator.signature.renaming
         self._out = self.reaction.output if self._renaming is None else Course()
         """The course of the output, by its own names."""
-        self._work = operator.start()
+        self._operator = operator
+        self.work = operator.start()
         self._beats: list[Decimal | None] = [None] * operator.arity
         self._beat: Decimal | None = None
 
     @property
     def failures(self) -> list[DynamicError]:
         """What could not be computed so far."""
-        return self._work.failures
+        return self.work.failures
+
+    def forget(self) -> None:
+        """Be as if no item had come, and no heartbeat."""
+        self.work = self._operator.start()
+        self._beat, self._beats = None, [None] * len(self._beats)
+
+    def save(self) -> list[Any]:
+        """What is remembered besides evolution, which follows from the accents and punctuations that came."""
+        beats = [None if each is None else str(each) for each in (self._beat, *self._beats)]
+        return [beats, *self.work.save()]
+
+    def restore(self, rows: list[Any]) -> None:
+        """Take in what `save` gave."""
+        beats, *kept = rows
+        self._beat, *self._beats = (None if each is None else Decimal(each) for each in beats)
+        self.work.restore(kept)
 
     def feed(self, element: Flowing, input: int = 0) -> Iterator[Flowing]:
         """Take one element of an input in; Aborted where the operator cannot go on."""
         match element:
             case Reading():
                 known = self._known(input, self.reaction.inputs[input].canonical(element))
-                yield from map(self._out.current, self._work.item(input, known))
+                yield from map(self._out.current, self.work.item(input, known))
             case Change():
                 yield from self._changes(input, self._followed(lambda: self.reaction.change(input, element)))
             case Closing(where):
@@ -135,7 +164,7 @@ class Operation:
 
     def end(self) -> Iterator[Flowing]:
         """All inputs have ended: what was kept comes out; of accents and punctuations nobody needs to know now."""
-        yield from map(self._out.current, self._work.close(EVERYTHING, lambda *_: True))
+        yield from map(self._out.current, self.work.close(EVERYTHING, lambda *_: True))
 
     def _followed(self, react: Callable[[], Followed]) -> Followed:
         """What follows of an accent; Aborted where its sets cannot be reckoned with."""
@@ -147,7 +176,7 @@ class Operation:
     def _changes(self, input: int, found: Iterable[LetOut]) -> Iterator[Flowing]:
         for each in found:
             if isinstance(each.change.evolution, Drop):
-                self._work.forget(input, each.change.evolution.path, each.items)
+                self.work.forget(input, each.change.evolution.path, each.items)
             yield from self._named(each.change)
 
     def _named(self, change: Change) -> Iterator[Change]:
@@ -163,7 +192,7 @@ class Operation:
     def _close(self, input: int, where: Predicate) -> Iterator[Flowing]:
         changes, closings = self._followed(lambda: self.reaction.close(input, where))
         yield from self._changes(input, changes)
-        yield from map(self._out.current, self._work.close(self.reaction.closed, self.reaction.has_ended))
+        yield from map(self._out.current, self.work.close(self.reaction.closed, self.reaction.has_ended))
         for each in closings:
             yield each if self._renaming is None else Closing(self._renaming.told(each.where))
 

@@ -20,10 +20,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 from anabranch.algebra.accents.items import number
 from anabranch.algebra.operator import Ended, Work
 from anabranch.algebra.readings import Reading, holds, without
+from anabranch.algebra.remembered import reading_from_json, reading_to_json
 from anabranch.algebra.signature import Paths, Signature
 from anabranch.errors import DynamicError
 from anabranch.predicate import Predicate
@@ -89,6 +91,12 @@ class _Sorting:
         for index, key in reversed(list(enumerate(self._keys))):  # sorting is stable, also upside down
             ranked.sort(key=lambda pair: pair[1][index], reverse=key.descending)
         return [each for each, _ in ranked]
+
+    def save(self) -> list[Any]:
+        return [reading_to_json(each) for each in self._kept]
+
+    def restore(self, rows: Iterable[Any]) -> None:
+        self._kept = [reading_from_json(each) for each in rows]
 
 
 def _rank(texts: Sequence[str]) -> tuple[int, Fraction | Decimal | int, str]:

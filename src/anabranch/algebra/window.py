@@ -7,7 +7,7 @@ Items: grouped by the windows that hold them, or by *panes*: the widest pieces t
 (the sharing paper's section 4.3). A pane is as wide as the greatest common divisor of size and step.
 Accents: values are canonical before they are asked for here, so a unit change of the reference path moves no item to
 another window (LAWS 4.2 b); what comes out is the operator's to say (`windowed.py`).
-Updates: not followed yet; a stream that carries them is refused.
+Updates: windows over streams of updates are refused.
 """
 
 from __future__ import annotations

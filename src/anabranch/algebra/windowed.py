@@ -40,6 +40,8 @@ class Window:
     path: Path
     extent: Extent
     arity: int = 1
+    origin: Fraction = Fraction(0)
+    """Where window 0 begins; that is the stream's to say, alike for all queries (LAWS 3.1)."""
 
     @property
     def signature(self) -> Signature:
@@ -51,12 +53,7 @@ class Window:
         return f"window of {size} every {step} over {self.path}"
 
     def start(self) -> Work:
-        return Passing(self._numbered)
-
-    def _numbered(self, reading: Reading) -> Iterator[Reading]:
-        values = [each for each in reading.numbers(self.path) if isinstance(each, Fraction)]
-        for k in dict.fromkeys(k for value in values for k in self.extent.holding(value)):
-            yield replace(reading, tree=_with_window(reading.tree, k))
+        return Numbering(self)
 
     def _windows(self, literals: Sequence[Predicate]) -> Predicate:
         """The windows that hold a value of which all these comparisons are true.
@@ -76,11 +73,28 @@ class Window:
         wid, (size, step) = term(WID, _NUMBERED), (self.extent.size, self.extent.step)
         bounds = []
         if span.low is not None:
-            bounds.append(compare(wid, ">=", max(0, math.floor((span.low - size) / step) + 1)))
+            bounds.append(compare(wid, ">=", max(0, math.floor((span.low - self.origin - size) / step) + 1)))
         if span.high is not None:
-            last = span.high / step
+            last = (span.high - self.origin) / step
             bounds.append(compare(wid, "<=", math.ceil(last) - 1 if span.high_open else math.floor(last)))
         return and_(*bounds)
+
+
+class Numbering(Passing):
+    """Numbers items by their windows, from a first one on: who came late leaves those out that began before it."""
+
+    def __init__(self, operator: Window) -> None:
+        super().__init__(self._numbered)
+        self.first = 0
+        self._operator = operator
+
+    def _numbered(self, reading: Reading) -> Iterator[Reading]:
+        operator = self._operator
+        values = [each for each in reading.numbers(operator.path) if isinstance(each, Fraction)]
+        held = (k for value in values for k in operator.extent.holding(value - operator.origin))
+        for k in dict.fromkeys(held):
+            if k >= self.first:
+                yield replace(reading, tree=_with_window(reading.tree, k))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,27 +17,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, TypeAlias
 
-from anabranch.algebra.accents.boxes import boxes, inside
-from anabranch.algebra.accents.index import Box
-from anabranch.algebra.accents.sets import Domains, items_of
+from anabranch.algebra.accents.sets import Domains
 from anabranch.algebra.signature import Policy
 from anabranch.branch.asking import Asker
 from anabranch.branch.follower import Follower
 from anabranch.branch.keeping import Shelf
 from anabranch.branch.merge import Changed, Merge, Signal
 from anabranch.branch.ports import Start
-from anabranch.branch.said import Event, Key, Said, begun, begun_to_json
-from anabranch.errors import StreamError
+from anabranch.branch.said import Event, Key, Said, begun, begun_to_json, is_superfluous
 from anabranch.reference.evolving.lineage import Lineage, leads
 from anabranch.reference.evolving.vantage import Vantage
-from anabranch.stream.description import Description
 from anabranch.stream.elements import Accent, DeadLetter, Punctuation
 from anabranch.stream.path import Path
 
-_COMPARED = 64
+COMPARED = 64
 """The punctuations before a new one that it is compared with."""
 
 
@@ -147,11 +142,11 @@ class Following:
     # --- what is remembered -----------------------------------------------------------------------------------
 
     def _remember(self, said: Said, *, lasting: bool) -> None:
-        first = max(self._settled, len(self._said) - _COMPARED)
+        first = max(self._settled, len(self._said) - COMPARED)
         if lasting:
             self._settled = len(self._said) + 1
         else:
-            self._said[first:] = [each for each in self._said[first:] if not _is_superfluous(each, said)]
+            self._said[first:] = [each for each in self._said[first:] if not is_superfluous(each, said)]
         self._said.append(said)
 
     def save(self) -> dict[str, Any]:
@@ -243,25 +238,3 @@ def _paths(event: Event) -> list[Path]:
             return [each.path for each in doubts]
         case _:
             return []
-
-
-def _is_superfluous(before: Said, said: Said) -> bool:
-    """Whether a punctuation says no more than one that came later in the same partition."""
-    closed, later = _closed(before.event), _closed(said.event)
-    same = (before.stream, before.partition) == (said.stream, said.partition)
-    return same and bool(closed) and all(any(inside(box, part) for part in later) for box in closed)
-
-
-def _closed(event: Event) -> Sequence[Box]:
-    assert isinstance(event, Punctuation), "nothing else is left out"
-    assert event.where is not None, "heartbeats are not remembered"
-    return _boxes(event.where)
-
-
-@lru_cache(maxsize=1_024)
-def _boxes(where: Description) -> Sequence[Box]:
-    """The items that a punctuation closes; what is too much to be told apart covers nothing."""
-    try:
-        return boxes(items_of(where))
-    except StreamError:
-        return ()

@@ -10,6 +10,9 @@ What is held back waits in the input's `Backlog`.
 
 Accents are elements like others, and act by their place in the input (LAWS 4.5): an item is read with what was said
 before it, in the units of query start, and its time is that of its canonical values.
+
+Where a branch edits documents (LAWS 5), it judges the elements itself, each when all before it in its input were taken:
+its `Judge` says what their times are, and which are bad.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -32,8 +35,9 @@ from anabranch.reference.evolving.vantage import Change, Vantage
 from anabranch.reference.inputs import element_time, refuse_control, refuse_regions
 from anabranch.reference.windows import Reach
 from anabranch.stream.affine import Affine
-from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation
+from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, StreamElement
 from anabranch.stream.path import Path
+from anabranch.stream.tree import Element as Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,8 @@ class Released:
     entry: Entry
     item: Item
     units: Mapping[Path, Affine]
+    given: Tree
+    """The item as it came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +76,38 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
+class Came:
+    """An element as it was written, which was judged, and whose turn has come."""
+
+    stream: str
+    partition: int
+    element: StreamElement
+    at: Fraction
+
+
+class Judge(Protocol):
+    """Judges the elements of documents that are edited."""
+
+    def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
+        """The time of the next element of an input; None for a bad one, which the judge has set aside."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Head:
     """The next element of an input, with its time."""
 
     time: Fraction
     entry: Entry
-    element: Item | Punctuation | Change
+    element: StreamElement | Change
     units: Mapping[Path, Affine]
+    given: Tree | None
+    """An item as it came."""
 
 
 class Source:
     """One input: what it has to show next, and the time of what it showed last."""
 
-    def __init__(self, stream: InputStream, partition: int, backlog: Backlog) -> None:
+    def __init__(self, stream: InputStream, partition: int, backlog: Backlog, judge: Judge | None = None) -> None:
         self.stream = stream
         self.key: Key = (stream.name, partition)
         self.backlog = backlog
@@ -90,6 +115,7 @@ class Source:
         self.now = Fraction(0)
         self.ended = False
         self._partition = partition
+        self._judge = judge
         self._reader = EntryReader(stream)
         self._head: _Head | None = None
 
@@ -98,13 +124,24 @@ class Source:
         """The next element, None if it is not known yet."""
         while self._head is None and (entry := self.backlog.head) is not None:
             element = self._reader.read(entry)
+            if self._judge is not None:
+                at = None
+                if not isinstance(element, DeadLetter):
+                    at = self._judge.time_of(self.key, element, entry.origin.arrived)
+                if at is None or isinstance(element, DeadLetter):
+                    self.backlog.take()
+                else:
+                    self._head = _Head(at, entry, element, {}, None)
+                continue
             units: Mapping[Path, Affine] = {}
+            given: Tree | None = None
             match element:
                 case DeadLetter(doubts=()):  # set aside by whoever cut it out
                     self.backlog.take()
                     continue
                 case Item(tree, place):
                     refuse_regions(tree, place)
+                    given = tree
                     if units := self.vantage.units(tree):
                         element = replace(element, tree=remeasured(tree, units))
                 case Punctuation() | Accent() | DeadLetter():
@@ -113,10 +150,10 @@ class Source:
                     raise refuse_control(element)
             before = self.now if entry.origin.arrived is None else entry.origin.arrived
             time = before if isinstance(element, DeadLetter) else element_time(element, self.stream.time, before)
-            self._head = _Head(time, entry, element, units)
+            self._head = _Head(time, entry, element, units, given)
         return self._head
 
-    def take(self) -> Released | Signal | Changed:
+    def take(self) -> Released | Signal | Changed | Came:
         """Take the next element; where there is none, the end."""
         head, self._head = self.head, None
         if head is None:
@@ -124,15 +161,21 @@ class Source:
             return Signal(self.stream, self._partition, None)
         self.now = head.time
         self.backlog.take()
+        if self._judge is not None:
+            assert not isinstance(head.element, DeadLetter)
+            return Came(self.stream.name, self._partition, head.element, head.time)
         match head.element:
             case Item() as item:
-                return Released(head.entry, item, head.units)
+                assert head.given is not None
+                return Released(head.entry, item, head.units, head.given)
             case Punctuation() as given:
                 self.vantage.take(given)
                 return Signal(self.stream, self._partition, self.vantage.told(given), given)
-            case change:
+            case Accent() | DeadLetter() as change:
                 self.vantage.take(change)
                 return Changed(self.stream, self._partition, change)
+            case other:
+                raise refuse_control(other)
 
     def skip(self, entries: int, now: Fraction) -> None:
         """Let entries go that were taken elsewhere, many at a time; `now` is the time of the last."""
@@ -148,9 +191,9 @@ class Source:
 class Merge:
     """Merges the inputs of one branch."""
 
-    def __init__(self, streams: Sequence[InputStream], spill: Spill) -> None:
+    def __init__(self, streams: Sequence[InputStream], spill: Spill, judge: Judge | None = None) -> None:
         self.sources = {
-            (stream.name, partition): Source(stream, partition, Backlog(spill))
+            (stream.name, partition): Source(stream, partition, Backlog(spill), judge)
             for stream in streams
             for partition in range(stream.partitions)
         }
@@ -181,7 +224,7 @@ class Merge:
             return math.inf
         return self._passed if self.sources[key].stream.time is None else None
 
-    def released(self) -> Iterator[Released | Signal | Changed]:
+    def released(self) -> Iterator[Released | Signal | Changed | Came]:
         """The elements whose turn has come, in order."""
         while (source := self._first()) is not None:
             yield source.take()

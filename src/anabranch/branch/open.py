@@ -188,7 +188,7 @@ class _Flowing:
         self._run_columns()
         for each in self._merge.released():
             match each:
-                case Released(entry, item, units):
+                case Released(entry, item, units, _):
                     self._operator.item(self._shelf.put(entry, item, units))
                 case Signal():
                     self._operator.signal(each)

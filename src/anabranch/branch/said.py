@@ -7,17 +7,19 @@ What was in force when it began late (LAWS 3.6) is no row of sayings: that evolu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
-from anabranch.algebra.accents.boxes import boxes, thinned
+from anabranch.algebra.accents.boxes import boxes, inside, thinned
 from anabranch.algebra.accents.evolution import Evolution
+from anabranch.algebra.accents.index import Box
 from anabranch.algebra.accents.layers import Change, Layer
 from anabranch.algebra.accents.sets import description_of, items_of
 from anabranch.branch.ports import InputStream, Start
+from anabranch.errors import StreamError
 from anabranch.predicate import and_
 from anabranch.stream import description
 from anabranch.stream.affine import Affine
@@ -60,6 +62,28 @@ class Said:
         event = element_of(parse_item(first.encode(), DOCUMENT), place)
         assert isinstance(event, Accent | Punctuation), "it was written down as one of them"
         return Said(stream, partition, taken, event)
+
+
+def is_superfluous(before: Said, said: Said) -> bool:
+    """Whether a punctuation says no more than one that came later in the same partition."""
+    closed, later = _closed(before.event), _closed(said.event)
+    same = (before.stream, before.partition) == (said.stream, said.partition)
+    return same and bool(closed) and all(any(inside(box, part) for part in later) for box in closed)
+
+
+def _closed(event: Event) -> Sequence[Box]:
+    assert isinstance(event, Punctuation), "nothing else is left out"
+    assert event.where is not None, "heartbeats are not remembered"
+    return _boxes(event.where)
+
+
+@lru_cache(maxsize=1_024)
+def _boxes(where: description.Description) -> Sequence[Box]:
+    """The items that a punctuation closes; what is too much to be told apart covers nothing."""
+    try:
+        return boxes(items_of(where))
+    except StreamError:
+        return ()
 
 
 Key: TypeAlias = tuple[str, int]

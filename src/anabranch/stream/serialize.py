@@ -28,8 +28,9 @@ from anabranch.stream.tree import (
     namespaces_in_scope,
 )
 
-_Scope: TypeAlias = ChainMap[str, str]
-_NOTHING: _Scope = ChainMap({"": "", "xml": XML_NAMESPACE})
+Scope: TypeAlias = ChainMap[str, str]
+"""Which namespace each prefix means at a place."""
+NOTHING: Scope = ChainMap({"": "", "xml": XML_NAMESPACE})
 
 
 def serialize(node: Node) -> str:
@@ -57,7 +58,7 @@ def escape_attribute(text: str) -> str:
 def _content(children: list[Child]) -> str:
     out: list[str] = []
     # What is still to be written, last first: nodes with the scope around them (None at the top), end tags as text.
-    pending: list[tuple[Child | str, _Scope | None]] = [(child, None) for child in reversed(children)]
+    pending: list[tuple[Child | str, Scope | None]] = [(child, None) for child in reversed(children)]
     while pending:
         node, scope = pending.pop()
         match node:
@@ -66,7 +67,7 @@ def _content(children: list[Child]) -> str:
             case Text():
                 out.append(escape_text(node.value))
             case Element():
-                name, rest, inner = _start(node, scope)
+                name, rest, inner = start_tag(node, scope)
                 if node.children:
                     out.append(f"<{name}{rest}>")
                     pending.append((f"</{name}>", None))
@@ -80,10 +81,10 @@ def _content(children: list[Child]) -> str:
     return "".join(out)
 
 
-def _start(element: Element, around: _Scope | None) -> tuple[str, str, _Scope]:
+def start_tag(element: Element, around: Scope | None) -> tuple[str, str, Scope]:
     """The name in the start tag, what follows it there, and the scope that holds for the children."""
     declared = namespaces_in_scope(element) if around is None else element.namespaces
-    around = _NOTHING if around is None else around
+    around = NOTHING if around is None else around
     if not declared and not element.attributes and around.get(element.name.prefix) == element.name.uri:
         return str(element.name), "", around
     # A chain and not a copy: a thousand declarations above cost an element nothing.
@@ -105,7 +106,7 @@ def _start(element: Element, around: _Scope | None) -> tuple[str, str, _Scope]:
     return name, "".join(f" {each}" for each in declarations + attributes), scope if fresh else around
 
 
-def _bind(name: Name, scope: _Scope, taken: set[str]) -> str:
+def _bind(name: Name, scope: Scope, taken: set[str]) -> str:
     """The name as written, its prefix declared in `scope`; `taken` are the prefixes that this tag already uses.
 
     The element's own name comes first and so always keeps its prefix; no prefix at all is for elements only.

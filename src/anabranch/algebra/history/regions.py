@@ -1,0 +1,346 @@
+"""Content in regions: what is written, what shows of it, and what it comes to.
+
+The tree that all stages share which have to adjust something when the past is edited (history paper, section 8).
+What it is made of is in `bodies.py`.
+A chain's qualifier says which of its versions show; a version that can never show again is forgotten at once.
+
+The paper keeps for each region a state at its start and a list of states at its ends, and adjusts all regions behind
+an update; but with `adjust(s1, s2, s3) = s1 - s2 + s3`, the only kind there is here, that is the same as to keep what
+each version adds: the state at the start of a region is the sum of all that shows before it (`start`), that at the end
+this and its own.
+So a change costs one path to the root, however many regions stand behind it.
+
+No region, and no version of one, begins in a version that was replaced: it would never have lived (LAWS 5.2).
+One that had begun is written to its end.
+
+A stage derives from `Regions`, says what pieces are by a `Scale`, and may follow what enters and leaves by the methods
+that do nothing here (`entered`, `shown`, `leaving`, `left`, `flipped`).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Any, Generic
+
+from anabranch.algebra.history.bodies import (
+    Body,
+    Chain,
+    Frame,
+    Lived,
+    P,
+    Part,
+    Scale,
+    Version,
+    ended,
+    is_in_the_past,
+    is_kept,
+)
+from anabranch.algebra.history.ordered import V
+from anabranch.algebra.history.qualifier import Qualifier, effective, needed, next_change
+
+
+class Regions(Generic[P, V]):
+    """A body that everything stands in, and now."""
+
+    def __init__(self, scale: Scale[P, V]) -> None:
+        self.scale = scale
+        self.now = Decimal(0)
+        self.root: Body[P, V] = Body(None, scale.zero)
+        self.names: dict[str, Chain[P, V]] = {}
+        """The regions by their ids; an id names the one that took it last (LAWS 5.3)."""
+        self._parts: dict[int, Part[P, V]] = {}
+        self.next = 0
+        """The next handle."""
+        self._due: list[tuple[Decimal, int]] = []
+        """When the chains with time qualifiers may show something else, by the handles; a heap."""
+
+    # --- asking ---------------------------------------------------------------------------------------------
+
+    @property
+    def total(self) -> V:
+        """What all that shows comes to."""
+        return self.root.parts.total
+
+    @property
+    def size(self) -> int:
+        """How many parts are kept, those that do not show among them."""
+        return len(self._parts)
+
+    def part(self, handle: int) -> Part[P, V]:
+        return self._parts[handle]
+
+    def scope(self, body: Body[P, V]) -> tuple[Body[P, V], V]:
+        """The outermost body through which this one shows, and what stands there before it; the root, if it shows."""
+        start = self.scale.zero
+        while (owner := body.owner) is not None:
+            if isinstance(owner, Frame):
+                start = owner.body.parts.before(owner.handle) + self.scale.inset(owner.piece) + start
+                body = owner.body
+                continue
+            if not owner.shows:
+                return body, start
+            chain = owner.chain
+            for version in chain.versions:
+                if version is owner:
+                    break
+                if version.shows:
+                    start = version.body.parts.total + start
+            start = chain.body.parts.before(chain.handle) + start
+            body = chain.body
+        return body, start
+
+    def start(self, body: Body[P, V], handle: int) -> V:
+        """What stands in front of a part that shows."""
+        found: V = self.scope(body)[1] + body.parts.before(handle)
+        return found
+
+    def is_shown(self, body: Body[P, V]) -> bool:
+        return self.scope(body)[0] is self.root
+
+    def walk(self, body: Body[P, V]) -> Iterator[tuple[P, Frame[P, V] | None, bool]]:
+        """What shows of a body, in order: pieces, and frames twice, at their start and (last is True) at their end."""
+        pending: list[tuple[Part[P, V], bool]] = [(self._parts[each], False) for each in reversed(list(body.parts))]
+        while pending:
+            part, is_end = pending.pop()
+            match part:
+                case Chain():
+                    shown = [handle for each in part.versions if each.shows for handle in each.body.parts]
+                    pending.extend((self._parts[each], False) for each in reversed(shown))
+                case Frame():
+                    yield part.piece, part, is_end
+                    if not is_end:
+                        pending.append((part, True))
+                        pending.extend((self._parts[each], False) for each in reversed(list(part.inside.parts)))
+                case _:
+                    yield part, None, False
+
+    # --- editing --------------------------------------------------------------------------------------------
+
+    def append(self, body: Body[P, V], piece: P) -> None:
+        """A piece at the end of a body."""
+        if not is_kept(body):
+            return
+        last = body.parts.last
+        if last is not None and not isinstance(held := self._parts[last], Chain | Frame):
+            joined = self.scale.join(held, piece)
+            if joined is not None:
+                before, after = body.parts[last], self.scale.measure(joined)
+                self._parts[last] = joined
+                body.parts.set(last, after)
+                self._carry(body, after - before)
+                self.entered(body, last, before, piece)
+                return
+        value = self.scale.measure(piece)
+        handle = self._place(body, piece, None, None, value)
+        self._carry(body, value)
+        self.entered(body, handle, self.scale.zero, piece)
+
+    def frame(self, body: Body[P, V], piece: P) -> Frame[P, V]:
+        """A frame at the end of a body."""
+        frame = Frame(body, self.next, piece, self.scale.zero)
+        if not is_kept(body):
+            return frame
+        value = self.scale.around(piece, self.scale.zero)
+        handle = self._place(body, frame, None, None, value)
+        self._carry(body, value)
+        self.entered(body, handle, self.scale.zero, piece)
+        return frame
+
+    def name(self, id: str, chain: Chain[P, V] | None) -> None:
+        """From now on an id names this region, or none that is known here."""
+        before = self.names.pop(id, None)
+        if before is not None:
+            before.ids.discard(id)
+        if chain is not None:
+            self.names[id] = chain
+            chain.ids.add(id)
+
+    def chain(
+        self,
+        body: Body[P, V],
+        qualifier: Qualifier | None = None,
+        context: Any = None,
+        *,
+        before: Chain[P, V] | None = None,
+        after: Chain[P, V] | None = None,
+    ) -> Chain[P, V]:
+        """A new region with an empty version: at the end of a body, or beside another region, nearest to it."""
+        chain = Chain(body, self.next, qualifier, context)
+        self._place(body, chain, before, after, self.scale.zero)
+        chain.versions.append(Version(chain, self.now, self.scale.zero))
+        self._refresh(chain)
+        return chain
+
+    def replace(self, chain: Chain[P, V], qualifier: Qualifier | None = None) -> Body[P, V] | None:
+        """A new version, empty as yet, for a region that is not over; a qualifier takes the place of the one before."""
+        if ended(chain.body) is not None:
+            return None
+        chain.qualifier = qualifier or chain.qualifier
+        newest = chain.versions[0]
+        newest.end = self.now
+        chain.versions.insert(0, Version(chain, self.now, self.scale.zero))
+        self._refresh(chain)
+        if newest in chain.versions:
+            self._reschedule(newest.body)
+        return chain.versions[0].body
+
+    def remove(self, chain: Chain[P, V]) -> None:
+        """Take a region out, with its past: nobody will name it again."""
+        for version in chain.versions:
+            if version.shows:
+                self._hide(version)
+        chain.body.parts.remove(chain.handle)
+        self._forget([chain])
+        chain.versions = []
+
+    def advance(self, now: Decimal) -> None:
+        """Time moves: what expires by it leaves, what is old enough by it shows."""
+        self.now = max(self.now, now)
+        while self._due and self._due[0][0] <= self.now:
+            _, handle = heapq.heappop(self._due)
+            chain = self._parts.get(handle)
+            if isinstance(chain, Chain):
+                self._refresh(chain)
+
+    # --- to be read back (`keeping.py`) ---------------------------------------------------------------------
+
+    def restore(self, handle: int, part: Part[P, V]) -> None:
+        """A part as it was kept."""
+        self._parts[handle] = part
+
+    def look_ahead(self) -> None:
+        """Find out when the parts that are there will change by time alone."""
+        for chain in self._chains(self.root):
+            lives = [Lived(each, ended(each.body)) for each in chain.versions]
+            self._schedule(chain, lives)
+
+    # --- to be followed -------------------------------------------------------------------------------------
+
+    def entered(self, body: Body[P, V], handle: int, offset: V, piece: P) -> None:
+        """A piece (or an empty frame's) was put into a part, behind what the part was before; sums are up to date."""
+
+    def shown(self, version: Version[P, V]) -> None:
+        """A version has come to show; sums are up to date."""
+
+    def leaving(self, version: Version[P, V]) -> None:
+        """A version is about to be hidden; sums still count it."""
+
+    def left(self, version: Version[P, V], at: V) -> None:
+        """A version was hidden; `at` is what stood before it in its scope."""
+
+    def framed(self, frame: Frame[P, V]) -> V:
+        """What a frame comes to; something in it has changed."""
+        return self.scale.around(frame.piece, frame.inside.parts.total)
+
+    def flipped(self, frame: Frame[P, V]) -> None:
+        """A frame has become one around nothing, or is none any more."""
+
+    # --- the tree -------------------------------------------------------------------------------------------
+
+    def _place(
+        self, body: Body[P, V], part: Part[P, V], before: Chain[P, V] | None, after: Chain[P, V] | None, value: V
+    ) -> int:
+        handle = self.next
+        self.next += 1
+        self._parts[handle] = part
+        if before is not None:
+            body.parts.insert_before(before.handle, handle, value)
+        elif after is not None:
+            body.parts.insert_after(after.handle, handle, value)
+        else:
+            body.parts.append(handle, value)
+        return handle
+
+    def _carry(self, body: Body[P, V], difference: V) -> None:
+        """Tell all that a body stands in that it comes to something else now."""
+        while (owner := body.owner) is not None:
+            if isinstance(owner, Frame):
+                parts, handle, value = owner.body.parts, owner.handle, self.framed(owner)
+                difference = value - parts[handle]
+                parts.set(handle, value)
+                if owner.is_empty is not self.scale.is_empty(body.parts.total):
+                    owner.is_empty = not owner.is_empty
+                    self.flipped(owner)
+                body = owner.body
+            elif owner.shows:
+                chain = owner.chain
+                chain.body.parts.set(chain.handle, chain.body.parts[chain.handle] + difference)
+                body = chain.body
+            else:
+                return
+
+    def _refresh(self, chain: Chain[P, V]) -> None:
+        """Show what the qualifier wants, forget what it cannot want any more."""
+        lives = [Lived(each, ended(each.body)) for each in chain.versions]
+        asked = None if is_in_the_past(chain) else chain.qualifier
+        wanted = [each.version for each in effective(asked, lives, self.now)]
+        for version in chain.versions:
+            if version.shows and version not in wanted:
+                self._hide(version)
+        for version in wanted:
+            if not version.shows:
+                version.shows = True
+                self._carry(version.body, version.body.parts.total)
+                self.shown(version)
+        kept = needed(asked, lives, self.now)
+        if len(kept) < len(lives):
+            chain.versions = [each.version for each in kept]
+            for life in lives:
+                if life.version not in chain.versions:
+                    self._forget_body(life.version.body)
+        self._schedule(chain, kept)
+
+    def _schedule(self, chain: Chain[P, V], lives: Sequence[Lived[P, V]]) -> None:
+        due = next_change(chain.qualifier, lives, self.now)
+        if due is not None:
+            heapq.heappush(self._due, (due, chain.handle))
+
+    def _hide(self, version: Version[P, V]) -> None:
+        at = self.scope(version.body)[1]
+        self.leaving(version)
+        difference = self.scale.zero - version.body.parts.total
+        version.shows = False
+        chain = version.chain
+        chain.body.parts.set(chain.handle, chain.body.parts[chain.handle] + difference)
+        self._carry(chain.body, difference)
+        self.left(version, at)
+
+    def _reschedule(self, body: Body[P, V]) -> None:
+        """A version has ended: so have those in it, and what shows of them may be something else, now or in time."""
+        for chain in list(self._chains(body)):
+            asked = chain.qualifier
+            is_known = self._parts.get(chain.handle) is chain  # an outer one may have forgotten it meanwhile
+            if is_known and asked is not None and (asked.kind == "time" or asked.is_inner):
+                self._refresh(chain)
+
+    def _chains(self, body: Body[P, V]) -> Iterator[Chain[P, V]]:
+        """All chains in a body, shown or not."""
+        pending = [body]
+        while pending:
+            for handle in pending.pop().parts:
+                match self._parts[handle]:
+                    case Chain() as chain:
+                        yield chain
+                        pending.extend(each.body for each in chain.versions)
+                    case Frame() as frame:
+                        pending.append(frame.inside)
+                    case _:
+                        pass
+
+    def _forget_body(self, body: Body[P, V]) -> None:
+        self._forget([part for handle in body.parts if isinstance(part := self._parts.pop(handle), Chain | Frame)])
+
+    def _forget(self, parts: list[Chain[P, V] | Frame[P, V]]) -> None:
+        while parts:
+            part = parts.pop()
+            self._parts.pop(part.handle, None)
+            if isinstance(part, Frame):
+                bodies = [part.inside]
+            else:
+                for id in part.ids:
+                    del self.names[id]
+                bodies = [each.body for each in part.versions]
+            for body in bodies:
+                parts += [each for handle in body.parts if isinstance(each := self._parts.pop(handle), Chain | Frame)]

@@ -1,0 +1,64 @@
+"""An answer that is an update stream, read back: what it shows, and how that changes (LAWS 5.7).
+
+The text of the stream may come in any pieces; each moment ends with a heartbeat (`publishing.py`), and between two
+heartbeats there is nothing to be seen.
+Only what shows is kept, so the cost of reading is that of the stream, and memory that of the answer and the ids in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+from anabranch.algebra.history.display import Edit
+from anabranch.algebra.history.showing import Shown
+from anabranch.algebra.history.tokens import Tokens
+from anabranch.errors import StateError
+from anabranch.stream.elements import DeadLetter, Punctuation
+from anabranch.stream.limits import Limits
+from anabranch.stream.reader import ElementReader
+from anabranch.stream.split import DocumentSplitter
+
+OPENING, CLOSING = "<answer>\n", "</answer>\n"
+"""What stands around the stream where it is a document of its own."""
+_LIMITS = Limits(item_bytes=(64 << 20) - 1, depth=400, nodes=1 << 30, attributes=1 << 20)
+"""It was written here: no result in it is larger than what it was made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a moment has changed."""
+
+    at: Decimal
+    edits: tuple[Edit, ...]
+
+
+class Replay:
+    """A display that follows an answer."""
+
+    def __init__(self) -> None:
+        self._shown, self._tokens = Shown(), Tokens()
+        self._shown.run(self._tokens.start())
+        self._splitter = DocumentSplitter(_LIMITS)
+        self._splitter.feed(OPENING.encode())
+        self._reader = ElementReader("answer", "document", _LIMITS)
+        self._edits: list[Edit] = []
+
+    @property
+    def text(self) -> str:
+        """What is on display."""
+        return self._shown.text
+
+    def feed(self, text: str) -> Iterator[Moment]:
+        """Take in more of the stream, without what stands around it; gives the moments that are complete then."""
+        for element in self._reader.elements(self._splitter.feed(text.encode()), ""):
+            match element:
+                case DeadLetter(reason=reason):
+                    raise StateError(f"the answer log is damaged: {reason}")
+                case Punctuation(at=Decimal() as at):
+                    yield Moment(at, tuple(self._edits))
+                    self._edits.clear()
+                case _:
+                    for event in self._tokens.of(element):
+                        self._edits += self._shown.edit(event)
