@@ -17,8 +17,8 @@ from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.source import Source
 from anabranch.stream.wire import write
 from evolving.outlets import checked
+from evolving.questions import Kind, question, timed
 from evolving.square import EXACT
-from evolving.test_branches_law import question, timed
 from spark.bare import BareTrunk
 from spark.test_evolving_items import CELSIUS, TO_CELSIUS, Trunk, accent
 
@@ -50,7 +50,7 @@ def test_trunks_answer_as_the_reference(seed: int, tmp_path: Path, monkeypatch: 
 def check_trunk(seed: int, folder: Path) -> None:
     random = Random(seed)
     given = sources(folder, random)
-    kinds = ("items", "items", "windows", "windows", "joins", "whole")
+    kinds: tuple[Kind, ...] = ("items", "items", "windows", "windows", "joins", "whole")
     queries = {f"q{number}": question(random, kind) for number, kind in enumerate(kinds)}
     trunk = BareTrunk(folder / "state", given, random, finite=True)
     trunk.run(queries, (150, 300, 1 << 20), (1, 2, 3))

@@ -2,6 +2,8 @@
 
 Some subscriptions take items one by one; the others remember: windows of both kinds, with panes and without, a step
 join, an interval join, and a merge of partitions.
+One stream evolves: units change there, for all items and for some, in nearly every epoch.
+Another one is edited: what is on display there is corrected all the time, and told by its sink as an update stream.
 Windows close all the time by the items that come, and the last part brings punctuations that close the rest, so a run
 to the end answers what the reference answers to inputs that have an end.
 
@@ -49,14 +51,22 @@ QUERIES = {
         where $x/det_time >= $y/det_time - 0.5 and $x/det_time <= $y/det_time + 0.5
         return <near>{ $x/det_time, $y/det_time }</near> }</r>""",
     "merged": """<r>{ for $p in stream("east")/photons/photon where $p/phc > 3 return $p/det_time }</r>""",
+    "warm": """<r>{ for $p in stream("sensors")/root/i where $p/t > 20 return <o>{ $p/n, $p/s, $p/t }</o> }</r>""",
+    "heat": """<r>{ for $w in stream("sensors")/root/i |n diff 4 step 2|
+        return <w>{ avg($w/t), $w[s = 2]/t }</w> }</r>""",
+    "lately": """<r>{ for $p in stream("west")/photons/photon
+        return <n>{ count(stream("west")/photons/photon?[0.5]) }</n> }</r>""",
+    "risen": """<risen>{ for $q in stream("quotes")/root/q where $q/v > $q/v#1
+        order by $q/v - $q/v#1 descending return <q>{ $q/n, $q/v }</q> }{ count(stream("quotes")//v) }</risen>""",
     "twins": """<r>{ for $p in stream("twins")/root/i return $p/n }</r>""",
     "couples": """<r>{ for $w in stream("twins")/root/i |count 2| return <two>{ $w/n }</two> }</r>""",
 }
 BY_ARRIVAL = ("twins", "couples")
+DISPLAYS = ("risen",)
 _SHARE = 2_700
 """What an epoch reads of each stream at most, in a run that is killed: a dozen photons, or three that are filled up."""
-EPOCH_BYTES = 6 * _SHARE
-"""The most that an epoch reads then: of photons, survey, west, twins and two partitions of east."""
+EPOCH_BYTES = 8 * _SHARE
+"""The most that an epoch reads then: of photons, survey, west, sensors, quotes, twins and two partitions of east."""
 _FIRST, _NEXT = 5, 3
 """Epochs that a part is good for; so a run always finds five of them, and can be told to die in any of three."""
 _PARTS_PER_FILE = 3
@@ -67,6 +77,9 @@ _BROKEN = (
 )
 _FILLED = 900
 """The bytes of an item that is filled up: few of them fill an epoch, so that joins have few pairs."""
+_CHANGES = {5: ("", (". * 2 + 30", "(. - 30) div 2")), 3: (' where="s = 2"', (". * 10", ". div 10"))}
+_STREAM = 'xmlns:s="urn:anabranch:stream"'
+_ALTER = '<s:accent xmlns:s="urn:anabranch:stream"{}><s:alter path="t" by="{}"/></s:accent>\n'
 _LAST = '<s:punctuation xmlns:s="urn:anabranch:stream" where="true()"{}/>\n'
 
 
@@ -93,7 +106,7 @@ class Feed:
         grown: list[list[tuple[str, bytes]]] = [[("photons/000.gz", packed)], *([] for _ in ends)]
         for part, data in enumerate(_cut(lines, line_ends)):
             grown[part].append((f"photons/{part // _PARTS_PER_FILE:03}.xml", data))
-        whole = {"survey.xml": document}
+        whole = {"survey.xml": document, "sensors": _sensors(size), "quotes": _quotes(size)}
         whole |= {name: _filled(size, seed + 3 + number) for number, name in enumerate(("east-0", "east-1", "west"))}
         for name, data in whole.items():
             for part, piece in enumerate(_cut(data, ends)):
@@ -140,6 +153,33 @@ def _numbered(partition: int, size: int) -> bytes:
     return "".join(_fill(f"<i><n>{partition}.{number}</n></i>", "i") for number in range(size // _FILLED + 1)).encode()
 
 
+def _sensors(size: int) -> bytes:
+    """Measurements of so many bytes, whose unit changes to and fro: every fifth time for all, every third for some."""
+    said = {each: [_ALTER.format(where, by) for by in maps] for each, (where, maps) in _CHANGES.items()}
+    lines: list[str] = []
+    for number in range(size // _FILLED + 1):
+        for every, (there, back) in said.items():
+            if number % every == every - 1:
+                lines.append(there if number // every % 2 == 0 else back)
+        lines.append(_fill(f"<i><n>{number}</n><s>{number % 3}</s><t>{number * 7 % 50}.0</t></i>", "i"))
+    return "".join((*lines, _LAST.format(""))).encode()
+
+
+def _quotes(size: int) -> bytes:
+    """Quotes that are replaced again and again, one of them deleted now and then, and updates of what is not there."""
+    lines: list[str] = []
+    for number in range(size // _FILLED + 1):
+        target, value, at = number % 5, number * number * 37 % 101, f'at="{number // 2}"'
+        if number < 5:
+            region = f'<s:mutable id="{target}"><v>{value}</v></s:mutable>'
+            lines.append(_fill(f"<q {_STREAM} s:{at}><n>{target}</n>{region}</q>", "q"))
+        else:
+            name = "unknown" if number % 23 == 22 else str(target)
+            content = "" if number % 17 == 16 else f"<v>{value}</v>"
+            lines.append(_fill(f'<s:replace {_STREAM} target="{name}" {at}>{content}</s:replace>', "s:replace"))
+    return "".join(lines).encode()
+
+
 def _fill(item: str, name: str) -> str:
     end = f"</{name}>"
     return f"{item.removesuffix(end)}<filling>{'-' * (_FILLED - len(item))}</filling>{end}\n"
@@ -155,7 +195,7 @@ class Site:
     def make(folder: Path) -> Site:
         """A new site, with streams that are still empty."""
         (folder / "in" / "photons").mkdir(parents=True)
-        for name in ("survey.xml", "east-0", "east-1", "west", "twin-0", "twin-1"):
+        for name in ("survey.xml", "east-0", "east-1", "west", "sensors", "quotes", "twin-0", "twin-1"):
             (folder / "in" / name).touch()
         (folder / "photons.dtd").write_text(photons_dtd())
         for name, text in QUERIES.items():
@@ -173,6 +213,8 @@ class Site:
             '[streams.survey]\nsource = "files"\npath = "in/survey.xml"\n',
             f'[streams.east]\npath = ["in/east-0", "in/east-1"]\n{timed}',
             f'[streams.west]\npath = "in/west"\n{timed}',
+            '[streams.sensors]\nsource = "files"\nformat = "lines"\npath = "in/sensors"\n',
+            '[streams.quotes]\nsource = "files"\nformat = "lines"\npath = "in/quotes"\nupdates = true\n',
             '[streams.twins]\nsource = "files"\nformat = "lines"\npath = ["in/twin-0", "in/twin-1"]\n',
             *(
                 f'[subscriptions.{name}]\nquery = "{name}.xq"\nsink = "files"\npath = "out/{name}"\n'

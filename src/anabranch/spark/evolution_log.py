@@ -196,7 +196,8 @@ class _Known:
 
 
 _known: dict[Path, _Known] = {}
-_MOST_KNOWN = 16
+_MOST_KNOWN = 256
+"""Streams; fewer than a trunk has would be worse than none, for each range asks for all of them."""
 
 
 def evolution_at(folder: Path, stream: StreamPlan, logged: Logged | None, partition: str) -> Evolution:

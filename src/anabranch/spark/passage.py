@@ -4,6 +4,7 @@ A range is read by one task, and by another again where that is needed; each beg
 in earlier epochs, which the log knows, and earlier in this one, as far as the job was told (`evolving.py`).
 
 An engine can be told not to follow accents; then elements are taken as they are, and an accent is an error.
+So it is in a stream of updates: its elements go on to the branches as they are, which judge them (LAWS 5).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from anabranch.spark.plan import StreamPlan
 from anabranch.spark.ranges import Range
 from anabranch.spark.reading import RangeReader
 from anabranch.spark.stream_views import Event, Said
-from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, StreamElement
+from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
 from anabranch.stream.split import Cut
 from anabranch.stream.tree import Element
@@ -56,7 +57,8 @@ class Passage:
         self._epoch = job.epoch
         self._range = reach
         logged = job.evolution.get(stream.stream)
-        self._follows_accents = job.plan.load().accents
+        self._edited = stream.updates
+        self._follows_accents = job.plan.load().accents and not self._edited
         if logged and not self._follows_accents:
             raise _not_followed(f"stream '{stream.stream}' has evolved")
         self._evolution = evolution_at(job.checkpoint.evolution, stream, logged, reach.partition)
@@ -81,9 +83,10 @@ class Passage:
             elif int(change.partition) > mine:
                 continue
             else:
-                logged = job.evolution.get(stream.stream)
-                fresh = evolution_at(folder, stream, logged, change.partition)
-                evolution = others.setdefault(change.partition, fresh.copy())
+                if change.partition not in others:
+                    logged = job.evolution.get(stream.stream)
+                    others[change.partition] = evolution_at(folder, stream, logged, change.partition).copy()
+                evolution = others[change.partition]
             found = judged(change.element(stream.stream), evolution)
             if isinstance(found, Event):
                 yield Said(int(change.partition), found)
@@ -115,7 +118,7 @@ class Passage:
         element = self.peek(cut)
         if not self._follows_accents:
             if isinstance(element, Accent):
-                raise _not_followed(f"stream '{element.place.stream}' carries an accent ({element.place})")
+                raise self._unexpected(element)
             return element
         if not is_change(element):
             return judged(element, self._evolution)
@@ -137,7 +140,8 @@ class Passage:
             element = self.read(cut)
             match element:
                 case Item(tree, place, at):
-                    refuse_regions(tree, place)
+                    if not self._edited:
+                        refuse_regions(tree, place)
                     if at is not None:
                         self.reader.refuse_own_time("an item", place)
                     return element
@@ -150,8 +154,13 @@ class Passage:
                 case DeadLetter():
                     out.bury(element)
                     return element if element.doubts else None
-                case _:
-                    raise refuse_control(element)
+                case Region() | Update():
+                    if not self._edited:
+                        raise refuse_control(element)
+                    signalled = True
+                    if element.at is not None:
+                        self.reader.refuse_own_time("an update", element.place)
+                    return element
 
         course = self if self._follows_accents else None
         items = 0
@@ -161,6 +170,14 @@ class Passage:
             else:
                 items += answers.answer(self.reader.shredder, part, read, out, takers, course)
         return items if items or signalled else None
+
+    def _unexpected(self, accent: Accent) -> StreamError:
+        what = f"stream '{accent.place.stream}' carries an accent ({accent.place})"
+        if not self._edited:
+            return _not_followed(what)
+        return StreamError(
+            f"{what}, and streams of updates cannot have accents yet", hint="take the accents out of the stream"
+        )
 
 
 def _not_followed(what: str) -> StreamError:

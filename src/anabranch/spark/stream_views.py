@@ -104,7 +104,7 @@ class _Told:
 
 
 _told: dict[Path, _Told] = {}
-_MOST_TOLD = 16
+_MOST_TOLD = 256
 
 
 def _log(folder: Path, stream: StreamPlan, logged: Logged) -> _Told:

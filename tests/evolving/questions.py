@@ -1,0 +1,80 @@
+"""Random queries of all kinds over the streams `a` and `b`, and random accented streams with times for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from random import Random
+from typing import Literal, TypeAlias
+
+from algebra.accented import alter
+from anabranch.stream.affine import IDENTITY
+from anabranch.stream.affine import parse as parse_map
+from anabranch.stream.elements import Item, StreamElement
+from anabranch.stream.path import Path
+from anabranch.stream.tree import Element, Name, Text, copy
+from evolving.square import item_query
+
+Kind: TypeAlias = Literal["items", "windows", "joins", "interval", "whole"]
+
+TIME = Path.parse("ts")
+WINDOWS = ("ts diff 7", "ts diff 10 step 5", "ts diff 4 step 6", "count 3", "count 2 step 1", "t diff 12")
+OF_WINDOWS = (
+    "<w>{$w/t}</w>", "<w><a>{avg($w/t)}</a><m>{max($w/x)}</m></w>", "<w>{sum($w/x)}</w>", "<w>{count($w)}</w>",
+    "<w>{for $i in $w where $i/t > 10 return $i/x}</w>", "$w", "for $i in $w return <o>{$i/t}{$i/s}</o>",
+    "<w n='{min($w/t)}'>{$w/c}</w>", "<w>{$w[s = 1]/p}</w>", "avg($w/t)", "if (avg($w/t) > 12) then $w/x else <no/>",
+    "for $i in $w order by $i/t return <o>{$i/t * 2 - 1}</o>",
+)  # fmt: skip
+OF_TUPLES = (
+    "<o>{$x/t}{$y/x}</o>", "<o>{$x}</o>", "<o><d>{$x/t - $y/t}</d>{$y/s}</o>", "($x/t, $y/t)",
+    "<o a='{$x/s}'><f>{$y/x * 3}</f></o>",
+)  # fmt: skip
+ON = ("$x/s = $y/s", "$x/t <= $y/t", "$x/x > 10 and $x/s = $y/s", "$x/t = $y/x or $x/s != $y/s")
+WHOLE = (
+    'for $p in stream("a")/r/i order by $p/t, $p/x return <o>{$p/t}</o>', '<n>{sum(stream("a")/r/i/t)}</n>',
+    'for $w in stream("a")/r/i |ts diff 7| order by avg($w/x) descending return <w>{$w/t}</w>',
+)  # fmt: skip
+
+
+def question(random: Random, kind: Kind) -> str:
+    """A random query."""
+    match kind:
+        case "items":
+            return item_query(random)
+        case "windows":
+            where = random.choice(("", "", "where avg($w/x) > 8 ", "where count($w) > 1 "))
+            return f'for $w in stream("a")/r/i |{random.choice(WINDOWS)}| {where}return {random.choice(OF_WINDOWS)}'
+        case "joins":
+            x, y = random.sample(WINDOWS[:5], 2)
+            other = random.choice(("b", "b", "a"))
+            fors = f'for $x in stream("a")/r/i |{x}| for $y in stream("{other}")/r/i |{y}| '
+            return f"{fors}where {random.choice(ON)} return {random.choice(OF_TUPLES)}"
+        case "interval":
+            apart = "$x/ts >= $y/ts - 3 and $x/ts <= $y/ts + 2"
+            where = random.choice(("", f"({random.choice(ON)}) and "))
+            fors = 'for $x in stream("a")/r/i for $y in stream("b")/r/i '
+            return f"{fors}where {where}{apart} return {random.choice(OF_TUPLES)}"
+        case "whole":
+            return random.choice(WHOLE)
+
+
+def timed(random: Random, elements: Sequence[StreamElement]) -> list[StreamElement]:
+    """The stream with times that rise, and now and then change their unit."""
+    now, by = random.randint(0, 3), IDENTITY
+    found: list[StreamElement] = []
+    for each in elements:
+        if random.random() < 0.05:
+            change = random.choice((". * 2", ". + 10"))
+            found.append(alter("ts", change))
+            by = by.then(parse_map(change))
+        if isinstance(each, Item):
+            now += random.choice((0, 1, 2, 5))
+            tree = copy(each.tree)
+            assert isinstance(tree, Element)
+            inner = Element(Name("ts"))
+            inner.append(Text(str(by(Fraction(now)))))
+            tree.append(inner)
+            each = replace(each, tree=tree)
+        found.append(each)
+    return found
