@@ -50,6 +50,8 @@ MARKED = {
     "window on what is no path": "1, 2",
     "step out of the item": "..",
     "version of what is no path": "#1",
+    "window of the past on what is no path": "?[60]",
+    "window beside a temporal qualifier": "|count 2|",
     "several temporal qualifiers": "?",
 }
 """What the caret marks in each row's example."""

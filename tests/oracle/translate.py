@@ -38,16 +38,16 @@ def translate(query: ast.Query, inputs: Iterable[str], times: Mapping[str, str] 
     prolog = [
         'xquery version "3.1";',
         "declare boundary-space preserve;",
-        *(f"declare namespace {prefix} = {_string(uri)};" for prefix, uri in _NAMESPACES.items()),
+        *(f"declare namespace {prefix} = {string(uri)};" for prefix, uri in _NAMESPACES.items()),
     ]
     for prefix, uri in query.namespaces:
-        prolog.append(f"declare {f'namespace {prefix} =' if prefix else 'default element namespace'} {_string(uri)};")
+        prolog.append(f"declare {f'namespace {prefix} =' if prefix else 'default element namespace'} {string(uri)};")
     prolog += (f"declare variable $input.{name} external;" for each in partitions.values() for name in each)
     for name, parts in partitions.items():
         documents, time = ", ".join(f"$input.{each}" for each in parts), _time((times or {}).get(name))
         prolog.append(f"declare variable $merged.{name} := o:merged(({documents}), {time});")
         prolog.append(f"declare variable $items.{name} := o:one($input.{name}/*, $merged.{name})/*/*;")
-    translation = _Translation(times or {}, {name: len(parts) for name, parts in partitions.items()})
+    translation = Translation(times or {}, {name: len(parts) for name, parts in partitions.items()})
     functions = (
         f"declare function {each.name}({', '.join(f'${name}' for name in each.parameters)}) "
         f"{{ {translation.expression(each.body)} }};"
@@ -59,7 +59,7 @@ def translate(query: ast.Query, inputs: Iterable[str], times: Mapping[str, str] 
 
 
 @dataclass(frozen=True)
-class _Translation:
+class Translation:
     times: Mapping[str, str]
     partitions: Mapping[str, int]
 
@@ -68,7 +68,7 @@ class _Translation:
     def expression(self, expression: ast.Expression) -> str:
         match expression:
             case ast.String(value):
-                return _string(value)
+                return string(value)
             case ast.Number(text):
                 return text
             case ast.Variable(name):
@@ -92,7 +92,7 @@ class _Translation:
             case ast.Negation(operand):
                 return f"(-{self.expression(operand)})"
             case ast.Comparison(operator, left, right):
-                return f"o:holds({_string(operator)}, {self.operand(left)}, {self.operand(right)})"
+                return f"o:holds({string(operator)}, {self.operand(left)}, {self.operand(right)})"
             case ast.And(operands):
                 return f"o:every(({', '.join(map(self.judged, operands))}))"
             case ast.Or(operands):
@@ -109,7 +109,7 @@ class _Translation:
                 return self.element(expression)
 
     def call(self, name: str, arguments: tuple[ast.Expression, ...]) -> str:
-        given = list(map(self.expression, arguments))
+        given = list(map(self.argument, arguments))
         name = name.removeprefix("fn:")
         if name in ("sum", "avg"):
             name = f"o:{name}"
@@ -118,6 +118,9 @@ class _Translation:
         elif name in _HASTY:
             given = [f"o:all({each})" for each in given]
         return f"{name}({', '.join(given)})"
+
+    def argument(self, expression: ast.Expression) -> str:
+        return self.expression(expression)
 
     def operand(self, expression: ast.Expression) -> str:
         """One side of a comparison: a literal counts with its exact value, also if it is a double (LAWS 2.3)."""
@@ -153,7 +156,7 @@ class _Translation:
         return "".join(f"{'//' if each.deep else '/'}{self.step(each, each.axis)}" for each in steps)
 
     def step(self, step: ast.Step, axis: str) -> str:
-        return f"{axis}::{_test(step.test)}{self.tail(step.tail)}"
+        return f"{axis}::{test(step.test)}{self.tail(step.tail)}"
 
     def tail(self, tail: tuple[ast.Predicate | ast.Qualifier, ...]) -> str:
         text = ""
@@ -188,7 +191,7 @@ class _Translation:
         tuples = f"{' '.join(inside)} return [{keys}{self.expression(flwor.result)}]"
         if feeds:
             tuples = f"{' '.join(outside)} return try {{ {tuples} }} catch * {{ () }}"
-        return f"for $o:tuple in ({tuples}) {_order(flwor.order)} return $o:tuple?{len(flwor.order) + 1}"
+        return f"for $o:tuple in ({tuples}) {order(flwor.order)} return $o:tuple?{len(flwor.order) + 1}"
 
     def clause(self, clause: ast.For | ast.Let) -> str:
         match clause, _feed(clause):
@@ -235,7 +238,7 @@ class _Translation:
             "reference": f"function($o:item) {{ {reference} }}",
             "time": _time(self.times.get(feed.stream)),
         }
-        return f"map {{ {', '.join(f'{_string(key)}: {value}' for key, value in entries.items())} }}"
+        return f"map {{ {', '.join(f'{string(key)}: {value}' for key, value in entries.items())} }}"
 
     # --- constructors -------------------------------------------------------------------------------------
 
@@ -284,7 +287,7 @@ def _time(path: str | None) -> str:
     return f"function($o:item) {{ {f'$o:item/{path}' if path else '()'} }}"
 
 
-def _order(keys: tuple[ast.OrderKey, ...]) -> str:
+def order(keys: tuple[ast.OrderKey, ...]) -> str:
     parts = [
         f"o:{part}($o:tuple?{number}){' descending' if each.descending else ''}"
         for number, each in enumerate(keys, 1)
@@ -293,7 +296,7 @@ def _order(keys: tuple[ast.OrderKey, ...]) -> str:
     return f"stable order by {', '.join(parts)}" if parts else ""
 
 
-def _test(test: ast.NameTest | ast.KindTest) -> str:
+def test(test: ast.NameTest | ast.KindTest) -> str:
     match test:
         case ast.KindTest(kind):
             return f"{kind}()"
@@ -301,7 +304,7 @@ def _test(test: ast.NameTest | ast.KindTest) -> str:
             return f"{prefix}:{local}" if prefix else local
 
 
-def _string(value: str) -> str:
+def string(value: str) -> str:
     return '"' + value.replace("&", "&amp;").replace('"', '""') + '"'
 
 

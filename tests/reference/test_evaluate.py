@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from anabranch.errors import DynamicError, Unsupported, UsageError
+from anabranch.errors import DynamicError, UsageError
 from anabranch.language import check, parse
 from anabranch.reference import document_input, evaluate, text_input
 from anabranch.stream.parse import parse_document
@@ -211,15 +211,6 @@ def test_an_input_that_is_not_given_is_an_error() -> None:
     with pytest.raises(UsageError) as caught:
         evaluate(check(parse("stream('s')/r")).query, {"t": text_input("<r/>", name="t")})
     assert (caught.value.message, caught.value.hint) == ("no input is called 's'", "the inputs given are: 't'")
-
-
-@pytest.mark.parametrize("query", ["./r/i#1", "stream('s')/r/i?[60]", "for $p in stream('s')/r/i return $p/a#[2]"])
-def test_questions_about_the_past_are_refused(query: str) -> None:
-    """Temporal qualifiers are read and checked, and refused by name until they can be answered."""
-    with pytest.raises(Unsupported) as caught:
-        ask(query, {"s": TREE})
-    assert caught.value.message == "earlier versions of a value cannot be asked for yet"
-    assert query[caught.value.span.start] in "#?"
 
 
 # --- functions --------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anabranch.engine.finite import Inputs, answering, prepare
+from anabranch.engine import Inputs, answering, prepare
 from anabranch.errors import StreamError
 from anabranch.reference import document_input, stream_input, text_input
 from anabranch.reference.inputs import Signal

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 import papers
-from anabranch.errors import DynamicError, Unsupported
+from anabranch.errors import DynamicError
 from anabranch.language import check, parse
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.standing import Kind, Standing, declared_bounds, ordered_by_time, standing
@@ -77,6 +77,8 @@ WAITING = (
     ("for $n in (1, 2) for $p in stream('s')/r/i return $p", "a clause like this before"),
     ("for $n in (1, 2) for $w in stream('s')/r/i|count 2| return $w", "a clause like this before"),
     ("if (stream('s')/r/i/a) then <x/> else <y/>", "a stream inside this expression"),
+    ("for $p in stream('s')/r/i return $p/a#1", "a question about the past"),
+    ("stream('s')/r/i?[60]", "a question about the past"),
     ("some $p in stream('s')/r/i satisfies $p/a", "a stream inside this expression"),
     ("if (true()) then stream('s')/r/i else ()", "a stream that is not named by its path"),
     ("declare function local:s() { stream('s')/r/i }; for $p in local:s() return $p", "a stream that is not named by"),
@@ -115,12 +117,6 @@ def test_other_queries_wait_for_the_end(query: str, construct: str) -> None:
     assert found.reason.text == query
     assert 0 <= found.reason.span.start < found.reason.span.end <= len(query)
     assert found.reason.hint
-
-
-def test_only_versions_of_the_past_are_refused() -> None:
-    """They cannot be answered at the end either."""
-    with pytest.raises(Unsupported, match="earlier versions"):
-        taken_apart("for $p in stream('s')/r/i return $p/a#1")
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,7 @@ class _Checker(PathCheck):
     def checked(self) -> Checked:
         prefixes = _PREDECLARED | {prefix for prefix, _ in self.query.namespaces if prefix}
         self.check_functions()
+        self.check_windows()
         for function in self.query.functions:
             self.function(function, prefixes)
         query = flatten(self.with_context())
@@ -99,6 +100,14 @@ class _Checker(PathCheck):
         if len(names) == 1:
             return with_input(self.query, ast.Source("stream", names[0]))
         return self.query
+
+    def check_windows(self) -> None:
+        """A window has no single moment from which its round could look back."""
+        found = list(parts(self.query))
+        if any(isinstance(each, ast.Qualifier) for each in found):
+            for each in found:
+                if isinstance(each, ast.CountWindow | ast.TimeWindow):
+                    raise refuse("window beside a temporal qualifier", self.text, each.span)
 
     # --- functions ----------------------------------------------------------------------------------------
 

@@ -95,11 +95,17 @@ class PathCheck:
                     found = self.visit(condition, scope.within(replace(known, flowing=False)))
                     if found.numeric:
                         raise refuse("positional predicate", self.text, each.span)
-                case ast.Qualifier(kind, _, amount):
-                    if kind == "version" and not is_path:
+                case ast.Qualifier(kind, window, amount):
+                    if not is_path and kind == "version":
                         raise refuse("version of what is no path", self.text, each.span)
+                    if not is_path and window:
+                        raise refuse("window of the past on what is no path", self.text, each.span)
                     if kind == "version" and not amount.text.isdigit():
                         raise self.error(f"version '{amount.text}' is no whole number", amount.span)
+                    if "e" in amount.text.lower():
+                        hint = "write it without an exponent"
+                        raise self.error(f"'{amount.text}' is no number of seconds", amount.span, hint=hint)
+                    known = replace(known, flowing=False)  # a bounded piece of the past
         return known
 
     def window(self, window: ast.CountWindow | ast.TimeWindow, known: Known, scope: Scope) -> None:

@@ -4,7 +4,7 @@
 `stream_input` and `document_input` make inputs of what was read from files.
 """
 
-from anabranch.reference.evaluate import Answer, evaluate
+from anabranch.reference.answer import Answer, evaluate
 from anabranch.reference.inputs import Input, document_input, stream_input, text_input
 
 __all__ = ["Answer", "Input", "document_input", "evaluate", "stream_input", "text_input"]

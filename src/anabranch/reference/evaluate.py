@@ -19,15 +19,13 @@ from functools import partial
 from itertools import groupby, product
 from typing import TypeVar
 
-from anabranch.errors import DynamicError, Unsupported
+from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.language.printer import print_query
-from anabranch.language.rewrite import parts
 from anabranch.language.signatures import SIGNATURES
 from anabranch.language.unbounded import flowing_fors, flows
 from anabranch.reference.arithmetic import calculate, negate
 from anabranch.reference.calls import PythonFunction, call_python
-from anabranch.reference.construct import construct, content_text
+from anabranch.reference.construct import construct
 from anabranch.reference.env import Env
 from anabranch.reference.functions import BUILTINS
 from anabranch.reference.inputs import Arrival, Input
@@ -40,55 +38,12 @@ from anabranch.reference.values import (
     compare,
     order_rank,
 )
-from anabranch.stream.elements import DeadLetter, Place
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A query's answer, and what was set aside while it was found."""
-
-    values: Values
-    dead: list[DeadLetter]
-    late: list[Place]
-    """Items that came too late for a time window (LAWS 3.2)."""
-
-    @property
-    def text(self) -> str:
-        """The answer as XML content: serialised nodes, values with a space between them."""
-        return content_text(self.values)
-
-
-def evaluate(
-    query: ast.Query,
-    inputs: Mapping[str, Input],
-    *,
-    functions: Mapping[str, PythonFunction] | None = None,
-    name: str | None = None,
-    text: str | None = None,
-) -> Answer:
-    """Answer a checked query over finite inputs; `name` is the subscription's, for its dead letters."""
-    refuse_qualifiers(query, text)
-    evaluator = Evaluator(query, inputs, functions or {}, name, text)
-    values = evaluator.value(query.body, Env.of(query))
-    return Answer(values, evaluator.dead, [arrival.place for arrival in evaluator.late])
-
-
-def refuse_qualifiers(query: ast.Query, text: str | None) -> None:
-    """Refuse a query that asks for earlier versions: it is read and checked, and cannot be answered yet."""
-    for part in parts(query):
-        if isinstance(part, ast.Qualifier):
-            raise Unsupported(
-                "earlier versions of a value cannot be asked for yet",
-                text=text or print_query(query),
-                span=part.span,
-                hint="'#' and '?' are read and checked; a later release answers them",
-            )
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
+class Row:
     """One result of a FLWR expression, with its ranks in the order asked for."""
 
     ranks: tuple[OrderRank, ...]
@@ -200,7 +155,7 @@ class Evaluator(Walker):
 
     def _flwor(self, flwor: ast.Flwor, env: Env) -> Values:
         places = flowing_fors(flwor, env.flowing, self.declared)
-        rows: list[_Row] = []
+        rows: list[Row] = []
         if places:
             before, rest = flwor.clauses[: places[0]], flwor.clauses[places[0] :]
             fors = [flwor.clauses[place] for place in places]
@@ -215,15 +170,15 @@ class Evaluator(Walker):
             rows.sort(key=lambda row: row.ranks[index], reverse=flwor.order[index].descending)
         return [value for row in rows for value in row.values]
 
-    def _unit(self, unit: Sequence[Round], flwor: ast.Flwor, others: Sequence[ast.For | ast.Let]) -> list[_Row]:
+    def _unit(self, unit: Sequence[Round], flwor: ast.Flwor, others: Sequence[ast.For | ast.Let]) -> list[Row]:
         """The results of one item, window or tuple: all of them, or none where one fails (LAWS 2.4)."""
 
-        def rows() -> list[_Row]:
-            self._in_unit = True
+        def rows() -> list[Row]:
+            before, self._in_unit = self._in_unit, True
             try:
                 return [row for each in unit for row in self._rows(flwor, others, each.env)]
             finally:
-                self._in_unit = False
+                self._in_unit = before
 
         return self.guarded(unit[0].arrival, rows)
 
@@ -232,11 +187,11 @@ class Evaluator(Walker):
             raise error  # in a window on a part of the unit: the unit falls
         super().set_aside(arrival, error)
 
-    def _rows(self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[_Row]:
+    def _rows(self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[Row]:
         for bound in self._tuples(clauses, env):
             if flwor.where is None or self.truth(flwor.where, bound):
                 keys = (at_most_one(self.value(key.key, bound), "'order by'") for key in flwor.order)
-                yield _Row(tuple(order_rank(key) for key in keys), self.value(flwor.result, bound))
+                yield Row(tuple(order_rank(key) for key in keys), self.value(flwor.result, bound))
 
     def bound(self, lets: Sequence[ast.For | ast.Let], env: Env) -> Env:
         """The environment behind clauses that bind each variable once."""

@@ -76,6 +76,8 @@ class Input:
     changes: tuple[Evolved, ...] = ()
     """What has changed for items on the way."""
     by_item: Mapping[Element, Arrival] = field(default_factory=dict, repr=False)
+    waiting: frozenset[int] = frozenset()
+    """The partitions that have more to come; without any, the input has ended."""
 
     @property
     def root(self) -> Element:

@@ -77,8 +77,13 @@ class Side(Generic[T]):
         return min(ends, default=None)
 
 
-def step_join(sides: list[Side[T]], events: Iterable[Entry[T] | Moved]) -> Iterator[tuple[T, ...]]:
-    """The tuples of the join, one item of each side, in the order of the movements that bring them."""
+def step_join(
+    sides: list[Side[T]], events: Iterable[Entry[T] | Moved], *, ended: bool = True
+) -> Iterator[tuple[T, ...]]:
+    """The tuples of the join, one item of each side, in the order of the movements that bring them.
+
+    Where the input has `ended`, it closes the windows that are still open.
+    """
 
     def meet(moved: int, entering: list[T]) -> Iterator[tuple[T, ...]]:
         contents = [[item for _, item in side.held] for side in sides]
@@ -99,7 +104,7 @@ def step_join(sides: list[Side[T]], events: Iterable[Entry[T] | Moved]) -> Itera
                 reached = Fraction(side.arrived)
         for entering in side.movements_to(reached):
             yield from meet(event.side, entering)
-    while closing := _first_to_close(sides):
+    while ended and (closing := _first_to_close(sides)):
         for entering in sides[closing[1]].movements_to(closing[0]):
             yield from meet(closing[1], entering)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -37,6 +38,8 @@ class Round:
     arrival: Arrival | None
     env: Env
     unit: object
+    arrivals: tuple[Arrival, ...] = ()
+    """The items whose arrival brings it about, where it is run item by item."""
 
 
 class Evaluation(Protocol):
@@ -74,7 +77,8 @@ def _items(fors: Sequence[ast.For], env: Env, evaluation: Evaluation, where: ast
         bound = env
         for clause, (_, node) in zip(fors, found, strict=True):
             bound = bound.bind(clause.variable, [node])
-        yield Round(found[-1][0], bound, tuple(arrival for arrival, _ in found))
+        arrivals = tuple(arrival for arrival, _ in found)
+        yield Round(found[-1][0], bound, arrivals, tuple(each for each in arrivals if each is not None))
 
 
 def _in_time(
@@ -117,7 +121,8 @@ def windows(clause: ast.For, env: Env, evaluation: Evaluation, flowing: bool = T
         candidates = _Candidates(clause, env, evaluation, flowing)
         kept = [each for each in candidates.timed_in_order() if each.selected]
         first = candidates.first_window(extent)
-        found = time_windows(extent, [(each.value, (each.arrival, each.node)) for each in kept], first)
+        held = time_windows(extent, [(each.value, (each.arrival, each.node)) for each in kept], first)
+        found = (each for each in held if candidates.is_closed(extent.end(each.k)))
     for window in found:
         yield Round(window.content[0][0], env.bind(clause.variable, [node for _, node in window.content]), window.k)
 
@@ -187,6 +192,14 @@ class _Candidates:
             else:
                 yield from self.timed(element)
 
+    def is_closed(self, end: Fraction) -> bool:
+        """Whether a window that ends there is closed by what was taken, or by the end of the input (LAWS 3.2)."""
+        if not self.stream.waiting:
+            return True
+        for partition in {*range(self.stream.partitions)} - self.stream.waiting:
+            self.progress.passed(partition, math.inf)
+        return (reached := self.progress.reached) is not None and end <= reached
+
     def first_window(self, extent: Extent) -> int:
         """The first window that the subscription sees whole (LAWS 3.6)."""
         first = self.progress.first
@@ -246,7 +259,8 @@ def _joined(fors: Sequence[ast.For], env: Env, evaluation: Evaluation) -> Iterat
     for clause in fors:
         assert clause.window is not None
         sides.append(Side("count" if isinstance(clause.window, ast.CountWindow) else "time", extent_of(clause.window)))
-    for number, found in enumerate(step_join(sides, _events(everything, sides))):
+    ended = not any(each.stream.waiting for each in everything)
+    for number, found in enumerate(step_join(sides, _events(everything, sides), ended=ended)):
         bound = env
         for clause, (_, node) in zip(fors, found, strict=True):
             bound = bound.bind(clause.variable, [node])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from anabranch.language import ast
 from anabranch.reference.inputs import Arrival, Input
 from anabranch.stream.path import Path
-from anabranch.stream.tree import Document, Element
+from anabranch.stream.tree import Child, Document, Element
 
 
 class WholeNeeded(Exception):  # a signal between two functions, not an error
@@ -26,7 +26,7 @@ class Slice:
 
     document: Document
     root: Element
-    item: Element
+    item: Child
 
     def look_at_step(self, start: object, taken: ast.Step) -> None:
         climbs = taken.axis == "parent" and (taken.deep or start is self.item)
@@ -40,7 +40,7 @@ class Slice:
     look_at_result = look_at_condition
 
 
-def slice_of(root: Element, item: Element) -> Slice:
+def slice_of(root: Element, item: Child) -> Slice:
     """The slice for one item; neither the root nor the item is changed."""
     document, bare = Document(), Element(root.name, root.namespaces)
     for attribute in root.attributes:

@@ -103,7 +103,7 @@ class Units:
         stream = Input(document, (Arrival(item, Fraction(0), 0, _NOWHERE),))
         self._evaluator.inputs = {**self._documents, self._standing.streams[0]: stream}
         self._evaluator.outside = (root, document)
-        return _piece(self._evaluator.value(self._standing.hole, self._standing.env), self._standing.scope, forward)
+        return piece_of(self._evaluator.value(self._standing.hole, self._standing.env), self._standing.scope, forward)
 
     def candidates(self, clause: int, root: Element, item: Item, origin: Fraction) -> Candidates:
         """What one `for` looks at in an item; `clause` is its index among those over streams."""
@@ -154,7 +154,7 @@ class Units:
         self._evaluator.outside = _above_items(nodes)
         self._evaluator.known = known
         values = self._evaluator.results(self._standing.flwor, self._others, env)
-        return _piece(values, self._standing.scope, forward)
+        return piece_of(values, self._standing.scope, forward)
 
 
 class _UnitEvaluator(Evaluator):
@@ -216,7 +216,8 @@ def _above_items(nodes: Sequence[Value]) -> tuple[Node, ...]:
     return tuple(above.values())
 
 
-def _piece(values: Values, scope: Mapping[str, str], forward: Forward | None) -> Piece:
+def piece_of(values: Values, scope: Mapping[str, str], forward: Forward | None = None) -> Piece:
+    """Values as they are written where the namespaces of `scope` are declared already."""
     if forward is not None:
         values = forward(values)
     if not values:

@@ -49,6 +49,7 @@ class Purge:
     path: Path
     items: Predicate
 
+
 _ASKED = 256
 """Of so many accents it is remembered what a query does with their kind: the same ones come again and again."""
 

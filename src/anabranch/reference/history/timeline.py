@@ -1,0 +1,144 @@
+"""What is on display after every moment of some streams of updates, and at their end.
+
+The display is the answer of the query over the documents as they stand, with the time of the latest element as now; it
+is found anew at each moment, and told where it differs from the one before.
+Where a query fails as a whole (a sum over what is no number, say) nothing is on display; the dead letters say why.
+Before the first moment the display is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from heapq import merge
+
+from anabranch.errors import DynamicError
+from anabranch.language import ast
+from anabranch.reference.answer import Answer, Shown
+from anabranch.reference.calls import PythonFunction
+from anabranch.reference.env import Env
+from anabranch.reference.history.document import Document
+from anabranch.reference.history.evaluate import HistoryEvaluator, refuse_windows
+from anabranch.reference.inputs import Input, texts_at
+from anabranch.reference.values import finite_value
+from anabranch.stream.elements import DeadLetter, Item, Region, StreamElement, Update
+from anabranch.stream.path import Path
+from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element
+
+
+@dataclass(frozen=True, slots=True)
+class Arriving:
+    """An element on its way to the document of its stream, with its time (LAWS 1.3)."""
+
+    stream: str
+    partition: int
+    element: StreamElement
+    at: Fraction
+
+
+def answer(
+    query: ast.Query,
+    documents: Mapping[str, Document],
+    *,
+    functions: Mapping[str, PythonFunction] | None = None,
+    inputs: Mapping[str, Input] | None = None,
+    name: str | None = None,
+    text: str | None = None,
+) -> Answer:
+    """Answer a checked query over documents as they stand; `inputs` are what `doc()` reads.
+
+    Now is the time of the latest element of the streams that are given.
+    """
+    refuse_windows(query, text)
+    now = max((each.now for each in documents.values()), default=Fraction(0))
+    evaluator = HistoryEvaluator(query, documents, now, functions=functions, inputs=inputs, name=name, text=text)
+    return Answer(evaluator.value(query.body, Env.of(query)), evaluator.dead, [])
+
+
+def timeline(
+    query: ast.Query,
+    documents: Mapping[str, Document],
+    arriving: Iterable[Arriving],
+    dead: list[DeadLetter],
+    *,
+    functions: Mapping[str, PythonFunction] | None = None,
+    inputs: Mapping[str, Input] | None = None,
+    name: str | None = None,
+    text: str | None = None,
+) -> Iterator[Shown]:
+    """What is on display after every moment that changes it, while elements arrive in their merged order.
+
+    `documents` are taken as they stand and follow what arrives; `dead` gets what fails in the query, each thing once.
+    """
+    before = ""
+    for each in arriving:
+        for moment in documents[each.stream].take(each.element, each.at, each.partition):
+            try:
+                found = answer(query, documents, functions=functions, inputs=inputs, name=name, text=text)
+                letters, now = found.dead, found.text
+            except DynamicError as error:
+                letters, now = [DeadLetter(each.element.place, error.message, "", error.code, name)], ""
+            dead += [letter for letter in dict.fromkeys(letters) if letter not in dead]
+            if now != before:
+                before = now
+                yield Shown(max(moment.at, *(each.now for each in documents.values())), now)
+
+
+def arrivals(
+    documents: Mapping[str, Document],
+    streams: Mapping[str, Sequence[Iterable[StreamElement]]],
+    times: Mapping[str, Path | None] | None = None,
+) -> Iterator[Arriving]:
+    """The good elements of some streams, given partition by partition, in the order of LAWS 1.2; for `timeline`.
+
+    Each must have been taken before the next is asked for: whether that is good depends on it.
+    `times` are the streams' time paths.
+    """
+    partitions = (
+        _timed(documents[stream], stream, number, elements, (times or {}).get(stream))
+        for stream, several in streams.items()
+        for number, elements in enumerate(several)
+    )
+    return merge(*partitions, key=lambda each: each.at)
+
+
+def _timed(
+    document: Document, stream: str, partition: int, elements: Iterable[StreamElement], path: Path | None
+) -> Iterator[Arriving]:
+    for each in elements:
+        at = time_of(each, path, document.reached(partition))
+        if document.accepts(each, at, partition):
+            yield Arriving(stream, partition, each, at)
+
+
+def time_of(element: StreamElement, path: Path | None, before: Fraction) -> Fraction:
+    """The time of an element (LAWS 1.3); a time path looks through regions, and into what they hold between items."""
+    if element.at is not None:
+        return Fraction(element.at)
+    match element:
+        case Item(tree):
+            items: Sequence[Child] = (tree,)
+        case Region(_, content) | Update(_, _, _, content):
+            items = content
+        case _:
+            items = ()
+    found = (texts_at(each, path) for node in items for each in _opened(node) if isinstance(each, Element) and path)
+    times = (finite_value(text) for texts in found for text in texts)
+    return next((time for time in times if time is not None), before)
+
+
+def _plain(element: Element) -> Element:
+    """An item as it first shows: regions open, and updates, which act elsewhere, gone."""
+    fresh = Element(element.name)
+    fresh.attributes = element.attributes
+    fresh.children = [each for child in element.children for each in _opened(child)]
+    return fresh
+
+
+def _opened(node: Child) -> list[Child]:
+    if not isinstance(node, Element):
+        return [node]
+    if node.name.uri != STREAM_NAMESPACE:
+        return [_plain(node)]
+    return [each for child in node.children for each in _opened(child)] if node.name.local == "mutable" else []
