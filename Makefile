@@ -41,9 +41,9 @@ format: $(stamp) ## put the code into its one format
 	$(bin)/ruff check --fix
 	$(bin)/ruff format
 
-bench: $(stamp) ## measure: parsing, items that come in, windows, joins, many subscriptions, evolution, flat memory
+bench: $(stamp) ## measure: parsing, items that come in, windows, joins, many subscriptions, evolution, history, flat memory
 	@$(bin)/anabranch bench parse
-	@for name in ingest windows joins sharing evolution memory; do $(java) $(bin)/anabranch bench $$name || exit; done
+	@for name in ingest windows joins sharing evolution history memory; do $(java) $(bin)/anabranch bench $$name || exit; done
 
 constraints: ## renew the pinned versions in constraints.txt
 	@scripts/constraints.sh

@@ -7,6 +7,7 @@ A page is read from top to bottom, and its fenced blocks say by their first line
 * `xquery` is a query and the `xml` block behind it the exact answer, but for line breaks between tags, which are
   layout; what the query warns of or sets aside, and why it has ended, stands in a `text` block behind that, and
   nothing where there is none; over a stream that evolves it is answered by a trunk, with `policy=` if it has one;
+* `xquery timeline` is followed by a `json` block with what `--timeline` prints;
 * `xquery error` is followed by a `text` block with the message;
 * `xquery parses` is only parsed and checked; `input=NAME` behind any of the three leaves all other inputs away;
 * `python` shows one of the functions registered here.
@@ -19,6 +20,7 @@ Tables between `<!-- NAME -->` and `<!-- end -->` are compared with the code the
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,6 +34,9 @@ from typing import Any, Literal, TypeAlias
 import pytest
 
 import papers
+from anabranch import engine
+from anabranch.engine.reading import looked_into
+from anabranch.engine.timelines import timelines
 from anabranch.errors import AnabranchError
 from anabranch.language import check, parse
 from anabranch.language.check_streams import MAX_OVERLAP
@@ -45,6 +50,7 @@ from anabranch.stream.parse import parse_document
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.schema import Schema
 from anabranch.stream.source import Source, domains_of
+from anabranch.stream.tree import Document
 from spark.bare import BareTrunk
 
 TOP = Path(__file__).parent.parent
@@ -64,8 +70,9 @@ def distance(a: float, b: float) -> float:
 
 
 def triangulate(a: float, b: float) -> float:
-    """Stands in for the history paper's function; queries that call it are not answered yet."""
-    raise AssertionError("a query that needs it was answered")
+    """How far from the line through two radars, one apart, both see a vehicle, by their angles to it in degrees."""
+    first, second = math.radians(a), math.radians(b)
+    return round(math.sin(first) * math.sin(second) / math.sin(first + second), 3)
 
 
 FUNCTIONS: Mapping[str, Callable[..., object]] = {"distance": distance, "triangulate": triangulate}
@@ -82,6 +89,7 @@ class Given:
     text: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     schema: Schema | None = None
+    updates: bool = False
 
     def source(self, name: str, folder: Path) -> Source:
         """The same as a file."""
@@ -96,6 +104,7 @@ class Given:
             slack=Decimal(self.settings.get("slack", 0)),
             origin=Decimal(self.settings.get("origin", 0)),
             domains=domains_of({path: values.split(",")} if path else {}),
+            updates=self.updates,
         )
 
 
@@ -126,7 +135,7 @@ class Block:
 class Example:
     """A query with the inputs that hold at its place, and the blocks that say what comes out."""
 
-    mode: Literal["answers", "error", "parses"]
+    mode: Literal["answers", "timeline", "error", "parses"]
     query: Block
     inputs: Inputs
     expected: tuple[Block, ...]
@@ -168,10 +177,19 @@ def given(block: Block) -> Inputs:
     match block.options:
         case {"stream": name, **settings}:
             known = {key: value for key, value in settings.items() if key != "domain"}
+            if is_edited(name, block.text):
+                return {name: Given(Input(Document()), block.text, settings, updates=True)}
             return {name: Given(text_input(block.text, name=name, **known), block.text, settings)}
         case {"doc": name}:
             return {name: Given(document_input(parse_document(block.text.encode())))}
     raise AssertionError(f"{block.place} is neither a stream nor a document")
+
+
+def is_edited(name: str, text: str) -> bool:
+    """Whether a stream is one of updates."""
+    with TemporaryDirectory() as folder:
+        (Path(folder) / name).write_text(text)
+        return looked_into(Source(name, Path(folder) / name, "document"), Limits()).updates
 
 
 def example(block: Block, words: tuple[str, ...], inputs: Inputs, pending: list[Block]) -> Example:
@@ -181,6 +199,8 @@ def example(block: Block, words: tuple[str, ...], inputs: Inputs, pending: list[
     match [word for word in words if "=" not in word]:
         case ["parses"]:
             return Example("parses", block, known, ())
+        case ["timeline"]:
+            return Example("timeline", block, known, taken("json", pending, block))
         case ["error"]:
             return Example("error", block, known, taken("text", pending, block))
         case []:
@@ -207,6 +227,9 @@ def run(example: Example) -> tuple[str, str]:
     schemas = {name: each.schema for name, each in example.inputs.items()}
     checked = check(parse(text), text, inputs=schemas, functions=FUNCTIONS)
     notes = [f"warning: {each.message}" for each in checked.warnings]
+    if example.mode == "timeline" or any(example.inputs[name].updates for name in checked.streams):
+        answer, more = followed(example)
+        return answer, "\n".join([*notes, *more])
     if any(example.inputs[name].input.changes for name in checked.streams):
         answer, more = evolved(example, checked.streams)
         return answer, "\n".join([*notes, *more])
@@ -232,6 +255,19 @@ def evolved(example: Example, streams: Iterable[str]) -> tuple[str, list[str]]:
             found.append((trunk.answer("q"), list(dict.fromkeys(notes))))
     assert found[0] == found[1], example.query.place
     return found[0]
+
+
+def followed(example: Example) -> tuple[str, list[str]]:
+    """What `anabranch query` prints over the streams of an example, and what is to be noted."""
+    with TemporaryDirectory() as folder:
+        sources = [each.source(name, Path(folder)) for name, each in example.inputs.items() if each.text]
+        inputs = engine.Inputs(sources, functions=FUNCTIONS)
+        queries = [engine.prepare("q", example.query.text, inputs)]
+        if example.mode == "timeline":
+            run = timelines(queries, inputs)
+            return "".join(run.answers["q"]).removesuffix("\n"), [set_aside(each) for each in run.dead]
+        with engine.answering(queries, inputs) as found:
+            return "".join(found.answers["q"]), [set_aside(each) for each in found.dead]
 
 
 def set_aside(letter: DeadLetter) -> str:
@@ -268,7 +304,7 @@ def test_example(example: Example) -> None:
             with pytest.raises(AnabranchError) as raised:
                 run(example)
             show(example.expected[0], str(raised.value))
-        case "answers":
+        case "answers" | "timeline":
             answer, notes = run(example)
             block, *more = example.expected
             show(block, answer)
@@ -282,7 +318,7 @@ def test_the_language_page_has_its_examples() -> None:
     """The reference is full of examples; were they no longer found, the tests above would pass for nothing."""
     found = [each for each in EXAMPLES if each.query.page.name == "language.md"]
     assert len(found) >= 80
-    assert {each.mode for each in found} == {"answers", "error", "parses"}
+    assert {each.mode for each in found} == {"answers", "timeline", "error", "parses"}
 
 
 def test_the_language_page_shows_the_papers_queries() -> None:

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import anabranch
-from anabranch.engine.live import Subscription
+from anabranch.engine.handles import Subscription
 from anabranch.errors import QueryError, StreamError, Unsupported, UsageError
 from anabranch.spark.metrics import Metrics
 

@@ -151,7 +151,7 @@ def test_the_page_shows_a_site_that_can_be_read(folder: Folder) -> None:
         (('"files"', '"kafka"'), r"\[streams.s\]: the source 'kafka' is unknown"),
         (('path = "in"', 'path = "nowhere"'), r"\[streams.s\]: there is no '.*nowhere'"),
         (('"lines"', '"csv"'), r"\[streams.s\]: the format 'csv' is unknown"),
-        (('format = "lines"', "updates = true"), r"\[streams.s\]: streams of updates cannot be read yet"),
+        (('format = "lines"', "updates = 1"), r"\[streams.s\]: 'updates' takes true or false, not '1'"),
         (("[engine]", "[engine"), "site.toml': expected"),
         (("[streams.s]", "[stream.s]"), "the file: 'stream' is unknown"),
         (('query = "all.xq"', 'query = "gone.xq"'), "cannot read '.*gone.xq'"),

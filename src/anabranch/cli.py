@@ -20,18 +20,20 @@ from anabranch.algebra.signature import POLICIES
 from anabranch.bench import BENCHES
 from anabranch.bench import run as run_bench
 from anabranch.engine import Inputs, Prepared, Run, answering, prepare
+from anabranch.engine.reading import looked_into
+from anabranch.engine.timelines import timelines
 from anabranch.errors import Aborted, AnabranchError, Unsupported, UsageError
 from anabranch.language import check, parse
 from anabranch.sharing.explain.drawing import draw
 from anabranch.sharing.explain.text import Explained, explain_json, explain_text
 from anabranch.sharing.rules.derive import derive_forest
-from anabranch.site import read_text
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.photons import write_photons
 from anabranch.stream.schema import Schema
 from anabranch.stream.source import Source, domains_of
+from anabranch.stream.tables import read_text
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,6 +78,9 @@ def _parser() -> argparse.ArgumentParser:
     query.add_argument("--out", type=Path, metavar="DIR", help="write DIR/<query>.xml instead of printing")
     query.add_argument("--no-sharing", action="store_true", help="do nothing once for several queries")
     query.add_argument("--engine", choices=("spark", "reference"), help="default: spark where it can, else reference")
+    query.add_argument(
+        "--timeline", action="store_true", help="one JSON line for each element that changes what is shown"
+    )
     query.add_argument("--dead-letter", type=Path, metavar="FILE", help="what was set aside, one JSON line each")
     query.add_argument(
         "--max-item-bytes", type=int, default=Limits().item_bytes, metavar="N", help="larger items are bad"
@@ -100,6 +105,9 @@ def _parser() -> argparse.ArgumentParser:
     answer = commands.add_parser("answer", help="print the committed answer of one subscription")
     answer.add_argument("site", type=Path, metavar="SITE.toml")
     answer.add_argument("name", metavar="NAME", help="the subscription")
+    answer.add_argument(
+        "--timeline", action="store_true", help="one JSON line for each element that changed what was shown"
+    )
     answer.set_defaults(run=_answer)
 
     state = commands.add_parser("state", help="print what the branches of a site remember")
@@ -142,7 +150,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _query(options: argparse.Namespace) -> None:
-    inputs = _inputs(options)
+    limits = Limits(item_bytes=options.max_item_bytes, depth=options.max_depth)
+    inputs = _inputs(options, limits)
     files: list[Path] = options.queries
     names = [file.stem for file in files]
     if len(files) > 1 and options.out is None:
@@ -151,9 +160,14 @@ def _query(options: argparse.Namespace) -> None:
         raise UsageError("two queries have the same name", hint="their answers would be written to one file")
     prepared = [prepare(file.stem, read_text(file), inputs, options.engine, label=str(file)) for file in files]
     for query in prepared:
-        for warning in (*query.warnings, *((query.note,) if query.note else ())):
+        notes = (query.note,) if query.note and not options.timeline else ()
+        for warning in (*query.warnings, *notes):
             print(f"anabranch: note: {warning}", file=sys.stderr)
-    limits = Limits(item_bytes=options.max_item_bytes, depth=options.max_depth)
+    if options.timeline:
+        shown = timelines(prepared, inputs, limits)
+        _write_timelines(prepared, shown, options.out)
+        _report(shown, options.dead_letter)
+        return
     console = Console(stderr=True)
     with (
         console.status("starting") as status,
@@ -185,6 +199,18 @@ def _write_answers(prepared: Sequence[Prepared], run: Run, out: Path | None) -> 
             file.write("\n")
 
 
+def _write_timelines(prepared: Sequence[Prepared], run: Run, out: Path | None) -> None:
+    if out is None:
+        for line in run.answers[prepared[0].name]:
+            sys.stdout.write(line)
+            sys.stdout.flush()
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    for query in prepared:
+        with (out / f"{query.name}.jsonl").open("w", encoding="utf-8", newline="") as file:
+            file.writelines(run.answers[query.name])
+
+
 def _print(pieces: Iterable[str]) -> None:
     for piece in pieces:
         sys.stdout.write(piece)
@@ -209,7 +235,7 @@ def _write_dead_letters(dead: Iterable[DeadLetter], path: Path) -> None:
             file.write(f"{letter.to_json()}\n")
 
 
-def _inputs(options: argparse.Namespace) -> Inputs:
+def _inputs(options: argparse.Namespace, limits: Limits) -> Inputs:
     streams = _pairs(options.stream, "--stream")
     settings = {key: _pairs(getattr(options, key), f"--{key}") for key in ("dtd", "time", "slack", "origin", "format")}
     for key, given in settings.items():
@@ -221,7 +247,7 @@ def _inputs(options: argparse.Namespace) -> Inputs:
         raise UsageError(f"'{name}' is both a stream and a document")
     domains = _domains(options.domain, streams)
     sources = [_source(name, Path(path), settings, domains.get(name, {})) for name, path in streams.items()]
-    return Inputs(sources, documents)
+    return Inputs([looked_into(each, limits) for each in sources], documents)
 
 
 def _domains(given: Sequence[str], streams: Mapping[str, str]) -> dict[str, dict[str, list[str]]]:
@@ -346,7 +372,12 @@ def _run(options: argparse.Namespace) -> None:
 def _answer(options: argparse.Namespace) -> None:
     from anabranch.running import committed
 
-    _print(committed(options.site, options.name))
+    if options.timeline:
+        for line in committed(options.site, options.name, timeline=True):
+            sys.stdout.write(line)
+        sys.stdout.flush()
+    else:
+        _print(committed(options.site, options.name))
 
 
 def _state(options: argparse.Namespace) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from anabranch.algebra.written import is_plan
 from anabranch.engine.history import History, StreamCourse
 from anabranch.engine.publishing import partitions_of, publish
 from anabranch.engine.tables import aligned, named
@@ -20,6 +21,7 @@ from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.manifest import Manifests
 from anabranch.spark.plan import Subscription
 from anabranch.spark.plans import Plans
+from anabranch.spark.roles import edited_streams, keeper_of, past_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +54,23 @@ def holdings(file: Path) -> list[Holding]:
     members: dict[int, list[Subscription]] = {}
     for each in plan.load().subscriptions:
         members.setdefault(each.branch, []).append(each)
+    branches = {number: (tuple(each.name for each in served), _kind(served[0])) for number, served in members.items()}
+    branches |= {keeper_of(name): ((f"stream {name}",), "document") for name in edited_streams(plan.load().streams)}
     found: list[Holding] = []
-    for number, served in members.items():
+    for number, (names, kind) in branches.items():
         kept = newest.states.get(number)
         if kept is not None:
-            names = tuple(each.name for each in served)
-            kind = standing(parse(served[0].text)).kind
             waiting = ", ".join(f"{count:,} of {key}" for key, count in kept.waiting.items())
             found.append(Holding(names, kind, kept.shard, kept.held, kept.size, waiting))
     return found
+
+
+def _kind(subscription: Subscription) -> str:
+    if subscription.shows:
+        return "display"
+    if past_of(subscription.text, ()):
+        return "past"
+    return "plan" if is_plan(subscription.text) else standing(parse(subscription.text)).kind
 
 
 def stream_course(file: Path, stream: str) -> StreamCourse:

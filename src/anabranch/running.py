@@ -25,6 +25,7 @@ from rich.status import Status
 
 from anabranch.engine import Inputs, prepare
 from anabranch.engine.checking import Checking
+from anabranch.engine.timelines import line
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.language import print_query
 from anabranch.site import Site, read_site
@@ -88,8 +89,11 @@ def run(
         log.event("stopped", epoch=trunk.last)
 
 
-def committed(file: Path, name: str) -> Iterator[str]:
-    """The committed answer of one subscription of a site, whole and in order, in pieces."""
+def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]:
+    """The committed answer of one subscription of a site, whole and in order, in pieces.
+
+    With `timeline`, what its display has shown, one line of JSON for each moment that changed it.
+    """
     site = read_site(file)
     wanted = site.subscriptions.get(name)
     if (site.checkpoint / "format.json").exists():
@@ -97,13 +101,16 @@ def committed(file: Path, name: str) -> Iterator[str]:
         found = log.subscription(name)
         if found is not None:
             answer = log.answer(found)
-            if not answer.whole:
+            if timeline:
+                return map(line, log.moments(found))
+            if not answer.whole and not found.shows:
                 print(f"anabranch: note: the beginning of '{name}' is no longer kept", file=sys.stderr)
             return iter(answer)
     if wanted is None:
         raise UsageError(f"'{file}' has no subscription '{name}', and none has run")
-    text = print_query(prepare(name, wanted.text, _inputs(site), "spark", label=str(wanted.file)).checked.query)
-    return iter(AnswerLog(Checkpoint(site.checkpoint)).answer(Subscription(-1, name, text, 0)))
+    prepared = prepare(name, wanted.text, _inputs(site), "spark", label=str(wanted.file))
+    nobody = Subscription(-1, name, print_query(prepared.checked.query), 0, shows=prepared.updates)
+    return iter(() if timeline else AnswerLog(Checkpoint(site.checkpoint)).answer(nobody))
 
 
 def _inputs(site: Site) -> Inputs:

@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 
 from anabranch.algebra.signature import Policy
+from anabranch.algebra.written import is_plan
 from anabranch.language import check, parse, print_query
 from anabranch.spark import shard, states, task
 from anabranch.spark.answers import AnswerLog
@@ -65,7 +66,10 @@ class BareTrunk:
     def run(self, queries: Mapping[str, str], epoch_bytes: Sequence[int], shards: Sequence[int]) -> None:
         """Answer what is there, to its end."""
         known = {source.name: source.schema for source in self._sources}
-        texts = {name: print_query(check(parse(text), text, inputs=known).query) for name, text in queries.items()}
+        texts = {
+            name: text if is_plan(text) else print_query(check(parse(text), text, inputs=known).query)
+            for name, text in queries.items()
+        }
         while self._epoch(texts, self._random.choice(epoch_bytes), self._random.choice(shards)):
             self.epochs += 1
 

@@ -88,7 +88,7 @@ pieces_of_streams = st.lists(st.sampled_from(GOOD + BAD), max_size=12)
 budgets = st.lists(st.integers(1, 120), min_size=1, max_size=5)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(parts=pieces_of_streams, closed=st.booleans(), budgets=budgets)
 def test_a_document_in_ranges_is_the_document(parts: list[str], closed: bool, budgets: list[int]) -> None:
     """Wherever epochs end, in an item, a tag or a name: the same items, the same dead letters, the same places."""

@@ -40,7 +40,7 @@ def _of(module: str) -> Callable[[bool], Figures]:
 
 
 BENCHES: Mapping[str, Callable[[bool], Figures]] = {
-    name: _of(name) for name in ("parse", "ingest", "windows", "joins", "sharing", "evolution", "memory")
+    name: _of(name) for name in ("parse", "ingest", "windows", "joins", "sharing", "evolution", "history", "memory")
 }
 """By name; each is told whether to be quick."""
 

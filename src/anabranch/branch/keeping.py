@@ -205,8 +205,7 @@ class Shelf:
         return item
 
     def _number_nodes(self, kept: Kept, tree: Element) -> None:
-        rank = list(self.inputs).index(kept.entry.origin.stream)
-        renumber(tree, count(_BEFORE + rank * _STREAM + kept.number * _ITEM))
+        number_nodes(tree, list(self.inputs).index(kept.entry.origin.stream), kept.number)
 
     # --- between epochs -----------------------------------------------------------------------------------
 
@@ -228,6 +227,11 @@ class Shelf:
             cut = Cut(row["start"], row["end"], row["raw"], None, row["root"], row["encoding"])
             units = _RAW if row["units"] is None else _units(row["units"])
             self._restored[row["number"]] = Kept(self, row["number"], Entry(origin, cut), None, units)
+
+
+def number_nodes(tree: Element, stream: int, number: int) -> None:
+    """Give the nodes of an item their place in document order: by the rank of its stream, then by its number there."""
+    renumber(tree, count(_BEFORE + stream * _STREAM + number * _ITEM))
 
 
 def placed_tables(placed: Iterable[tuple[str, Held, int | None]]) -> dict[str, pa.Table]:

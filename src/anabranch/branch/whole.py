@@ -20,8 +20,8 @@ from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.reading import EntryReader
 from anabranch.branch.said import Said, begun, begun_to_json
 from anabranch.branch.state import State
+from anabranch.reference.answer import evaluate
 from anabranch.reference.calls import PythonFunction
-from anabranch.reference.evaluate import evaluate
 from anabranch.reference.evolving.tracing import lineage_of
 from anabranch.reference.evolving.vantage import Vantage
 from anabranch.reference.inputs import Input, stream_input

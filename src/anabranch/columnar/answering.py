@@ -31,7 +31,7 @@ from anabranch.columnar.stretches import Stretch
 from anabranch.columnar.template import Template
 from anabranch.columnar.units import NO_UNITS, Followed, Units, units_of
 from anabranch.errors import BadItem
-from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation
+from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, Update
 from anabranch.stream.limits import Limits
 from anabranch.stream.lines import Cut
 from anabranch.stream.parse import parse_item
@@ -44,8 +44,8 @@ _HELD = 4 << 20
 
 _NONE = np.empty(0, np.int64)
 
-Shown: TypeAlias = Item | Punctuation | Accent | DeadLetter
-"""What takers see; of dead letters those that leave paths in doubt (LAWS 4.5)."""
+Shown: TypeAlias = Item | Punctuation | Accent | Region | Update | DeadLetter
+"""What takers see; of dead letters those that leave paths in doubt (LAWS 4.5), regions and updates where there are."""
 Read: TypeAlias = Callable[[Cut], Shown | None]
 
 

@@ -23,8 +23,9 @@ from rich.live import Live
 from rich.panel import Panel
 from rich.table import Table
 
+from anabranch.engine.handles import Stream, Subscription
 from anabranch.engine.history import StreamCourse
-from anabranch.engine.live import Engine, Stream, Subscription
+from anabranch.engine.live import Engine
 from anabranch.engine.publishing import publish
 from anabranch.spark.metrics import Metrics
 

@@ -5,7 +5,10 @@ Of those that differ in their constants only one is looked at closely (`referenc
 
 from __future__ import annotations
 
-from anabranch.engine.finite import Inputs, prepare, refuse_endless
+from anabranch.algebra.interpret import Plan
+from anabranch.algebra.written import streams_of, write_plan
+from anabranch.engine.preparing import Inputs, prepare, refuse_endless
+from anabranch.errors import UsageError
 from anabranch.reference.texts import Texts
 from anabranch.spark.sinks.tables import check_table
 
@@ -23,6 +26,20 @@ class Checking:
             return known
         prepared = prepare(name, text, self._inputs, "spark", label=label)
         refuse_endless(prepared, self._inputs)
+        if table and prepared.updates:
+            raise UsageError(f"the answer of '{name}' is corrected as it goes, so it makes no table")
         if table:
             check_table(name, prepared.checked.query)
         return self._texts.learn(text, prepared.checked.query)
+
+    def written(self, name: str, plan: Plan) -> str:
+        """A plan of the builder as it is written down; raises where it reads what is not there."""
+        text = write_plan(plan)
+        known = {each.name: each for each in self._inputs.streams}
+        for each in streams_of(plan):
+            if each in known and known[each].updates:
+                raise UsageError(f"the plan '{name}' reads '{each}', and operators cannot follow updates yet")
+            if each not in known:
+                hint = f"there is {', '.join(sorted(known)) or 'none yet'}"
+                raise UsageError(f"the plan '{name}' reads the stream '{each}', which is not registered", hint=hint)
+        return text

@@ -4,6 +4,7 @@ The law itself knows the canonical answer only (`reference.evaluate`); where acc
 units it goes on behind them, shows when the elements come one after the other.
 So such queries are asked of branches, which do just that (`branch/`), over elements that were read before; Spark runs
 the same branches.
+So are the plans of the builder, for which there is no other law than their operators.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from functools import partial
 
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.passing import judged
+from anabranch.algebra.interpret import Plan
 from anabranch.algebra.signature import Policy
-from anabranch.branch import InputStream, Member, open_branch
+from anabranch.algebra.written import streams_of
+from anabranch.branch import Branch, InputStream, Member, open_branch
 from anabranch.branch.entries import Origin, pack
+from anabranch.branch.plans import PlanMember, Planned
 from anabranch.engine.reading import Read, beginning
 from anabranch.reference import Input
 from anabranch.reference.calls import PythonFunction
@@ -142,14 +146,28 @@ def answer_evolving(
     out = Answered()
     inputs = {name: each.stream for name, each in streams.items()}
     branch = open_branch([Member("", name, query, out, policy)], inputs, None, functions, documents, _Memory())
-    for each in (streams[stream] for stream in query.streams):
-        for feed in each.feeds:
-            branch.feed(feed)
-    for stream in query.streams:
-        for partition in range(inputs[stream].partitions):
-            branch.end(stream, partition)
+    _run(branch, {stream: streams[stream] for stream in query.streams})
     out.aborted = branch.aborted.get("")
     return out
+
+
+def answer_plan(plan: Plan, name: str, streams: Mapping[str, Fed], policy: Policy = "accumulate") -> Answered:
+    """Answer a plan of the builder over streams, to their end."""
+    out, needed = Answered(), {stream: streams[stream] for stream in streams_of(plan)}
+    inputs = {stream: each.stream for stream, each in needed.items()}
+    branch = Planned(PlanMember("", name, plan, out, policy), inputs, None, _Memory())
+    _run(branch, needed)
+    out.aborted = branch.aborted.get("")
+    return out
+
+
+def _run(branch: Branch, streams: Mapping[str, Fed]) -> None:
+    for each in streams.values():
+        for feed in each.feeds:
+            branch.feed(feed)
+    for name, each in streams.items():
+        for partition in range(each.stream.partitions):
+            branch.end(name, partition)
 
 
 def text_of(query: Standing, answered: Answered) -> str:

@@ -3,6 +3,8 @@
 Ten thousand subscriptions are counted, and of each stream a few are shown: one of every shape first, so that a picture
 tells more than ten thousand times the same.
 Nothing is derived for the others, so an explanation takes no longer for them than to count.
+A plan of the builder shares nothing; it is shown as its operators.
+So does a query over a stream of updates; of that is told what it keeps of which regions.
 """
 
 from __future__ import annotations
@@ -14,18 +16,21 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
+from anabranch.algebra.written import is_plan, read_plan, streams_of
 from anabranch.engine.html import explanation_html
 from anabranch.errors import Unsupported
 from anabranch.language import check, parse
+from anabranch.reference.arrivals.past import named
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.shapes import Constant, Shape
 from anabranch.sharing.explain.drawing import draw
 from anabranch.sharing.explain.scene import Room
 from anabranch.sharing.explain.text import Explained, explain_json, explain_text
+from anabranch.sharing.history import needs_of
 from anabranch.sharing.rules.derive import derive_forest
 from anabranch.spark.metrics import SHOWN
 from anabranch.spark.plan import Plan, StreamPlan
-from anabranch.spark.roles import remembers, shapes_of
+from anabranch.spark.roles import display_of, edited_streams, past_of, remembers, shapes_of
 from anabranch.stream.schema import Schema
 from anabranch.stream.source import Source
 
@@ -139,7 +144,7 @@ class _Members:
     kind: str
     streams: tuple[str, ...]
     names: list[str] = field(default_factory=list)
-    queries: set[_Query] = field(default_factory=set)
+    queries: set[_Query | str] = field(default_factory=set)
 
 
 def explanation(
@@ -151,38 +156,56 @@ def explanation(
     shapes = shapes_of(tuple(functions.items()))
     asked: dict[_Query, list[str]] = {}
     branches: dict[int, _Members] = {}
+    alone: dict[str, list[str]] = {}
+    edited = edited_streams(streams.values())
     waiting = 0
     for name, text in texts.items():
+        registered = known.get(name)
+        at_work = registered if registered is not None and registered.text == text else None
+        waiting += at_work is None
+        display = None if is_plan(text) else display_of(text, edited)
+        if is_plan(text) or display or past_of(text, tuple(functions.items())):
+            alone.setdefault(text, []).append(name)
+            if at_work is not None:
+                kind = "plan" if is_plan(text) else "display" if display else "past"
+                members = branches.setdefault(at_work.branch, _Members(kind, _streams_of(text)))
+                members.names.append(name)
+                members.queries.add(text)
+            continue
         shaped = shapes.of(text)
         query = shaped.shape, shaped.constants
         asked.setdefault(query, []).append(name)
-        registered = known.get(name)
-        if registered is None or registered.text != text:
-            waiting += 1
-        elif remembers(shaped.shape.standing, streams):
+        if at_work is not None and remembers(shaped.shape.standing, streams):
             standing = shaped.shape.standing
-            members = branches.setdefault(registered.branch, _Members(standing.kind, standing.streams))
+            members = branches.setdefault(at_work.branch, _Members(standing.kind, standing.streams))
             members.names.append(name)
             members.queries.add(query)
     chosen, more = _chosen(asked)
     schemas = {name: source.schema for name, source in sources.items() if source.schema}
+    shown = [_explained(asked[query], texts, schemas, functions) for query in chosen]
+    shown += [_alone(text, names) for text, names in list(alone.items())[:SHOWN]]
+    for text, names in list(alone.items())[SHOWN:]:
+        more.update({name: more.get(name, 0) + len(names) for name in _streams_of(text)})
     return Explanation(
-        tuple(_stream_use(name, asked, branches.values()) for name in sources),
+        tuple(_stream_use(name, asked, alone, branches.values()) for name in sources),
         tuple(_branch_use(number, each) for number, each in sorted(branches.items())),
         waiting,
         plan.sharing if plan else True,
-        tuple(_explained(asked[query], texts, schemas, functions) for query in chosen),
+        tuple(shown),
         more,
     )
 
 
-def _stream_use(name: str, asked: Mapping[_Query, Sequence[str]], branches: Iterable[_Members]) -> StreamUse:
+def _stream_use(
+    name: str, asked: Mapping[_Query, Sequence[str]], alone: Mapping[str, Sequence[str]], branches: Iterable[_Members]
+) -> StreamUse:
     queries = [query for query in asked if name in query[0].standing.streams]
+    made = [text for text in alone if name in _streams_of(text)]
     return StreamUse(
         name,
-        sum(len(asked[query]) for query in queries),
-        len(queries),
-        len({shape for shape, _ in queries}),
+        sum(len(asked[query]) for query in queries) + sum(len(alone[text]) for text in made),
+        len(queries) + len(made),
+        len({shape for shape, _ in queries}) + len(made),
         sum(name in each.streams for each in branches),
     )
 
@@ -209,6 +232,21 @@ def _chosen(asked: Mapping[_Query, Sequence[str]]) -> tuple[list[_Query], dict[s
         else:
             more.update(dict.fromkeys(streams, len(asked[query])))
     return [query for query in asked if query in chosen], dict(more)
+
+
+def _streams_of(text: str) -> tuple[str, ...]:
+    """The streams that something reads which is answered by itself."""
+    return streams_of(read_plan(text)) if is_plan(text) else named(parse(text))
+
+
+def _alone(text: str, names: Sequence[str]) -> Explained:
+    """What is answered by itself, in one line."""
+    name, *alike = names
+    if is_plan(text):
+        operators = "; ".join(line.strip() for line in str(read_plan(text)).splitlines())
+        return Explained(name, None, f"a plan, answered by itself: {operators}", tuple(alike))
+    kept = "; ".join(line.strip() for line in str(needs_of(parse(text))).splitlines())
+    return Explained(name, None, f"about the past, answered by itself; it keeps: {kept}", tuple(alike))
 
 
 def _explained(

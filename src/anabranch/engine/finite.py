@@ -12,60 +12,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from anabranch.algebra.signature import Policy
-from anabranch.engine.reading import read_stream
-from anabranch.errors import Unsupported, UsageError
-from anabranch.language import Checked, check, parse, print_query
-from anabranch.reference import document_input, evaluate
-from anabranch.reference.calls import PythonFunction
-from anabranch.reference.standing import ordered_by_time, standing
+from anabranch.engine.preparing import Inputs, Prepared
+from anabranch.engine.reading import Read, read_stream
+from anabranch.engine.updating import Updating, Written, read_written
+from anabranch.errors import UsageError
+from anabranch.language import print_query
+from anabranch.reference import Input, document_input, evaluate
+from anabranch.reference.arrivals.recall import asks
+from anabranch.reference.arrivals.remember import answer_by_item
+from anabranch.reference.standing import standing
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import parse_document
-from anabranch.stream.schema import Schema
-from anabranch.stream.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from anabranch.spark.trunk import Progress
-
-EngineName: TypeAlias = Literal["spark", "reference"]
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """What queries may read: streams, and documents by name."""
-
-    streams: Sequence[Source] = ()
-    documents: Mapping[str, Path] | None = None
-    functions: Mapping[str, PythonFunction] | None = None
-
-    def schemas(self) -> dict[str, Schema | None]:
-        """The known inputs; a document has no schema."""
-        documents: dict[str, Schema | None] = dict.fromkeys(self.documents or {})
-        return {source.name: source.schema for source in self.streams} | documents
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A query that was checked, with the engine that will answer it."""
-
-    name: str
-    label: str
-    text: str
-    checked: Checked
-    engine: EngineName
-    note: str | None
-    """Why it is not answered on Spark, where the caller left the choice open."""
-
-    @property
-    def warnings(self) -> Iterator[str]:
-        for warning in self.checked.warnings:
-            line = self.text.count("\n", 0, warning.span.start) + 1
-            yield f"{self.label}:{line}: {warning.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,52 +44,6 @@ class Run:
     late: int
     aborted: Mapping[str, str] = field(default_factory=dict)
     """Why queries ended before their streams did (LAWS 4.6); their answers up to there stay."""
-
-
-def prepare(
-    name: str, text: str, inputs: Inputs, engine: EngineName | None = None, *, label: str | None = None
-) -> Prepared:
-    """Parse and check a query and choose its engine; `engine` of None means Spark where it can.
-
-    `label` is what errors call the query, a file's name say.
-    """
-    label = label or name
-    checked = check(
-        parse(text, label),
-        text,
-        inputs=inputs.schemas(),
-        functions=tuple(inputs.functions or ()),
-        name=label,
-    )
-    if engine == "reference":
-        return Prepared(name, label, text, checked, "reference", None)
-    try:
-        reason = standing(checked.query, inputs.functions, text).reason
-    except Unsupported as error:
-        error.name = label
-        raise
-    if reason is not None and engine is None:
-        # Spark would only gather the input first, and starting it takes its time.
-        return Prepared(
-            name, label, text, checked, "reference", f"{reason.message}: the reference engine answers '{name}'"
-        )
-    return Prepared(name, label, text, checked, "spark", None)
-
-
-def refuse_endless(prepared: Prepared, inputs: Inputs) -> None:
-    """Refuse a query that has no answer before its streams end, for streams that have no end."""
-    query = standing(prepared.checked.query, inputs.functions, prepared.text)
-    reason = query.reason
-    if query.kind == "interval join" and not ordered_by_time(query, {each.name: each.time for each in inputs.streams}):
-        reason = Unsupported(
-            "an interval join needs streams whose declared times are what it compares",
-            text=prepared.text,
-            span=query.flwor.span,
-            hint='declare them, as in time = "det_time", or use windows',
-        )
-    if reason is not None:
-        reason.name = prepared.label
-        raise reason
 
 
 @contextmanager
@@ -192,36 +112,100 @@ def _on_spark(
     return Run(outcome.answers, outcome.dead_letters(), progress.items, progress.late, outcome.aborted)
 
 
-def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits, policy: Policy) -> Run:
-    needed = {name for query in queries for name in (*query.checked.streams, *query.checked.documents)}
-    streams = {each.name: read_stream(each, limits) for each in inputs.streams if each.name in needed}
+@dataclass(frozen=True, slots=True)
+class ReadInputs:
+    """Finite inputs, read to their end."""
+
+    streams: Mapping[str, Read]
+    """The streams of items that are read as such."""
+    written: Mapping[str, Written]
+    """The streams that are edited, or read beside such ones."""
+    documents: Mapping[str, Input]
+
+    @property
+    def given(self) -> dict[str, Input]:
+        """The inputs as the law takes them."""
+        return {**self.documents, **{name: each.input for name, each in self.streams.items()}}
+
+    @property
+    def dead(self) -> dict[DeadLetter, None]:
+        """What was set aside on the way."""
+        found = [letter for each in self.streams.values() for letter in each.dead]
+        found += [letter for each in self.written.values() for letter in each.dead]
+        return dict.fromkeys(found)
+
+    @property
+    def items(self) -> int:
+        items = {name: each.items for name, each in self.written.items()}
+        items |= {name: len(each.input.arrivals) for name, each in self.streams.items()}
+        return sum(items.values())
+
+
+def read_inputs(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -> ReadInputs:
+    """Read what queries need."""
+    edited = {name for query in queries if query.updates for name in query.checked.streams}
+    others = {name for query in queries if not query.updates for name in query.checked.streams}
+    streams = {each.name: read_stream(each, limits) for each in inputs.streams if each.name in others}
+    written = {each.name: read_written(each, limits) for each in inputs.streams if each.name in edited}
+    needed = {name for query in queries for name in query.checked.documents}
     named = (inputs.documents or {}).items()
     documents = {name: document_input(parse_document(_bytes_of(path))) for name, path in named if name in needed}
-    dead = [letter for each in streams.values() for letter in each.dead]
+    return ReadInputs(streams, written, documents)
+
+
+def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits, policy: Policy) -> Run:
+    read = read_inputs(queries, inputs, limits)
+    dead = list(read.dead)
     answers: dict[str, Iterable[str]] = {}
     aborted: dict[str, str] = {}
     late: set[Place] = set()
     for query in queries:
         law = query.checked.query
-        if any(streams[name].input.changes for name in query.checked.streams):
+        if query.updates:
+            edited = updating(query, read, inputs, limits)
+            answers[query.name] = (edited.answer(),)
+            dead += edited.dead
+        elif any(read.streams[name].input.changes for name in query.checked.streams):
             # Imported here: it loads what the law can do without.
             from anabranch.engine.evolved import answer_evolving, fed, text_of
 
             whole = standing(law, inputs.functions, query.text)
-            given = {name: fed(streams[name]) for name in whole.streams}
-            found = answer_evolving(whole, query.name, given, inputs.functions, documents, policy)
+            given = {name: fed(read.streams[name]) for name in whole.streams}
+            found = answer_evolving(whole, query.name, given, inputs.functions, read.documents, policy)
             answers[query.name] = (text_of(whole, found),)
             aborted |= {} if found.aborted is None else {query.name: found.aborted}
             dead += found.dead
             late |= set(found.places)
+        elif (quick := _by_item(query, read, inputs)) is not None:
+            answers[query.name] = (quick[0],)
+            dead += quick[1]
         else:
-            read = {**documents, **{name: each.input for name, each in streams.items()}}
-            answer = evaluate(law, read, functions=inputs.functions, name=query.name, text=query.text)
+            answer = evaluate(law, read.given, functions=inputs.functions, name=query.name, text=query.text)
             answers[query.name] = (answer.text,)
             dead += answer.dead
             late |= set(answer.late)
-    items = sum(len(each.input.arrivals) for each in streams.values())
-    return Run(answers, dead, items, len(late), aborted)
+    return Run(answers, list(dict.fromkeys(dead)), read.items, len(late), aborted)
+
+
+def _by_item(query: Prepared, read: ReadInputs, inputs: Inputs) -> tuple[str, list[DeadLetter]] | None:
+    """The answer of a query about the past whose results stand, from a short memory."""
+    if not asks(query.checked.query):
+        return None
+    return answer_by_item(query.checked.query, read.given, functions=inputs.functions, name=query.name, text=query.text)
+
+
+def updating(query: Prepared, read: ReadInputs, inputs: Inputs, limits: Limits) -> Updating:
+    """A query over streams of updates, ready to be answered."""
+    return Updating(
+        query.checked.query,
+        read.written,
+        read.documents,
+        functions=inputs.functions,
+        name=query.name,
+        text=query.text,
+        limits=limits,
+        by_law=query.by_law,
+    )
 
 
 def _bytes_of(path: Path) -> bytes:

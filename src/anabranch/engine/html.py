@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from html import escape
 
 from anabranch.spark.answers import AnswerLog
@@ -109,6 +110,15 @@ def explanation_html(
         f'<div style="overflow:auto;max-height:60em">{picture}</div>',
     ]
     return _framed(part for part in parts if part)
+
+
+def display_html(name: str, at: Decimal | None, text: str) -> str:
+    """A display: what it shows, and since when."""
+    since = "" if at is None else f", since {at:f}"
+    shown = "\n".join(_shown(line, None) for line in text.split("\n"))
+    return _framed(
+        (f"<b>{_shown(name)}</b>{since}", f'<pre style="background:none;white-space:pre-wrap">{shown}</pre>')
+    )
 
 
 def titled_table(title: str, names: Sequence[str], rows: Sequence[Sequence[str | int]]) -> str:

@@ -6,6 +6,11 @@
         for piece in vela:
             ...
 
+A query is text, or what the methods of a stream make (`algebra/builder.py`):
+
+    sensors = engine.stream("sensors", "in")
+    engine.subscribe(sensors.select("t > 5").aggregate(by=["s"], avg=["t"]))
+
 An engine is a trunk with names: `stream` and `subscribe` may be called at any time, before the start and after it, and
 take effect with the next epoch.
 The trunk starts when an answer is first asked for, or with `start`.
@@ -15,32 +20,33 @@ answer, from its first element on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
-from functools import cached_property
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
 from types import TracebackType
 
+from anabranch.algebra import builder
+from anabranch.algebra.interpret import Source as StreamSource
 from anabranch.algebra.signature import POLICIES, Policy
 from anabranch.engine.checking import Checking
 from anabranch.engine.explanation import Explanation, explanation
-from anabranch.engine.finite import Inputs
-from anabranch.engine.history import History, StreamCourse, StreamSchema
-from anabranch.engine.html import Tally, engine_html, latest, subscription_html
+from anabranch.engine.handles import Stream, Subscription
+from anabranch.engine.html import Tally, engine_html
+from anabranch.engine.preparing import Inputs
 from anabranch.errors import UsageError
 from anabranch.reference.calls import PythonFunction
-from anabranch.spark import durable
-from anabranch.spark.answers import AnswerLog, Frame
-from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.answers import AnswerLog
 from anabranch.spark.epochs import Trunk
 from anabranch.spark.metrics import Metrics
+from anabranch.spark.plan import StreamPlan
 from anabranch.spark.plan import Subscription as Registered
 from anabranch.spark.retention import Keep
+from anabranch.spark.roles import role_of
 from anabranch.spark.session import Session, check_workers, local_session
 from anabranch.spark.sinks import Files, Parquet, Sink
 from anabranch.spark.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Wanted
@@ -123,10 +129,12 @@ class Engine:
         origin: Decimal | int = 0,
         strict: bool = False,
         domains: Mapping[str, Sequence[object]] | None = None,
+        updates: bool = False,
     ) -> Stream:
         """Register a stream: a file or a directory that may grow; several of them are its partitions.
 
         `domains` are the only values that its items have at some paths, as in `{"s": [1, 2]}`.
+        With `updates`, what has passed may be edited (LAWS 5.1).
         """
         path, *more = (Path(each).absolute() for each in ([source] if isinstance(source, str | Path) else source))
         for each in (path, *more):
@@ -150,14 +158,15 @@ class Engine:
                 strict,
                 tuple(more),
                 domains_of(domains or {}),
+                updates,
             )
             self._want(replace(self._wanted, streams={**self._wanted.streams, name: fresh}))
             self._checking = Checking(Inputs(tuple(self._wanted.streams.values()), functions=self.functions))
-        return Stream(fresh, self._trunk.checkpoint)
+        return Stream(StreamSource(name), fresh, self._trunk.checkpoint)
 
     def subscribe(
         self,
-        text: str,
+        query: str | builder.Stream,
         name: str | None = None,
         *,
         sink: str | Path | Sink | None = None,
@@ -165,6 +174,7 @@ class Engine:
     ) -> Subscription:
         """Register a query; it answers from the next epoch on, also into a sink if one is given: a path is a file.
 
+        It is text, or a stream that operators have been applied to.
         Its `policy` is the engine's unless it has its own.
         """
         with self._change:
@@ -174,7 +184,10 @@ class Engine:
             if name in held:
                 raise UsageError(f"there is a subscription '{name}' already", hint="cancel it first")
             chosen = Files(Path(sink)) if isinstance(sink, str | Path) else sink
-            printed = self._checking.printed(name, text, table=isinstance(chosen, Parquet))
+            if isinstance(query, builder.Stream):
+                printed = self._checking.written(name, query.plan)
+            else:
+                printed = self._checking.printed(name, query, table=isinstance(chosen, Parquet))
             fresh = Subscription(self, name, printed, self._policy if policy is None else _known_policy(policy))
             fresh.registered = self._known(fresh)
             before, self._subscriptions = self._subscriptions, {**self._subscriptions, name: fresh}
@@ -231,7 +244,7 @@ class Engine:
         if now == "at work" and not self._trunk.active:
             now = "ended"
         tally = self.tally
-        answers = {each.name: (each.text, tally.of(each.registered)) for each in list(self._subscriptions.values())}
+        answers = {each.name: (each.query, tally.of(each.registered)) for each in list(self._subscriptions.values())}
         return engine_html(now, self._wanted.streams, answers, tally.items, self.metrics)
 
     # --- for subscriptions --------------------------------------------------------------------------------
@@ -248,6 +261,11 @@ class Engine:
     @property
     def trunk(self) -> Trunk:
         return self._trunk
+
+    def shows(self, text: str) -> bool:
+        """Whether the answer of a query, as it is printed, is a display."""
+        streams = {name: StreamPlan.of(each, None) for name, each in self._wanted.streams.items()}
+        return role_of(Registered(-1, "", text, 0), streams, tuple(self.functions.items())).shows
 
     def cancel(self, subscription: Subscription) -> None:
         """End a subscription, unless that has happened; its answer so far stays."""
@@ -285,104 +303,3 @@ def _known_policy(policy: Policy) -> Policy:
     if policy not in POLICIES:
         raise UsageError(f"the policy '{policy}' is unknown", hint=f"use {', '.join(POLICIES)}")
     return policy
-
-
-@dataclass(frozen=True)
-class Stream:
-    """A registered stream; its evolution is told as far as it is committed."""
-
-    source: Source
-    checkpoint: Checkpoint
-
-    @property
-    def name(self) -> str:
-        return self.source.name
-
-    def schema(self, at: int | tuple[str, int] | None = None) -> StreamSchema:
-        """Paths, units and descriptions now; with `at` behind an epoch, or at a byte of a file, `("a.xml", 120)`."""
-        return StreamCourse(self.source, self.checkpoint).schema(at)
-
-    def history(self) -> History:
-        """The accents that were read: what changed, where, and for which items."""
-        return StreamCourse(self.source, self.checkpoint).history()
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: its paths now."""
-        return self.schema()._repr_html_()
-
-
-@dataclass(eq=False)
-class Subscription:
-    """A query at work; iterating gives the pieces of its answer as they are committed.
-
-    Put together, the pieces are the answer: what stands before the items' answers comes first, what stands behind them
-    when the subscription or the engine has ended.
-    """
-
-    engine: Engine
-    name: str
-    text: str
-    """The query as it was understood."""
-    policy: Policy
-    """What it does with accents that its answer cannot express."""
-    registered: Registered | None = None
-    """Its number and first epoch, once it has begun; only the engine sets it."""
-    ended: int | None = None
-    """The last epoch it may have seen, once it was cancelled."""
-
-    @cached_property
-    def frame(self) -> Frame:
-        """What stands around the pieces of its answer."""
-        return Frame.of(self.text, self.engine.functions)
-
-    def __iter__(self) -> Iterator[str]:
-        return self.pieces()
-
-    def pieces(self, reader: str | None = None) -> Iterator[str]:
-        """The pieces from the first on; with the name of a `reader`, from where that reader was.
-
-        A reader's position moves when all pieces of an epoch were taken, and is kept in the checkpoint.
-        """
-        self.engine.start()
-        record = None if reader is None else self.engine.trunk.checkpoint.reader(self.name, reader)
-        manifests = self.engine.log.manifests
-        before = durable.unsealed(record) if record is not None and record.exists() else None
-        owner = self.registered.id if self.registered else None
-        empty = before is None or before["owner"] != owner  # else the reader has had the beginning
-        position = max(0 if before is None else before["next"], *manifests.epochs()[:1], 0)
-        while self.engine.trunk.beyond(position - 1, lambda: self.ended is not None):
-            for epoch in range(position, self.engine.trunk.last + 1):
-                if self.ended is not None and epoch > self.ended:
-                    break
-                manifest = manifests.load(epoch)
-                for chunk in self.engine.log.chunks(manifest, self.registered.id) if self.registered else ():
-                    if empty:
-                        yield self.frame.opening
-                    empty = False
-                    yield self.engine.log.text(chunk)
-                position = epoch + 1
-                if record is not None and self.registered and not empty:
-                    durable.replace(record, durable.sealed({"owner": self.registered.id, "next": position}))
-            if self.ended is not None and self.engine.trunk.last > self.ended:
-                break
-        self.engine.trunk.raise_failure()
-        yield self.frame.empty if empty else self.frame.closing
-
-    def answer(self) -> str:
-        """The committed answer, closed; with `once`, that to all that is there."""
-        self.engine.start()
-        if self.engine.once:
-            self.engine.wait()
-        self.engine.trunk.raise_failure()
-        if self.registered is None:
-            return self.frame.empty
-        return self.engine.log.answer(self.registered, self.engine.functions).text()
-
-    def cancel(self) -> None:
-        """End it; what was answered stays readable."""
-        self.engine.cancel(self)
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the query, the number of its answers and the newest of them."""
-        pieces = latest(self.engine.log, self.registered) if self.registered else []
-        return subscription_html(self.name, self.text, self.engine.tally.of(self.registered), pieces)

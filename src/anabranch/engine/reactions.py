@@ -3,6 +3,7 @@
 Nobody writes that down: it follows from a query's lineage and policy, from when it began, and from what was said since
 (LAWS 4), so it is found by letting outlets hear all of it once more.
 Subscriptions that agree in these have one outlet, and thousands have a few.
+A plan of operators hears it itself; that a path in doubt has ended it shows with an item, and so not here.
 
 A query over several streams hears them epoch by epoch, and within an epoch one after the other as it names them; only
 which of two accents of one epoch let theirs out together may differ from the run.
@@ -10,11 +11,17 @@ which of two accents of one epoch let theirs out together may differ from the ru
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from anabranch.algebra.accents.sets import items_of
+from anabranch.algebra.changes import Change, Closing
+from anabranch.algebra.interpret import Plan as Operators
+from anabranch.algebra.interpret import Query
 from anabranch.algebra.signature import Policy
+from anabranch.algebra.written import is_plan, read_plan, streams_of
+from anabranch.branch.plan_sources import partitioned, source_of
 from anabranch.errors import Aborted
 from anabranch.reference.evolving.lineage import Lineage
 from anabranch.reference.evolving.outlet import Outlet
@@ -60,7 +67,7 @@ def reactions(checkpoint: Checkpoint, stream: str, newest: Manifest) -> Mapping[
 class _Group:
     """Subscriptions to which the same happens."""
 
-    lineage: Lineage
+    asked: Lineage | Operators
     policy: Policy
     firsts: tuple[int, ...]
     """By input: the epoch with which they began, -1 for the beginning of the stream."""
@@ -74,11 +81,18 @@ def _groups(plan: Plan, stream: str) -> dict[_Group, list[str]]:
     shapes = shapes_of(())
     found: dict[_Group, list[str]] = {}
     for each in plan.subscriptions:
-        query = shapes.of(each.text).shape.standing
-        if stream in query.streams and set(query.streams) <= streams.keys():
-            lineage = lineage_of(query)
-            firsts = tuple(each.first if name in each.late else -1 for name in lineage.streams)
-            group = _Group(lineage, each.policy, firsts, tuple(streams[name] for name in lineage.streams))
+        asked: Lineage | Operators
+        if each.shows:
+            continue  # it follows no accents
+        if is_plan(each.text):
+            asked = read_plan(each.text)
+            names = streams_of(asked)
+        else:
+            asked = lineage_of(shapes.of(each.text).shape.standing)
+            names = asked.streams
+        if stream in names and set(names) <= streams.keys():
+            firsts = tuple(each.first if name in each.late else -1 for name in names)
+            group = _Group(asked, each.policy, firsts, tuple(streams[name] for name in names))
             found.setdefault(group, []).append(each.name)
     return found
 
@@ -93,16 +107,9 @@ class _Hearing:
 
     def deeds(self, stream: str) -> Iterator[tuple[_Place, Deed]]:
         """What the group did about what the partitions of a stream said, until it ended."""
-        group = self.group
-        outlet = Outlet(
-            group.lineage,
-            policy=group.policy,
-            domains=[each.promises for each in group.streams],
-            partitions=[each.partitions for each in group.streams],
-        )
+        ear = _Outlets(self.group) if isinstance(self.group.asked, Lineage) else _Operators(self.group)
         for name, said, is_shown in self._sayings():
-            inputs = [number for number, each in enumerate(group.lineage.streams) if each == name]
-            deed = _deed(outlet, inputs, said)
+            deed = ear.deed(name, said)
             if deed is not None and name == stream and not is_shown:
                 yield (said.partition, said.event.place), deed
             if deed == "ends":
@@ -124,18 +131,60 @@ class _Hearing:
         yield from ((name, said, False) for _, name, said in later)
 
 
-def _deed(outlet: Outlet, inputs: Sequence[int], said: Said) -> Deed | None:
-    """What a query does about an element; None if it has nothing to do with it."""
-    try:
-        told = [accent for input in inputs for accent in _heard(outlet, input, said.partition, said.event)]
-    except Aborted:
-        return "ends"
-    if not isinstance(said.event, Accent):
+class _Outlets:
+    """The outlet of a query."""
+
+    def __init__(self, group: _Group) -> None:
+        assert isinstance(group.asked, Lineage)
+        self._lineage = group.asked
+        self._outlet = Outlet(
+            group.asked,
+            policy=group.policy,
+            domains=[each.promises for each in group.streams],
+            partitions=[each.partitions for each in group.streams],
+        )
+
+    def deed(self, stream: str, said: Said) -> Deed | None:
+        """What a query does about an element; None if it has nothing to do with it."""
+        inputs = [number for number, each in enumerate(self._lineage.streams) if each == stream]
+        try:
+            told = [accent for input in inputs for accent in _heard(self._outlet, input, said.partition, said.event)]
+        except Aborted:
+            return "ends"
+        if not isinstance(said.event, Accent):
+            return None
+        if told:
+            return "passes it on"
+        path = said.event.evolution.path
+        return "reckons with it" if any(self._lineage.reads(input, path) for input in inputs) else None
+
+
+class _Operators:
+    """A plan of operators, which sees no items."""
+
+    def __init__(self, group: _Group) -> None:
+        assert not isinstance(group.asked, Lineage)
+        promises = {
+            source_of(each.stream, number): each.promises for each in group.streams for number in range(each.partitions)
+        }
+        plan = partitioned(group.asked, {each.stream: each.partitions for each in group.streams})
+        self._query = Query(plan, policy=group.policy, promises=promises)
+
+    def deed(self, stream: str, said: Said) -> Deed | None:
+        """What the plan does about an element; None if it has nothing to do with it."""
+        source, event = source_of(stream, said.partition), said.event
+        try:
+            match event:
+                case Accent(where, evolution):
+                    told = list(self._query.take(source, Change(items_of(where), evolution)))
+                    if any(isinstance(each, Change) for each in told):
+                        return "passes it on"
+                    return "reckons with it" if self._query.looks_at(source, evolution.path) else None
+                case Punctuation(where) if where is not None:
+                    list(self._query.take(source, Closing(items_of(where))))
+        except Aborted:
+            return "ends"
         return None
-    if told:
-        return "passes it on"
-    path = said.event.evolution.path
-    return "reckons with it" if any(outlet.lineage.reads(input, path) for input in inputs) else None
 
 
 def _heard(outlet: Outlet, input: int, partition: int, event: Event) -> tuple[Accent, ...]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.predicate import Finite
 from anabranch.reference import Input, stream_input
 from anabranch.reference.evolving.vantage import Vantage
-from anabranch.stream.elements import DeadLetter, StreamElement
+from anabranch.stream.elements import DeadLetter, Item, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
-from anabranch.stream.source import Contents, Source
-from anabranch.stream.tree import Element, copy
+from anabranch.stream.source import Contents, Source, mentioned, read
+from anabranch.stream.tree import STREAM_NAMESPACE, Element, copy, descendants
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,28 @@ class Read:
     root: Element
     """The root element, without items."""
     elements: Sequence[Sequence[StreamElement | DeadLetter]]
+
+
+_NAMES = (STREAM_NAMESPACE, "$mutable", "$replace", "$before", "$after")
+_WORDS = ("mutable", "target")
+"""No region or update is written without one of each."""
+
+
+def looked_into(source: Source, limits: Limits) -> Source:
+    """A finite stream, of updates if it holds a region (LAWS 5.1); most have to be searched only, not read."""
+    found = mentioned(source, (*_NAMES, *_WORDS))
+    may = not found.isdisjoint(_NAMES) and not found.isdisjoint(_WORDS)
+    return replace(source, updates=may and any(map(_is_edited, read(source, limits))))
+
+
+def _is_edited(element: StreamElement | DeadLetter) -> bool:
+    match element:
+        case Region() | Update():
+            return True
+        case Item(tree):
+            return any(isinstance(each, Element) and each.name.uri == STREAM_NAMESPACE for each in descendants(tree))
+        case _:
+            return False
 
 
 def read_stream(source: Source, limits: Limits) -> Read:

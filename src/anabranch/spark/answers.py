@@ -3,22 +3,39 @@
 The log itself is the chunks in the tasks' segments, and its index are the manifests; here is the reading of it, which
 needs no lock and no Spark: also while a run is at work, or after one was killed.
 An answer is put together piece by piece and need never be in memory as a whole.
+
+A display is in the log as the update stream that leads to it (LAWS 5.7), and what it shows at the end of an epoch is
+in the state of its branch; so whoever asks what it shows now need not follow it from its beginning, unless it has
+ended.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
+from anabranch.algebra.history.replay import CLOSING, OPENING, Moment, Replay
+from anabranch.algebra.written import is_plan
+from anabranch.branch.history.hosted import shown_in
+from anabranch.branch.past.queries import recalled_query
+from anabranch.branch.state import State
+from anabranch.errors import StateError, UsageError
 from anabranch.language import parse
+from anabranch.reference.answer import Shown
+from anabranch.reference.arrivals.past import named
 from anabranch.reference.calls import PythonFunction
+from anabranch.reference.history.document import Document
+from anabranch.reference.history.timeline import answer
 from anabranch.reference.standing import standing
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.manifest import Manifest, Manifests
 from anabranch.spark.plan import Subscription
 from anabranch.spark.plans import Plans
 from anabranch.spark.segments import DEAD_LETTERS, Chunk, Index, read_chunk, read_dead_letters, read_index
+from anabranch.spark.states import read_blob
 from anabranch.stream.elements import DeadLetter
+from anabranch.stream.parse import implied_root
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +47,14 @@ class Frame:
     empty: str
 
     @staticmethod
-    def of(text: str, functions: Mapping[str, PythonFunction] | None = None) -> Frame:
-        """The frame of a query that was checked."""
-        query = standing(parse(text), functions)
+    def of(text: str, functions: Mapping[str, PythonFunction] | None = None, *, shows: bool = False) -> Frame:
+        """The frame of a query that was checked; what the builder made has none, and a display is a document."""
+        if shows:
+            return Frame(OPENING, CLOSING, f"{OPENING}{CLOSING}")
+        if is_plan(text):
+            return Frame("", "", "")
+        past = recalled_query(parse(text), functions, text)
+        query = past.standing if past and past.standing else standing(parse(text), functions)
         return Frame(query.opening, query.closing, query.empty)
 
 
@@ -43,6 +65,7 @@ class Answer:
     subscription: Subscription
     frame: Frame
     log: AnswerLog
+    functions: Mapping[str, PythonFunction] | None = None
 
     @property
     def entries(self) -> int:
@@ -60,6 +83,12 @@ class Answer:
             yield from self.log.chunks(manifest, self.subscription.id)
 
     def __iter__(self) -> Iterator[str]:
+        if self.subscription.shows:
+            return iter((self.log.shown(self.subscription, self.functions),))
+        return self.pieces()
+
+    def pieces(self) -> Iterator[str]:
+        """The answer as it is delivered: that of a display as an update stream."""
         empty = True
         for chunk in self._chunks():
             if empty:
@@ -80,6 +109,7 @@ class AnswerLog:
         self.manifests = Manifests(checkpoint.manifests)
         self._plans = Plans(checkpoint.plans)
         self._segments = checkpoint.segments
+        self._states = checkpoint.states
 
     def subscription(self, name: str) -> Subscription | None:
         """The newest subscription of a name that a committed epoch has seen."""
@@ -91,7 +121,61 @@ class AnswerLog:
         return None
 
     def answer(self, subscription: Subscription, functions: Mapping[str, PythonFunction] | None = None) -> Answer:
-        return Answer(subscription, Frame.of(subscription.text, functions), self)
+        frame = Frame.of(subscription.text, functions, shows=subscription.shows)
+        return Answer(subscription, frame, self, functions)
+
+    def shown(self, subscription: Subscription, functions: Mapping[str, PythonFunction] | None = None) -> str:
+        """What the display of a subscription shows now."""
+        found = self._kept(subscription)
+        if found is not None:
+            return found
+        replay = Replay()
+        if sum(1 for _ in self._replayed(subscription, replay)):
+            return replay.text
+        query = parse(subscription.text)  # before the first moment: what it comes to over nothing
+        nothing = {name: Document(implied_root("root")) for name in named(query)}
+        return answer(query, nothing, functions=functions).text
+
+    def moments(self, subscription: Subscription) -> Iterator[Shown]:
+        """What the display of a subscription has shown, after each moment that changed it."""
+        if not subscription.shows:
+            raise UsageError(
+                f"the answer of '{subscription.name}' only grows, and what it was when is not kept",
+                hint="there is a timeline where a query reads a stream of updates",
+            )
+        replay, before = Replay(), ""
+        for moment in self._replayed(subscription, replay):
+            if moment.edits and (text := replay.text) != before:
+                yield Shown(Fraction(moment.at), text)
+                before = text
+
+    def check_followed(self, subscription: Subscription) -> None:
+        """See to it that a display can be followed from its beginning; retention may have dropped that."""
+        kept = self.manifests.epochs()
+        if kept and kept[0] > subscription.first:
+            raise UsageError(
+                f"the beginning of '{subscription.name}' is no longer kept, so its display cannot be followed",
+                hint="'anabranch answer' prints what it shows now",
+            )
+
+    def _replayed(self, subscription: Subscription, replay: Replay) -> Iterator[Moment]:
+        """Follow a display from its beginning; after each yield it shows what it has shown then."""
+        self.check_followed(subscription)
+        for manifest in self.manifests.since(subscription.first):
+            for chunk in self.chunks(manifest, subscription.id):
+                yield from replay.feed(self.text(chunk))
+
+    def _kept(self, subscription: Subscription) -> str | None:
+        """What a display at work showed at the end of the newest epoch; None where there is none."""
+        kept = self.manifests.epochs()
+        file = self._plans.of(kept[-1]) if kept else None
+        if file is None or all(each.id != subscription.id or each.aborted for each in file.load().subscriptions):
+            return None
+        state = self.manifests.load(kept[-1]).states.get(subscription.branch)
+        try:
+            return None if state is None else shown_in(State.from_bytes(read_blob(self._states, state.state)))
+        except StateError:
+            return None  # a run at work has swept it away meanwhile
 
     def index(self, manifest: Manifest) -> Index:
         """What an epoch answered, by subscription."""

@@ -44,7 +44,7 @@ from anabranch.spark.plan import StreamPlan
 from anabranch.spark.ranges import Range
 from anabranch.spark.segments import letter_from_json, letter_to_json
 from anabranch.spark.stream_views import Said, StreamView
-from anabranch.stream.elements import Accent, DeadLetter, Punctuation
+from anabranch.stream.elements import Accent, DeadLetter, Punctuation, Region, Update
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element
 
@@ -179,6 +179,7 @@ class RangeCount:
         return self._counting().judge(compiled, shredded, known, matches)
 
     def show(self, entry: int, element: Shown) -> None:
+        assert not isinstance(element, Region | Update), "streams of updates have no windows"
         self._counting().show(entry, element)
 
     def take(self) -> None:

@@ -343,6 +343,12 @@ class Trunk:
                 hint="give the stream another name",
             )
         known = self._plan.streams if self._plan else ()
+        if any(each.stream == source.name and each.updates is not source.updates for each in known):
+            kinds = ("updates", "items") if source.updates else ("items", "updates")
+            raise UsageError(
+                f"the stream '{source.name}' was one of {kinds[1]} until now, not of {kinds[0]}",
+                hint="give the stream another name",
+            )
         before = max((each.partitions for each in known if each.stream == source.name), default=0)
         if len(source.partitions) < before:  # their numbers are those of the list, and branches wait for them
             raise UsageError(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from anabranch.algebra.signature import Policy
+from anabranch.algebra.written import is_plan
 from anabranch.columnar.programs import ItemQueries, ItemQuery
 from anabranch.language import ast, parse
 from anabranch.reference.sequences import Values
@@ -50,6 +51,8 @@ def item_queries(
     shapes = shapes_of(functions)
     found: dict[tuple[Shape, Policy, int, int], dict[tuple[Constant, ...], _Member]] = {}
     for each in plan.subscriptions:
+        if each.shows or is_plan(each.text):
+            continue
         shaped = shapes.of(each.text)
         query = shaped.shape.standing
         if each.aborted or not set(query.streams) <= streams.keys() or remembers(query, streams):

@@ -14,6 +14,9 @@ from operator import attrgetter
 
 from anabranch.algebra.signature import Policy
 from anabranch.branch.family import family_of, twin_of
+from anabranch.branch.history.hosted import DisplayQuery
+from anabranch.branch.past.queries import RecalledQuery
+from anabranch.reference.standing import Standing
 from anabranch.spark.plan import Plan, StreamPlan, Subscription
 from anabranch.spark.roles import Functions, Role, role_of
 from anabranch.stream.path import Path
@@ -53,9 +56,10 @@ def subscriptions_of(
         if name in found:
             continue
         role = role_of(Subscription(following, name, text, epoch), by_name, functions)
-        late = tuple(stream for stream in role.standing.streams if stream in begun)
+        late = tuple(stream for stream in role.streams if stream in begun)
         family = _family(role, by_name, endless=endless) if sharing and role.is_branch else ""
-        new = replace(role.subscription, late=late, family=family, policy=chosen.get(name, "accumulate"))
+        policy = chosen.get(name, "accumulate")
+        new = replace(role.subscription, late=late, family=family, policy=policy, shows=role.shows)
         if family and (branch := branches.setdefault(_sight(new), new.id)) != new.id:
             new = replace(new, joined=branch)
         found[name] = new
@@ -64,6 +68,10 @@ def subscriptions_of(
 
 
 def _family(role: Role, streams: Mapping[str, StreamPlan], *, endless: bool) -> str:
+    if isinstance(role.query, DisplayQuery | RecalledQuery):
+        return f"history {role.subscription.text}"  # only twins share one
+    if not isinstance(role.query, Standing):
+        return ""  # what the builder made goes by itself
     if role.panes is not None:
         return twin_of(role.standing)
     given = {name: streams[name].time for name in role.standing.streams}

@@ -38,6 +38,8 @@ class StreamPlan:
     """Whether items must keep to the schema."""
     domains: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """By path, the only values that items have there."""
+    updates: bool = False
+    """Whether what has passed may be edited (LAWS 5.1)."""
 
     @staticmethod
     def of(source: Source, form: Form | None) -> StreamPlan:
@@ -55,6 +57,7 @@ class StreamPlan:
             str(source.origin),
             source.strict,
             tuple((str(path), values) for path, values in source.domains),
+            source.updates,
         )
 
     @property
@@ -92,6 +95,8 @@ class Subscription:
     """What it does with accents that its answer cannot express (LAWS 4.7)."""
     aborted: str = ""
     """Why it has ended, where an accent ended it (LAWS 4.6); its answer stays."""
+    shows: bool = False
+    """Whether its answer is the update stream of a display (LAWS 5.7)."""
 
     @property
     def branch(self) -> int:

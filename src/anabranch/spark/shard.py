@@ -17,12 +17,18 @@ import pyarrow as pa
 
 from anabranch.branch import Branch, InputStream, Member, State, open_branch
 from anabranch.branch.entries import origin_of
+from anabranch.branch.history.hosted import Displayed, DisplayMember, DisplayQuery, Given
+from anabranch.branch.history.keeper import Keeper
 from anabranch.branch.pane_states import PaneState, unpack
 from anabranch.branch.panes import PaneWindows
+from anabranch.branch.past.queries import RecalledMember, RecalledQuery
+from anabranch.branch.past.recalling import Recalled
+from anabranch.branch.plans import PlanMember, Planned
 from anabranch.branch.ports import Start
 from anabranch.errors import AnabranchError
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.inputs import Input
+from anabranch.reference.standing import Standing
 from anabranch.spark.counting import Counting
 from anabranch.spark.crash import point
 from anabranch.spark.faults import Fault
@@ -31,7 +37,7 @@ from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Manifests
 from anabranch.spark.pane_branches import PaneBranch, PaneBranches
 from anabranch.spark.plan import Plan, StreamPlan
-from anabranch.spark.roles import BranchPlan, Role, branches_of, documents_of
+from anabranch.spark.roles import BranchPlan, Role, branches_of, documents_of, keeper_of
 from anabranch.spark.rows import DRIVER, Row, read_rows
 from anabranch.spark.segments import SegmentWriter, late_line
 from anabranch.spark.states import Kept, StateWriter
@@ -124,11 +130,30 @@ class _Shard:
     def _opened(self, branch: BranchPlan, state: State | None) -> Branch:
         given = ((name, self._input(name, branch)) for name in branch.streams)
         inputs = {name: replace(stream, starts=self._starts(name, branch)) for name, stream in given}
+        if branch.kept is not None:
+            return Keeper(inputs[branch.kept], state, self.plan.limits, self._output(()), self.files)
+        role, twins = branch.roles[0], branch.twins[0]
+        if isinstance(role.query, DisplayQuery):
+            shown = DisplayMember(branch.keys[0], role.subscription.name, role.query, self._output(twins))
+            return Displayed(shown, inputs, state, self._given(branch, state), self.files)
+        if isinstance(role.query, RecalledQuery):
+            recalled = RecalledMember(branch.keys[0], role.subscription.name, role.query, self._output(twins))
+            return Recalled(recalled, inputs, state, *self._known, self.files)
+        if not isinstance(role.query, Standing):
+            name, policy = role.subscription.name, role.subscription.policy
+            member = PlanMember(branch.keys[0], name, role.query, self._output(twins), policy)
+            return Planned(member, inputs, state, self.files)
         members = [
             Member(key, role.subscription.name, role.standing, self._output(twins), role.subscription.policy)
             for key, role, twins in zip(branch.keys, branch.roles, branch.twins, strict=True)
         ]
         return open_branch(members, inputs, state, *self._known, self.files)
+
+    def _given(self, branch: BranchPlan, state: State | None) -> Given:
+        """What a query over updates is given; one that begins late, the documents as they stand (LAWS 3.6)."""
+        begun = ((name, self.before.get(keeper_of(name))) for name in branch.late if state is None)
+        keepers = {name: State.from_bytes(self.files.read(kept.state)) for name, kept in begun if kept is not None}
+        return Given(*self._known, self.plan.limits, keepers)
 
     @property
     def _known(self) -> tuple[dict[str, PythonFunction], dict[str, Input]]:
@@ -244,7 +269,8 @@ class _Output:
     def __init__(self, segment: SegmentWriter, twins: Sequence[Role], noted: frozenset[str]) -> None:
         self._segment = segment
         self._numbers = tuple(each.subscription.id for each in twins)
-        self._names = [each.subscription.name for each in twins]
+        self._names: list[str] | list[None] = [each.subscription.name for each in twins] or [None]
+        """Without any, it is for nobody in particular."""
         self._noted = noted
         """Late items that another branch has come to in an earlier epoch."""
 

@@ -12,7 +12,7 @@ from anabranch.spark.evolution_log import EvolutionLogs
 from anabranch.spark.evolving import lively, log_changes, run_evolving
 from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Manifest
-from anabranch.spark.roles import branches_of
+from anabranch.spark.roles import branches_of, keeper_of
 from anabranch.spark.rows import REPORTS, ROWS
 from anabranch.spark.scanning import search, search_ranges
 from anabranch.spark.segments import late_places, stream_of
@@ -66,6 +66,7 @@ def manifest_of(job: Job, run: int, last: Manifest | None, reports: Sequence[Rep
     aborted = {number: reason for report in reports for number, reason in report.aborted.items()}
     aborted |= {each.id: each.aborted for each in subscriptions if each.aborted}
     present = {each.branch for each in subscriptions if each.id not in aborted}
+    present |= {keeper_of(each.stream) for each in job.plan.load().streams if each.updates}
     kept = {number: each for number, each in last.states.items() if number in present} if last else {}
     for report in reports:
         if report.fault is not None:

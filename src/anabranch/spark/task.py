@@ -188,6 +188,8 @@ def programme_of(
     asked = item_queries(plan, functions, roots, dict(evolved))
     plans: dict[str, dict[int, Counting]] = {name: {} for name in streams}
     for branch in branches:
+        if not branch.panes:
+            continue
         role, name = branch.roles[0], branch.streams[0]
         if role.panes is not None:
             view = beginning(role.subscription, name, dict(evolved).get(name, ()))

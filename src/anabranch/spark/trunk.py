@@ -12,6 +12,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from anabranch.algebra.signature import Policy
+from anabranch.algebra.written import is_plan, read_plan, streams_of
 from anabranch.language import check, parse, print_query
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.standing import standing
@@ -78,18 +79,23 @@ def run_queries(
 ) -> Outcome:
     """Answer the queries, given by name, over the streams to their end; `work` is an empty folder for this run.
 
+    A plan of the builder is given as it is written down (`algebra/written.py`).
+
     Raises `QueryError` for a query that is wrong, `Unsupported` for one that asks for the past, and `StreamError` for a
     stream that cannot be read or that carries updates; nothing is answered in part.
     `on_progress` is called on another thread than the caller's.
     """
     inputs = {**{source.name: source.schema for source in sources}, **dict.fromkeys(documents or {})}
     registered = dict(functions or {})
+    plans = {name: read_plan(text) for name, text in queries.items() if is_plan(text)}
     checked = {
         name: check(parse(text, name), text, inputs=inputs, functions=registered, name=name).query
         for name, text in queries.items()
+        if name not in plans
     }
     needed = {each for name, query in checked.items() for each in standing(query, registered, queries[name]).streams}
-    texts = {name: print_query(query) for name, query in checked.items()}
+    needed |= {each for plan in plans.values() for each in streams_of(plan)}
+    texts = {name: queries[name] if name in plans else print_query(checked[name]) for name in queries}
     streams = {source.name: source for source in sources if source.name in needed}
     total = sum(path.stat().st_size for source in streams.values() for path in source.files)
     start = Progress(0, 0, total, 0, 0, 0, dict.fromkeys(texts, 0), {})

@@ -53,6 +53,8 @@ class Source:
     """Further partitions, each a file or directory; `path` is the first."""
     domains: tuple[tuple[Path, tuple[str, ...]], ...] = ()
     """By path, the values that items have there: every item one of them."""
+    updates: bool = False
+    """A stream of updates: what has passed may be edited (LAWS 5.1)."""
 
     @property
     def partitions(self) -> tuple[FilePath, ...]:
@@ -91,6 +93,23 @@ def domains_of(given: Mapping[str, Iterable[object]]) -> tuple[tuple[Path, tuple
         except StreamError as error:
             raise UsageError(error.message, hint=error.hint) from None
     return tuple(found)
+
+
+def mentioned(source: Source, words: Iterable[str]) -> set[str]:
+    """Which of some words of plain letters the bytes of a stream hold; much faster than to read it."""
+    found: set[str] = set()
+    sought = {word: word.encode() for word in words}
+    longest = max(map(len, sought.values()))
+    for file in source.files:
+        before = b""
+        for piece in _pieces(file):
+            if isinstance(piece, bytes):
+                held = before + piece
+                found |= {word for word, letters in sought.items() if letters in held}
+                before = held[-longest:]
+            if len(found) == len(sought):
+                return found
+    return found
 
 
 def read(source: Source, limits: Limits) -> Contents:

@@ -21,6 +21,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from anabranch.algebra.written import is_plan
 from anabranch.errors import StateError, UsageError
 from anabranch.language import parse
 from anabranch.spark import durable
@@ -91,7 +92,9 @@ class ParquetFolder:
         before = self._reached
         if before is not None and before.owner == subscription.id:
             return before
-        fresh = Reached(subscription.id, epoch, columns(parse(subscription.text)))
+        # what the builder made has the columns that its items turn out to have
+        known = () if is_plan(subscription.text) else columns(parse(subscription.text))
+        fresh = Reached(subscription.id, epoch, known)
         with durable.writing(self._path):
             if before is not None:
                 move_aside(self._path, before.owner)

@@ -1,0 +1,241 @@
+"""What the past costs: the ticker of the history paper, whose quotes are replaced again and again (its query 2).
+
+`per_update_100k_vs_1k`: the seconds of an update where there are 100,000 tickers, against those where there are 1,000.
+
+`vs_reevaluation`: the seconds that Saxon takes to evaluate the same query over a document of 10,000 tickers, which it
+must read anew after each update, against those of an update here; `saxon_ms` and `saxon_reading_ms` tell them apart.
+
+`spark_updates_per_second`: the same query on a trunk over 10,000 tickers, as many updates to an epoch; the epoch's
+state is read and written, and what changes on display is committed.
+
+`state_bytes_per_region`: what is kept of a quote that was replaced twenty times, ten seconds apart, by qualifier.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from random import Random
+from statistics import mean, median
+from time import perf_counter
+
+from anabranch.bench import epochs
+from anabranch.bench.timing import Figures, compare
+from anabranch.bench.workshop import Rounds, workshop
+from anabranch.branch.history.continuous import Continuous
+from anabranch.errors import UsageError
+from anabranch.language import check, parse
+from anabranch.stream.elements import Place, StreamElement
+from anabranch.stream.limits import Limits
+from anabranch.stream.parse import implied_root, parse_item
+from anabranch.stream.source import Source
+from anabranch.stream.tree import STREAM_NAMESPACE
+from anabranch.stream.wire import element_of
+
+RISEN = """
+    for $q in stream("tickers")/tickers/ticker
+    where $q/quote >= $q/quote#1 * 1.1
+    order by ($q/quote - $q/quote#1) div $q/quote
+    return <quote>{ $q/name, $q/quote }</quote>"""
+_SAXON = """
+    for $q in tickers/ticker
+    where number($q/quote) >= number($q/before) * 1.1
+    order by (number($q/quote) - number($q/before)) div number($q/quote)
+    return <quote>{ $q/name, $q/quote }</quote>"""
+_QUALIFIERS = {"snapshot": "", "#1": "#1", "#[9]": "#[9]", "?[60]": "?[60]"}
+_SECONDS, _TIMES = 10, 20
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How many tickers there are, and how many updates a round has."""
+
+    few: int
+    many: int
+    judged: int
+    """Of those that are held against Saxon's, and of those on a trunk."""
+    kept: int
+    updates: int
+
+
+_FULL, _QUICK = Scale(1_000, 100_000, 10_000, 1_000, 2_000), Scale(200, 2_000, 500, 100, 200)
+_FILES = 4
+
+
+def measure(quick: bool) -> Figures:
+    """Run the bench."""
+    scale, rounds = (_QUICK if quick else _FULL), Rounds.of(quick)
+    few, many = Tickers.of(scale.few, RISEN), Tickers.of(scale.many, RISEN)
+    grown = compare(
+        lambda: few.round(scale.updates),
+        lambda: many.round(scale.updates),
+        warm_up=rounds.warm_up,
+        pairs=rounds.pairs,
+        label="an update",
+    )
+    some = Tickers.of(scale.judged, RISEN)
+    again = Reevaluation.of(scale.judged)
+    ours = [some.round(scale.updates) / scale.updates for _ in range(rounds.warm_up + rounds.pairs)]
+    theirs = [again.round() for _ in range(rounds.warm_up + rounds.pairs)]
+    update, (reading, evaluating) = (
+        median(ours[rounds.warm_up :]),
+        (median(each) for each in zip(*theirs[rounds.warm_up :], strict=True)),
+    )
+    return {
+        "ratios": {
+            "per_update_100k_vs_1k": grown.ratio,
+            "vs_reevaluation": (reading + evaluating) / update,
+            "vs_evaluation_alone": evaluating / update,
+        },
+        "per_update_100k_vs_1k": grown.figures(scale.updates),
+        "update_us": 1e6 * update,
+        "saxon_ms": 1e3 * evaluating,
+        "saxon_reading_ms": 1e3 * reading,
+        "spark_updates_per_second": on_spark(scale.judged),
+        "state_bytes_per_region": {name: kept_bytes(each, scale.kept) for name, each in _QUALIFIERS.items()},
+    }
+
+
+# --- the stream ---------------------------------------------------------------------------------------------------
+
+
+def ticker(number: int, quote: int) -> str:
+    """A ticker whose quote can be replaced."""
+    region = f'<s:mutable id="{number}"><quote>{quote}</quote></s:mutable>'
+    return f'<ticker xmlns:s="{STREAM_NAMESPACE}"><name>T{number}</name>{region}</ticker>'
+
+
+def replacement(number: int, quote: int, at: int) -> str:
+    """A new quote."""
+    content = f"<quote>{quote}</quote>"
+    return f'<s:replace xmlns:s="{STREAM_NAMESPACE}" target="{number}" at="{at}">{content}</s:replace>'
+
+
+def _element(text: str, offset: int) -> StreamElement:
+    return element_of(parse_item(text.encode(), Limits()), Place("tickers", "bench", offset))
+
+
+@dataclass(slots=True)
+class Tickers:
+    """A query at work over so many tickers."""
+
+    query: Continuous
+    count: int
+    random: Random = field(default_factory=lambda: Random(1))
+    at: int = 0
+
+    @staticmethod
+    def of(count: int, text: str) -> Tickers:
+        if count:
+            print(f"history: {count:,} tickers", file=sys.stderr)
+        checked = check(parse(text), text, inputs={"tickers": None}, functions=()).query
+        found = Tickers(Continuous(checked, {"tickers": implied_root("tickers")}), count)
+        found.take([_element(ticker(each, found.quote()), each) for each in range(count)])
+        return found
+
+    def quote(self) -> int:
+        return self.random.randint(50, 200)
+
+    def take(self, elements: Sequence[StreamElement]) -> float:
+        """The seconds of some elements."""
+        begin = perf_counter()
+        for each in elements:
+            for _ in self.query.take("tickers", each, Fraction(self.at if each.at is None else each.at)):
+                pass
+        return perf_counter() - begin
+
+    def updates(self, numbers: Sequence[int]) -> list[StreamElement]:
+        """A new quote for each of some tickers, at one time."""
+        return [_element(replacement(each, self.quote(), self.at), each) for each in numbers]
+
+    def round(self, updates: int) -> float:
+        """The seconds of so many updates of any tickers."""
+        self.at += 1
+        return self.take(self.updates([self.random.randrange(self.count) for _ in range(updates)]))
+
+
+def kept_bytes(qualifier: str, regions: int) -> float:
+    """The bytes of state per region, above those of the same tickers without a mutable part."""
+
+    def size(mutable: bool) -> int:
+        text = f'for $q in stream("tickers")/tickers/ticker return <q>{{ $q/quote{qualifier} }}</q>'
+        found = Tickers.of(0, text)
+        texts = (ticker(each, 100) for each in range(regions))
+        if not mutable:
+            texts = (each.replace("<s:mutable", "<m").replace("</s:mutable", "</m") for each in texts)
+        found.take([_element(each, number) for number, each in enumerate(texts)])
+        for _ in range(_TIMES if mutable else 0):
+            found.at += _SECONDS
+            found.take(found.updates(range(regions)))
+        return len(json.dumps(found.query.encode()))
+
+    return (size(mutable=True) - size(mutable=False)) / regions
+
+
+def on_spark(regions: int) -> float:
+    """How many updates a second a trunk takes."""
+    print(f"history: {regions:,} tickers on Spark", file=sys.stderr)
+    random = Random(1)
+    with workshop() as (spark, folder):
+        stream = folder / "in"
+        stream.mkdir()
+        for number in range(_FILES):
+            lines = (
+                replacement(random.randrange(regions), random.randint(50, 200), number) if number else ticker(each, 100)
+                for each in range(regions)
+            )
+            (stream / str(number)).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        source = Source("tickers", stream, "lines", root="tickers", updates=True)
+        seconds, outcome = epochs.of_trunk(spark, [source], {"risen": RISEN}, folder / "state")
+        assert "<quote>" in "".join(outcome.answers["risen"])
+    return regions / mean(seconds)
+
+
+# --- the judge ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Reevaluation:
+    """Saxon over the same tickers, which it reads anew after each update."""
+
+    read: Callable[[str], object]
+    evaluate: Callable[[object], str]
+    quotes: list[tuple[int, int]]
+    """The current one and the one before."""
+    random: Random = field(default_factory=lambda: Random(1))
+
+    @staticmethod
+    def of(count: int) -> Reevaluation:
+        try:
+            from saxonche import PySaxonProcessor
+        except ImportError:
+            raise UsageError("this bench needs Saxon", hint="install it with 'pip install saxonche'") from None
+        processor = PySaxonProcessor(license=False)
+        query = processor.new_xquery_processor()
+        query.set_query_content(_SAXON)
+
+        def evaluate(document: object) -> str:
+            query.set_context(xdm_item=document)
+            return str(query.run_query_to_string())
+
+        random = Random(2)
+        quotes = [(random.randint(50, 200), random.randint(50, 200)) for _ in range(count)]
+        return Reevaluation(lambda text: processor.parse_xml(xml_text=text), evaluate, quotes)
+
+    def round(self) -> tuple[float, float]:
+        """The seconds of reading and of evaluating after an update."""
+        number = self.random.randrange(len(self.quotes))
+        self.quotes[number] = self.random.randint(50, 200), self.quotes[number][0]
+        tickers = (
+            f"<ticker><name>T{each}</name><quote>{now}</quote><before>{before}</before></ticker>"
+            for each, (now, before) in enumerate(self.quotes)
+        )
+        text = f"<tickers>{''.join(tickers)}</tickers>"
+        begin = perf_counter()
+        document = self.read(text)
+        read = perf_counter()
+        assert "<quote>" in self.evaluate(document)
+        return read - begin, perf_counter() - read

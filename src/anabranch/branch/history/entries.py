@@ -1,0 +1,225 @@
+"""The entries of a stream of updates, in their order, and what time does to them.
+
+An *entry* is what is evaluated by itself: a node below the root, or a chain that stands there with all its versions, or
+a mark at an end of a chain that is opened (`kept.py`).
+
+Time alone changes what an entry shows, or what of it can ever be asked for, only so many seconds after something in it
+has changed as a qualifier of the query names.
+So each entry remembers when it has changed, as long as that can matter, and a heap when that will next be.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import count
+
+from anabranch.algebra.history.ordered import Ordered
+from anabranch.reference.history.chains import Chain, Content, Lived, Version
+from anabranch.reference.history.document import Document
+from anabranch.reference.history.judging import Named
+from anabranch.sharing.history import Needs, Sight
+from anabranch.sharing.history.needs import kept
+from anabranch.stream.limits import Limits
+from anabranch.stream.tree import Element
+
+
+@dataclass(eq=False, slots=True)
+class Entry:
+    """A child of the root, or a chain of such; None is a mark at an end of an opened chain."""
+
+    content: Content | None
+    opened: Chain | None = None
+    """The chain whose mark it is."""
+    marks: list[Fraction] = field(default_factory=list)
+    """The times at which it has changed, as far as time may still change what it shows because of them."""
+    due: Fraction | None = None
+    """When time alone may next do so."""
+
+
+@dataclass(eq=False, slots=True)
+class Held:
+    """Where a chain stands of which something is kept."""
+
+    sight: Sight
+    """What the query sees of the element that it stands in."""
+    entry: int
+    """The entry that it is in; of an opened chain, the mark at its start."""
+    inside: tuple[Chain, Version] | None = None
+    """The version that it stands in, except where chains around it are opened."""
+    top: bool = False
+    """Whether it stands among the entries, by itself or in one that is opened."""
+    end: int | None = None
+    """The mark at the end of an opened chain."""
+
+
+class Entries(Document):
+    """The law's document, as far as it is kept; the evaluator is given it with the entries that are to be looked at."""
+
+    def __init__(self, root: Element, stream: str, needs: Needs, limits: Limits | None = None) -> None:
+        super().__init__(root, limits)
+        self.clock: Fraction | None = None
+        """The time of the latest element of all streams of the query, as far as we were told."""
+        self.order: Ordered[int, int] = Ordered(0)
+        """All entries by their numbers, marks among them, in the order of the document."""
+        self.by_number: dict[int, Entry] = {}
+        self.changed: dict[int, None] = {}
+        """The entries to be looked at again, some of them gone; whoever has done so clears it."""
+        self.held: dict[Chain, Held] = {}
+        self.sight = Sight.of(needs.streams[stream]).into(root.name.local)
+        self._seconds = needs.seconds(stream)
+        self._due: list[tuple[Fraction, int]] = []
+        self.next_number = 0
+
+    # --- what the judge knows -----------------------------------------------------------------------------
+
+    @property
+    def names(self) -> dict[int, dict[str, Named]]:
+        """The ids taken in each partition."""
+        return self._names
+
+    @property
+    def times(self) -> dict[int, Fraction]:
+        """How far each partition is."""
+        return self._times
+
+    def number_versions(self, numbers: count[int]) -> None:
+        """Go on with the versions' numbers from there."""
+        self._numbers = numbers
+
+    # --- versions -----------------------------------------------------------------------------------------
+
+    def _end(self, held: Held) -> Fraction | None:
+        """When the life of all that stands with a chain ended."""
+        found: Fraction | None = None
+        while held.inside is not None:
+            chain, version = held.inside
+            if chain.versions[-1] is not version:
+                following = chain.versions[chain.versions.index(version) + 1]
+                found = following.start if found is None else min(found, following.start)
+            held = self.held[chain]
+        return found
+
+    def _trim(self, chain: Chain, held: Held) -> None:
+        """Forget the versions that the query can never ask for again."""
+        versions, need = chain.versions, held.sight.chains
+        if len(versions) <= 1 + max(reach.versions for reach in need):
+            return
+        now = self.now if self.clock is None else max(self.clock, self.now)
+        extra = len(versions) - kept(need, self._ends(chain, held), now)
+        if extra > 0:
+            self._forget([each for version in versions[:extra] for each in version.content])
+            del versions[:extra]
+
+    def _ends(self, chain: Chain, held: Held) -> list[Fraction | None]:
+        """When the versions of a chain ended, the newest first."""
+        end = self._end(held)
+        ends = [end]
+        for following in reversed(chain.versions[1:]):
+            end = following.start if end is None else min(end, following.start)
+            ends.append(end)
+        return ends
+
+    def _forget(self, content: list[Content]) -> None:
+        """Nothing of this can be seen any more; its ids stay known."""
+        while content:
+            match content.pop():
+                case Lived(content=inner):
+                    content += inner
+                case Chain() as chain:
+                    self.held.pop(chain, None)
+                    content += [each for version in chain.versions for each in version.content]
+                    chain.versions, chain.host = [], []
+
+    # --- entries ------------------------------------------------------------------------------------------
+
+    def _enter(self, entry: Entry, before: int | None) -> int:
+        number = self.next_number
+        self.next_number += 1
+        self.by_number[number] = entry
+        if before is None:
+            self.order.append(number, 1)
+        else:
+            self.order.insert_before(before, number, 1)
+        if entry.content is not None:
+            self._touch(number, self._at)
+        return number
+
+    def _leave(self, number: int) -> None:
+        entry = self.by_number.pop(number)
+        self.order.remove(number)
+        if entry.content is not None:
+            self._forget([entry.content])
+            self.changed[number] = None
+        elif entry.opened is not None:
+            self.held.pop(entry.opened, None)
+
+    def _touch(self, number: int, at: Fraction) -> None:
+        """An entry changes."""
+        self.changed[number] = None
+        entry = self.by_number[number]
+        if self._seconds and (not entry.marks or entry.marks[-1] != at):
+            entry.marks.append(at)
+            self._schedule(number, entry, [at])
+
+    # --- time ---------------------------------------------------------------------------------------------
+
+    def moved(self, now: Fraction) -> None:
+        """Time has moved, by this stream or another: what expires is forgotten, and its entries are looked at again."""
+        self.clock = now
+        while self._due and self._due[0][0] <= now:
+            due, number = heapq.heappop(self._due)
+            entry = self.by_number.get(number)
+            if entry is None or entry.due != due:
+                continue
+            entry.marks = [each for each in entry.marks if each + self._seconds[-1] > now]
+            entry.due = None
+            self._schedule(number, entry, entry.marks)
+            self.changed[number] = None
+            for chain in self._chains(entry):
+                self._trim(chain, self.held[chain])
+
+    def remind(self, number: int, marks: list[Fraction]) -> None:
+        """An entry has changed at these times, before it was put away."""
+        entry = self.by_number[number]
+        entry.marks = marks
+        self._schedule(number, entry, marks)
+
+    def _schedule(self, number: int, entry: Entry, marks: Sequence[Fraction]) -> None:
+        dues = (mark + seconds for mark in marks for seconds in self._seconds)
+        due = min((each for each in dues if self.clock is None or each > self.clock), default=None)
+        if due is not None and (entry.due is None or due < entry.due):
+            entry.due = due
+            heapq.heappush(self._due, (due, number))
+
+    def _chains(self, entry: Entry) -> Iterator[Chain]:
+        """All chains in an entry, inner ones behind those around them."""
+        pending: list[Content] = [] if entry.content is None else [entry.content]
+        while pending:
+            match pending.pop():
+                case Lived(content=inner):
+                    pending += inner
+                case Chain() as chain:
+                    yield chain
+                    pending += [each for version in chain.versions for each in version.content]
+
+    def numbers(self) -> Iterator[int]:
+        """All entries, in no order; marks are none."""
+        return (number for number, entry in self.by_number.items() if entry.content is not None)
+
+    # --- to be looked at ----------------------------------------------------------------------------------
+
+    def some(self, numbers: Collection[int]) -> Document:
+        """The document with some entries; valid until others are asked for."""
+        ordered = sorted(numbers, key=self.order.before) if len(numbers) > 1 else numbers
+        contents = [self.by_number[each].content for each in ordered]
+        self.entries = [each for each in contents if each is not None]
+        return self
+
+    def whole(self) -> Document:
+        """The document with all entries; valid until another is asked for."""
+        contents = [self.by_number[each].content for each in self.order]
+        self.entries = [each for each in contents if each is not None]
+        return self

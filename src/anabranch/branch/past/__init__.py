@@ -1,0 +1,1 @@
+"""Queries about the past of streams of items, answered as they come (LAWS 5.5)."""

@@ -1,0 +1,142 @@
+"""What an engine gives out: streams, to look at and to build on, and subscriptions, to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from anabranch.algebra import builder
+from anabranch.algebra.signature import Policy
+from anabranch.algebra.written import is_plan, read_plan
+from anabranch.engine.displays import Display
+from anabranch.engine.history import History, StreamCourse, StreamSchema
+from anabranch.engine.html import latest, subscription_html
+from anabranch.spark import durable
+from anabranch.spark.answers import Frame
+from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.plan import Subscription as Registered
+from anabranch.stream.source import Source
+
+if TYPE_CHECKING:
+    from anabranch.engine.live import Engine
+
+
+@dataclass(frozen=True)
+class Stream(builder.Stream):
+    """A registered stream; operators can be applied to it, and its evolution is told as far as it is committed."""
+
+    source: Source
+    checkpoint: Checkpoint
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    def schema(self, at: int | tuple[str, int] | None = None) -> StreamSchema:
+        """Paths, units and descriptions now; with `at` behind an epoch, or at a byte of a file, `("a.xml", 120)`."""
+        return StreamCourse(self.source, self.checkpoint).schema(at)
+
+    def history(self) -> History:
+        """The accents that were read: what changed, where, and for which items."""
+        return StreamCourse(self.source, self.checkpoint).history()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: its paths now."""
+        return self.schema()._repr_html_()
+
+
+@dataclass(eq=False)
+class Subscription:
+    """A query at work; iterating gives the pieces of its answer as they are committed.
+
+    Put together, the pieces are the answer: what stands before the items' answers comes first, what stands behind them
+    when the subscription or the engine has ended.
+    """
+
+    engine: Engine
+    name: str
+    text: str
+    """The query as it was understood, or the plan as it is written down."""
+    policy: Policy
+    """What it does with accents that its answer cannot express."""
+    registered: Registered | None = None
+    """Its number and first epoch, once it has begun; only the engine sets it."""
+    ended: int | None = None
+    """The last epoch it may have seen, once it was cancelled."""
+
+    @property
+    def query(self) -> str:
+        """The query for people: a plan as its operators, one in a line."""
+        return str(read_plan(self.text)) if is_plan(self.text) else self.text
+
+    @cached_property
+    def frame(self) -> Frame:
+        """What stands around the pieces of its answer."""
+        return Frame.of(self.text, self.engine.functions, shows=self.shows)
+
+    @cached_property
+    def shows(self) -> bool:
+        """Whether its answer is a display that is corrected; its pieces are an update stream then (LAWS 5.7)."""
+        return self.engine.shows(self.text)
+
+    def __iter__(self) -> Iterator[str]:
+        return self.pieces()
+
+    def pieces(self, reader: str | None = None) -> Iterator[str]:
+        """The pieces from the first on; with the name of a `reader`, from where that reader was.
+
+        A reader's position moves when all pieces of an epoch were taken, and is kept in the checkpoint.
+        """
+        self.engine.start()
+        record = None if reader is None else self.engine.trunk.checkpoint.reader(self.name, reader)
+        manifests = self.engine.log.manifests
+        before = durable.unsealed(record) if record is not None and record.exists() else None
+        owner = self.registered.id if self.registered else None
+        empty = before is None or before["owner"] != owner  # else the reader has had the beginning
+        position = max(0 if before is None else before["next"], *manifests.epochs()[:1], 0)
+        while self.engine.trunk.beyond(position - 1, lambda: self.ended is not None):
+            for epoch in range(position, self.engine.trunk.last + 1):
+                if self.ended is not None and epoch > self.ended:
+                    break
+                manifest = manifests.load(epoch)
+                for chunk in self.engine.log.chunks(manifest, self.registered.id) if self.registered else ():
+                    if empty:
+                        yield self.frame.opening
+                    empty = False
+                    yield self.engine.log.text(chunk)
+                position = epoch + 1
+                if record is not None and self.registered and not empty:
+                    durable.replace(record, durable.sealed({"owner": self.registered.id, "next": position}))
+            if self.ended is not None and self.engine.trunk.last > self.ended:
+                break
+        self.engine.trunk.raise_failure()
+        yield self.frame.empty if empty else self.frame.closing
+
+    def answer(self) -> str:
+        """The committed answer, closed; with `once`, that to all that is there."""
+        self.engine.start()
+        if self.engine.once:
+            self.engine.wait()
+        self.engine.trunk.raise_failure()
+        if self.registered is None:
+            nobody = Registered(-1, self.name, self.text, 0, shows=self.shows)
+            return self.engine.log.answer(nobody, self.engine.functions).text()
+        return self.engine.log.answer(self.registered, self.engine.functions).text()
+
+    def display(self) -> Display:
+        """Its answer as a display that changes in place, where it reads streams of updates."""
+        return Display(self)
+
+    def cancel(self) -> None:
+        """End it; what was answered stays readable."""
+        self.engine.cancel(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the query, the number of its answers and the newest of them."""
+        if self.shows and self.registered is not None:
+            pieces = [self.engine.log.shown(self.registered, self.engine.functions)]
+        else:
+            pieces = latest(self.engine.log, self.registered) if self.registered else []
+        return subscription_html(self.name, self.query, self.engine.tally.of(self.registered), pieces)

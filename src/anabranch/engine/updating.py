@@ -1,0 +1,191 @@
+"""Queries over finite streams of updates, answered by the law in this process (`reference/history/`).
+
+A query may read streams of items beside those of updates: they are documents that nobody edits.
+Where it asks for the past, too, some of its results stand, and every moment is gone through (`arrivals/mixed.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+
+from anabranch.language import ast
+from anabranch.reference.answer import Shown
+from anabranch.reference.arrivals.mixed import mixed_displays
+from anabranch.reference.arrivals.past import decimal, named
+from anabranch.reference.arrivals.recall import asks
+from anabranch.reference.calls import PythonFunction
+from anabranch.reference.history.document import Document
+from anabranch.reference.history.timeline import Arriving, answer, arrivals, timeline
+from anabranch.reference.inputs import Input, element_time
+from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, StreamElement
+from anabranch.stream.limits import Limits
+from anabranch.stream.path import Path
+from anabranch.stream.source import Contents, Source
+from anabranch.stream.tree import Element
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A finite stream as it is written: its elements by partition, and what could not be read."""
+
+    source: Source
+    root: Element
+    partitions: Sequence[Sequence[StreamElement]]
+    dead: Sequence[DeadLetter]
+
+    @property
+    def items(self) -> int:
+        return sum(isinstance(each, Item) for partition in self.partitions for each in partition)
+
+
+def read_written(source: Source, limits: Limits) -> Written:
+    """Read a stream to its end, and apply nothing."""
+    contents = Contents(source, limits)
+    root = contents.root
+    found = [list(each) for each in contents.partitions]
+    dead = [each for partition in found for each in partition if isinstance(each, DeadLetter)]
+    good = [[each for each in partition if not isinstance(each, DeadLetter)] for partition in found]
+    return Written(source, root, good, dead)
+
+
+class Updating:
+    """One query over streams of which some are edited; it is answered once, at the end or element by element."""
+
+    def __init__(
+        self,
+        query: ast.Query,
+        streams: Mapping[str, Written],
+        documents: Mapping[str, Input],
+        *,
+        functions: Mapping[str, PythonFunction] | None,
+        name: str,
+        text: str,
+        limits: Limits,
+        by_law: bool = False,
+    ) -> None:
+        """`by_law`: every display is found from scratch."""
+        self._query = query
+        self._read = {each: streams[each] for each in named(query)}
+        self._items = frozenset(name for name, read in self._read.items() if not read.source.updates)
+        self._edited: Mapping[str, Document] = {each: Document(read.root, limits) for each, read in self._read.items()}
+        self._limits = limits
+        self._by_law = by_law
+        self._dead: list[DeadLetter] = []
+        self._functions = functions
+        self._documents = documents
+        self._name = name
+        self._text = text
+
+    @property
+    def dead(self) -> list[DeadLetter]:
+        """What was set aside: bad updates, and what failed in the query, each thing once."""
+        return [*(letter for each in self._edited.values() for letter in each.dead), *self._dead]
+
+    def answer(self) -> str:
+        """The answer at the end."""
+        if self._mixed:
+            text = ""
+            for shown in self._mixed_displays():
+                text = shown.text
+            return text
+        for each in self._arriving():
+            for _ in self._edited[each.stream].take(each.element, each.at, each.partition):
+                pass
+        found = answer(
+            self._query,
+            self._edited,
+            functions=self._functions,
+            inputs=self._documents,
+            name=self._name,
+            text=self._text,
+        )
+        self._dead += dict.fromkeys(found.dead)
+        return found.text
+
+    def __iter__(self) -> Iterator[Shown]:
+        """What is on display after every moment that changes it."""
+        shown = ""
+        for each in self._displays():
+            if each.text != shown:
+                yield each
+                shown = each.text
+
+    def _displays(self) -> Iterator[Shown]:
+        if self._mixed:
+            return self._mixed_displays()
+        if not self._by_law:
+            return self._corrected()
+        return timeline(
+            self._query,
+            self._edited,
+            self._arriving(),
+            self._dead,
+            functions=self._functions,
+            inputs=self._documents,
+            name=self._name,
+            text=self._text,
+        )
+
+    def _corrected(self) -> Iterator[Shown]:
+        """The same at the cost of what changes."""
+        # Imported here: it loads what the law can do without.
+        from anabranch.branch.history.continuous import Continuous
+
+        machine = Continuous(
+            self._query,
+            {name: read.root for name, read in self._read.items()},
+            functions=self._functions,
+            inputs=self._documents,
+            name=self._name,
+            text=self._text,
+            limits=self._limits,
+        )
+        self._edited = machine.kept
+        set_aside: dict[DeadLetter, None] = {}
+        for each in self._arriving():
+            for change in machine.take(each.stream, each.element, each.at, each.partition):
+                set_aside |= dict.fromkeys(change.dead)
+                if change.edits:
+                    yield Shown(change.at, machine.text)
+        self._dead += set_aside
+
+    @property
+    def _mixed(self) -> bool:
+        """Whether it asks for the past, and reads streams of both kinds: then there are results that stand."""
+        return bool(self._items) and asks(self._query)
+
+    def _mixed_displays(self) -> Iterator[Shown]:
+        return mixed_displays(
+            self._query,
+            self._edited,
+            self._items,
+            self._arriving(),
+            self._dead,
+            functions=self._functions,
+            inputs=self._documents,
+            name=self._name,
+            text=self._text,
+        )
+
+    def _arriving(self) -> Iterator[Arriving]:
+        times = {name: read.source.time for name, read in self._read.items()}
+        partitions: dict[str, list[Iterable[StreamElement]]] = {}
+        for name, read in self._read.items():
+            rising = partial(_rising, path=times[name]) if name in self._items else iter
+            partitions[name] = [rising(each) for each in read.partitions]
+        return arrivals(self._edited, partitions, times)
+
+
+def _rising(elements: Iterable[StreamElement], path: Path | None) -> Iterator[StreamElement]:
+    """The elements of a partition of items, where times may fall: time does not run back with them (LAWS 1.3)."""
+    now = Fraction(0)
+    for each in elements:
+        if isinstance(each, Item | Accent | Punctuation):
+            now = max(now, element_time(each, path, now))
+            yield replace(each, at=Decimal(decimal(now)))
+        else:
+            yield each

@@ -1,0 +1,141 @@
+"""A continuous query beside the law: both take the same elements, and must show the same after every moment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from random import Random
+
+from anabranch.algebra.history.display import apply
+from anabranch.branch.history.continuous import Continuous
+from anabranch.errors import DynamicError
+from anabranch.language import check, parse
+from anabranch.reference.history.document import Document
+from anabranch.reference.history.timeline import answer, arrivals
+from anabranch.stream.parse import implied_root
+from history.asking import elements
+from history.writing import Writer
+
+
+class Followed:
+    """A query over streams whose roots are called `root`, each given as one text or one for each partition."""
+
+    def __init__(self, query: str, **streams: str | list[str]) -> None:
+        self.query = check(parse(query), query, inputs=dict.fromkeys(streams)).query
+        self.machine = self.fresh()
+        self.given = {
+            name: [elements(text, name) for text in ([given] if isinstance(given, str) else given)]
+            for name, given in streams.items()
+            if name in self.machine.kept
+        }
+        self.law = {name: Document(implied_root("root")) for name in self.given}
+        self.shown = ""
+        """What the edits have made of nothing."""
+
+    def fresh(self) -> Continuous:
+        """The query at its beginning."""
+        roots = {part: implied_root("root") for part in ("s", "t", "u")}
+        return Continuous(self.query, roots)
+
+    def run(self, *, put_away: bool = False) -> Iterator[tuple[Fraction, str]]:
+        """Go through all moments and compare; with `put_away`, between any two elements the state is put away."""
+        for each in arrivals(self.law, self.given):
+            if put_away:
+                data = json.loads(json.dumps(self.machine.encode()))
+                self.machine = self.fresh()
+                self.machine.decode(data)
+                assert self.machine.encode() == data
+            moments = self.law[each.stream].take(each.element, each.at, each.partition)
+            for change in self.machine.take(each.stream, each.element, each.at, each.partition):
+                next(moments)
+                self.shown = apply(change.edits, self.shown)
+                assert self.machine.text == self.by_law()
+                assert self.shown == self.machine.text
+                yield change.at, self.shown
+            assert next(moments, None) is None
+
+    def by_law(self) -> str:
+        """What the law shows now."""
+        try:
+            return answer(self.query, self.law).text
+        except DynamicError:
+            return ""
+
+    def end(self) -> str:
+        """What is on display at the end."""
+        return [text for _, text in self.run()][-1]
+
+
+class Asking(Writer):
+    """Writes queries of all shapes that split: parts beside one another and inside, aggregates, orders, errors."""
+
+    def any_query(self, *streams: str) -> str:
+        """A query of the law's own tests, or one of more parts."""
+        return self.query(*streams) if self.likely(0.4) else self.part(*streams)
+
+    def part(self, *streams: str) -> str:
+        """A query, or a part of one."""
+        path, qualifier = self.path(self.one(*streams)), self.qualifier()
+        match self.one(
+            "fold", "order", "built", "sequence", "own", "inner", "computed", "let", "name", "some", "error"
+        ):
+            case "fold":
+                function = self.one("count", "sum", "avg", "min", "max", "exists", "empty")
+                return f"{function}({path}{self.one('', '', '/@k')})"
+            case "order":
+                direction, other = self.one("", "descending"), self.one("", "descending")
+                result = self.one("$x", "<r>{ $x/a }</r>", "string($x)", "count($x//*)")
+                return f"for $x in {path} order by count($x/*) {direction}, string($x) {other} return {result}"
+            case "built":
+                inside = f"{{ {self.part(*streams)} }}<in>{{ {path} }}</in>"
+                return f'<o x="1">t{inside}{{ count({self.path(self.one(*streams))}) }}{{ 1, {path} }}</o>'
+            case "sequence":
+                return f"({path}, {self.part(*streams)}, 7, count({path}))"
+            case "own":
+                return f"for $x in {path} return ($x{qualifier}, name($x))"
+            case "inner":
+                return f"for $x in {path}, $y in $x/a{qualifier} where {self.condition('$y')} return <p>{{ $y }}</p>"
+            case "computed":
+                return f'let $n := count({path}) return if ($n > 2) then <many n="{{ $n }}"/> else ($n, $n + 1)'
+            case "let":
+                return (
+                    f"let $c := 2 for $x in {path} let $d := $x{qualifier} where count($d) < $c return <d>{{ $d }}</d>"
+                )
+            case "name":
+                plain = f'stream("{self.one(*streams)}")//{self.one("a", "b[@k]", "a[b + 1 > 1]")}'
+                result = self.one("count($a), $a/b", "<n>{ max($a//b) }</n>", "$a[b]", "for $x in $a return $x/a")
+                return f"let $a := {plain} return ({result}, 1)"
+            case "some":
+                asked = f"{self.one('some', 'every')} $x in {path} satisfies {self.one('$x + 1 > 4', '$x/a', '$x = 5')}"
+                return self.one(f"({asked})", f"if ({asked}) then <yes/> else count({path})")
+            case _:
+                return f"for $x in {path} return <v>{{ $x + 1 }}</v>"
+
+
+def random_case(number: int) -> Followed:
+    """A query and its streams, as a function of a number."""
+    random = Random(number)
+    streams: dict[str, str | list[str]] = {"s": Writer(random).stream(random.choice((3, 5, 8)))}
+    if random.random() < 0.2:
+        streams["s"] = [Writer(random).stream(random.choice((3, 5))) for _ in range(2)]
+    if random.random() < 0.3:
+        streams["t"] = Writer(random).stream(random.choice((3, 5)))
+    return Followed(Asking(random).any_query(*streams), **streams)
+
+
+def items(count: int) -> str:
+    """Items with a region each, whose ids and values are their numbers."""
+    return "".join(f'<i k="{each}"><s:mutable id="{each}"><v>{each}</v></s:mutable></i>' for each in range(count))
+
+
+def replaced(id: int, value: object, at: str = "") -> str:
+    """A replacement of a region."""
+    return f'<s:replace target="{id}"{at}><v>{value}</v></s:replace>'
+
+
+TICKER = """
+for $q in stream("s")/root/i where $q/v >= $q/v#1 * 1.1
+order by ($q/v - $q/v#1) div $q/v descending return <up>{ $q/@k, $q/v }</up>
+"""
+"""Query 2 of the history paper: what has risen by a tenth since last time, here the largest rise first."""

@@ -1,0 +1,100 @@
+"""Aggregates and orders that are kept up to date entry by entry, against what the law gives for all values at once."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anabranch.algebra.history.ordered import Ordered
+from anabranch.branch.history.arranged import Arranged
+from anabranch.branch.history.folds import Share, fold
+from anabranch.branch.history.written import read_fraction, read_rank, write_fraction, write_rank
+from anabranch.errors import DynamicError
+from anabranch.reference.functions import BUILTINS
+from anabranch.reference.sequences import Values
+from anabranch.reference.values import Untyped, order_rank
+
+NUMBERS = st.sampled_from([Untyped("1"), Untyped("2.50"), Untyped("-3"), Untyped("1e3"), 7, Decimal("0.1"), 2.5])
+SPECIAL = st.sampled_from([Untyped("INF"), Untyped("-INF"), Untyped("NaN"), math.inf, math.nan])
+OTHERS = st.sampled_from([Untyped("text"), Untyped(""), "string", "b", True])
+ATOMS = st.one_of(NUMBERS, NUMBERS, NUMBERS, SPECIAL, OTHERS)
+EDITS = st.lists(st.tuples(st.integers(0, 4), st.lists(st.one_of(NUMBERS, ATOMS), max_size=3)), max_size=12)
+
+
+def entries(count: int) -> Ordered[int, int]:
+    """Entries whose order is not that of their numbers."""
+    return Ordered(0, [(number, 1) for number in sorted(range(count), key=lambda each: each * 7 % 5)])
+
+
+def outcome(function: str, values: Values) -> list[str]:
+    """What the law's function gives, or the code of its error."""
+    try:
+        return [repr(each) for each in BUILTINS[function](values)]
+    except DynamicError as error:
+        return ["error", str(error.code)]
+
+
+@pytest.mark.parametrize("function", ["count", "sum", "avg", "min", "max", "exists", "empty"])
+@settings(max_examples=60, deadline=None)
+@given(edits=EDITS)
+def test_an_aggregate_is_that_of_all_values(function: str, edits: list[tuple[int, Values]]) -> None:
+    """After every change of an entry's values the aggregate is what the law's function gives for all values."""
+    order = entries(5)
+    state = fold(function, order)
+    values: dict[int, Values] = {}
+    shares: dict[int, Share] = {}
+    for entry, found in edits:
+        if entry in shares:
+            state.remove(entry, shares.pop(entry))
+        values[entry] = found
+        if found:
+            shares[entry] = json.loads(json.dumps(state.share(found)))
+            state.put(entry, shares[entry])
+        together = [value for each in order for value in values.get(each, [])]
+        try:
+            now = [repr(each) for each in state.value()]
+        except DynamicError as error:
+            now = ["error", str(error.code)]
+        assert now == outcome(function, together)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    keys=st.lists(st.tuples(st.integers(0, 4), NUMBERS, st.one_of(NUMBERS, OTHERS, st.none())), max_size=10),
+    descending=st.tuples(st.booleans(), st.booleans()),
+)
+def test_things_stand_in_the_order_of_their_keys(
+    keys: list[tuple[int, Untyped, Untyped | None]], descending: tuple[bool, bool]
+) -> None:
+    """They stand as a stable sort by each key, the last one first, puts them; also when some are gone."""
+    order = entries(5)
+    arranged = Arranged(order, descending)
+    things = [((entry, number), (order_rank(one), order_rank(two))) for number, (entry, one, two) in enumerate(keys)]
+    for thing, ranks in things:
+        arranged.put(thing, ranks)
+    for kept in (things, things[::2]):
+        for thing, _ in [each for each in things if each not in kept]:
+            arranged.remove(thing)
+        expected = sorted(kept, key=lambda each: (list(order).index(each[0][0]), each[0][1]))
+        for place in (1, 0):
+            expected.sort(key=lambda each: each[1][place], reverse=descending[place])  # used at once
+        found = [arranged.first] if arranged.first else []
+        while found and (behind := arranged.behind(found[-1])):
+            found.append(behind)
+        assert found == [thing for thing, _ in expected]
+
+
+def test_ranks_and_fractions_are_written_and_read() -> None:
+    """State is plain data, however long a number is."""
+    long = Fraction(10**6_000 + 1, 3)
+    assert read_fraction(write_fraction(long)) == long
+    for key in (None, Untyped("1.50"), Untyped("text"), Untyped("NaN"), "decimal", 2.5, 7):
+        rank = order_rank(key)
+        assert read_rank(json.loads(json.dumps(write_rank(rank)))) == rank
+    assert read_rank(write_rank((2, long))) == (2, long)

@@ -1,0 +1,177 @@
+"""Queries over update streams on a trunk: the same answers for any epochs, shards and restarts (LAWS 1.2, 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from anabranch.branch.history.hosted import wire_time
+from anabranch.spark.roles import keeper_of
+from anabranch.stream.source import Source
+from anabranch.stream.tree import STREAM_NAMESPACE
+from history.hosting import Law, random_case, replayed
+from spark.bare import BareTrunk
+
+S = f'xmlns:s="{STREAM_NAMESPACE}"'
+
+
+class Lines:
+    """A stream of lines that grows, and a trunk that follows it."""
+
+    def __init__(self, folder: Path, seed: int = 1) -> None:
+        self.folder = folder / "in"
+        self.folder.mkdir()
+        self.source = Source("s", self.folder, "lines", updates=True)
+        self.trunk = BareTrunk(folder / "state", [self.source], Random(seed), finite=False)
+        self.files = 0
+
+    def add(self, *elements: str, queries: Mapping[str, str], sizes: tuple[int, ...] = (60, 1_000)) -> None:
+        """More elements come, and are answered."""
+        self.files += 1
+        (self.folder / f"{self.files:03}").write_text("".join(f"{each}\n" for each in elements))
+        self.trunk.run(queries, sizes, [1, 2])
+
+    def shown(self, name: str) -> list[tuple[str, str]]:
+        """What a display has shown, with times as texts."""
+        return [(str(at), text) for at, text in replayed(self.trunk.log, name)]
+
+
+def region(id: str, content: str, at: int) -> str:
+    return f'<s:mutable {S} id="{id}" at="{at}">{content}</s:mutable>'
+
+
+def replace(target: str, content: str, at: int) -> str:
+    return f'<s:replace {S} target="{target}" at="{at}">{content}</s:replace>'
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_cases_on_a_trunk(seed: int, tmp_path: Path) -> None:
+    """After every moment a trunk shows what the law shows, however it was cut into epochs and shards."""
+    found = {f"q{number}": random_case(number) for number in range(seed * 15, seed * 15 + 15)}
+    cases = {name: each for name, each in found.items() if each is not None}
+    sources = {name: each.sources(tmp_path) for name, each in cases.items()}
+    given = [each for several in sources.values() for each in several]
+    trunk = BareTrunk(tmp_path / "state", given, Random(seed), finite=True)
+    trunk.run({name: each.query for name, each in cases.items()}, [300, 1_000, 5_000], [1, 2, 3])
+    for name, case in cases.items():
+        law = Law.of(case, sources[name])
+        assert replayed(trunk.log, name) == law.shown, case
+        if law.answer is not None:
+            assert trunk.answer(name) == law.answer, case
+
+
+def test_who_comes_late_begins_with_the_document_as_it_stands(tmp_path: Path) -> None:
+    """LAWS 3.6: lives begin at its start, so there is no version before; ids are known, updates of them act."""
+    stream = Lines(tmp_path)
+    early = {"early": 'stream("s")/root/b#1'}
+    stream.add(region("1", "<b>X</b>", 1), replace("1", "<b>Y</b>", 2), queries=early)
+    both = {**early, "late": 'stream("s")/root/b#[1]', "past": 'stream("s")/root/b?[1]'}
+    stream.add(replace("1", "<b>Z</b>", 5), f'<s:punctuation {S} at="9"/>', queries=both)
+    assert stream.shown("early") == [("2", "<b>X</b>"), ("5", "<b>Y</b>")]
+    assert stream.shown("late") == [("2", "<b>Y</b>"), ("5", "<b>Z</b><b>Y</b>")]
+    assert stream.shown("past") == [("2", "<b>Y</b>"), ("5", "<b>Z</b><b>Y</b>"), ("9", "<b>Z</b>")]
+    assert stream.trunk.answer("past") == "<b>Z</b>"
+
+
+def test_a_document_is_kept_though_nobody_asks(tmp_path: Path) -> None:
+    """A stream advances without subscriptions; of each region what shows now is kept, and no more."""
+    stream = Lines(tmp_path)
+    stream.add(*(region(str(each), f"<b>{each}</b>", 1) for each in range(5)), queries={})
+    sizes = []
+    for at in range(2, 12):
+        stream.add(*(replace(str(each), f"<b>{at}{each}</b>", at) for each in range(5)), queries={}, sizes=(10_000,))
+        (*_, newest) = stream.trunk.log.manifests.since(0)
+        sizes.append(newest.states[keeper_of("s")].size)
+    assert max(sizes) < 1.1 * min(sizes)
+    stream.add(replace("4", "<b>new</b>", 20), queries={"q": 'stream("s")/root/b'})
+    assert stream.trunk.answer("q") == "<b>110</b><b>111</b><b>112</b><b>113</b><b>new</b>"
+
+
+def test_bad_elements_are_set_aside_once(tmp_path: Path) -> None:
+    """Whatever the number of queries, none included: reason and position, and the rest is exact (LAWS 2.5)."""
+    stream = Lines(tmp_path)
+    queries = {"one": 'count(stream("s")/root/b)', "two": 'stream("s")/root/b#1'}
+    good = [region("1", "<b>X</b>", 3), replace("1", "<b>Y</b>", 5)]
+    bad = [replace("9", "<b/>", 3), region("1", "<b/>", 4), replace("1", "<b/>", 2)]
+    stream.add(good[0], *bad, good[1], queries=queries)
+    stream.add(replace("8", "<b/>", 6), queries={})
+    letters = list(stream.trunk.log.dead_letters())
+    offsets = [len(good[0]) + 1]
+    offsets += [offsets[-1] + len(bad[0]) + 1, offsets[-1] + len(bad[0]) + len(bad[1]) + 2]
+    assert [(each.place.partition, each.place.offset, each.reason, each.subscription) for each in letters] == [
+        ("001", offsets[0], "no region is called '9'", None),
+        ("001", offsets[1], "the id '1' is that of a mutable region, which keeps it", None),
+        ("001", offsets[2], "its time 2 is before 3, the time of the element before it", None),
+        ("002", 0, "no region is called '8'", None),
+    ]
+    assert stream.shown("one") == [("3", "1")]
+    assert stream.shown("two") == [("5", "<b>X</b>")]
+
+
+def test_a_query_that_fails_shows_nothing_until_it_is_mended(tmp_path: Path) -> None:
+    """An error that belongs to no entry empties the display; then all is told anew, and the error is a dead letter."""
+    stream = Lines(tmp_path)
+    queries = {"q": '<sum>{ sum(stream("s")/root/b) }<n>{ stream("s")/root/b }</n></sum>'}
+    stream.add(region("1", "<b>1</b>", 1), queries=queries)
+    stream.add(replace("1", "<b>x</b>", 2), queries=queries)
+    stream.add(region("2", "<b>7</b>", 3), queries=queries)
+    stream.add(replace("1", "<b>2</b>", 4), queries=queries)
+    assert stream.shown("q") == [
+        ("1", "<sum>1<n><b>1</b></n></sum>"),
+        ("2", ""),
+        ("4", "<sum>9<n><b>2</b><b>7</b></n></sum>"),
+    ]
+    assert {each.subscription for each in stream.trunk.log.dead_letters()} == {"q"}
+
+
+def test_equal_queries_share_a_branch(tmp_path: Path) -> None:
+    """Two that began together are answered once; one that came later has a branch and an answer of its own."""
+    stream = Lines(tmp_path)
+    text = 'stream("s")/root/b#1'
+    stream.add(region("1", "<b>X</b>", 1), queries={"a": text, "b": text})
+    stream.add(replace("1", "<b>Y</b>", 2), queries={"a": text, "b": text, "c": text})
+    (*_, newest) = stream.trunk.log.manifests.since(0)
+    assert len(newest.states) == 3  # the keeper's, and two
+    assert stream.shown("a") == stream.shown("b") == [("2", "<b>X</b>")]
+    assert stream.shown("c") == [("2", "<b>X</b>")]
+
+
+def test_an_answer_is_a_stream(tmp_path: Path) -> None:
+    """LAWS 5.7: what a display tells can be registered as a stream of updates, and be asked again."""
+    stream = Lines(tmp_path)
+    inside = 'for $b in stream("s")/root/b where $b > 3 return <p:c>{ $b/text() }</p:c>'
+    queries = {"q": f'<out xmlns:p="u">{{ {inside} }}</out>'}
+    stream.add(region("1", "<b>1</b>", 1), region("2", "<b>5</b>", 2), queries=queries)
+    stream.add(replace("1", "<b>7</b>", 3), replace("2", "<b>2</b>", 4), queries=queries)
+    found = stream.trunk.log.subscription("q")
+    assert found is not None
+    told = tmp_path / "told.xml"
+    told.write_text("".join(stream.trunk.log.answer(found).pieces()))
+    again = BareTrunk(tmp_path / "again", [Source("t", told, updates=True)], Random(2), finite=True)
+    again.run({"all": 'stream("t")/answer/out', "n": 'count(stream("t")//*:c)'}, [200], [2])
+    assert again.answer("all") == stream.trunk.answer("q") == '<out xmlns:p="u"><p:c>7</p:c></out>'
+    assert [text for _, text in replayed(again.log, "n")] == ["0", "1", "2", "1"]
+    assert Fraction(4) == replayed(again.log, "n")[-1][0]
+
+
+def test_what_fails_again_is_told_once(tmp_path: Path) -> None:
+    """An entry that fails is looked at with every update in it, in this epoch or another; it is one dead letter."""
+    stream = Lines(tmp_path)
+    queries = {"q": 'for $x in stream("s")/root/x return <r>{ $x/v + 1, $x/w }</r>'}
+    stream.add(f'<x {S} s:at="1"><v>bad</v><s:mutable id="1"><w>0</w></s:mutable></x>', queries=queries)
+    for at in (2, 3):
+        stream.add(replace("1", f"<w>{at}</w>", at), replace("1", "<w/>", at), queries=queries)
+    assert [each.subscription for each in stream.trunk.log.dead_letters()] == ["q"]
+
+
+@pytest.mark.parametrize(
+    ("time", "written"),
+    [("0", "0"), ("12.50", "12.5"), ("100", "100"), ("-3", "0"), ("1e40", "9" * 30 + "." + "9" * 30), ("1e-31", "0")],
+)
+def test_times_on_the_wire(time: str, written: str) -> None:
+    """A time path may give any number; what is told has a time that can be read again."""
+    assert f"{wire_time(Fraction(time)):f}" == written

@@ -1,0 +1,88 @@
+"""Queries over several streams of updates at once, and how queries split by entries."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from random import Random
+
+import pytest
+
+from anabranch.branch.history.parts import describe
+from history.following import Followed, items, replaced
+
+# --- how queries split ------------------------------------------------------------------------------------
+
+SPLITS = {
+    'stream("s")/root/i#1/v': 'each entry of "s"',
+    'for $x in stream("s")//i order by $x/v return $x': 'each entry of "s", kept in order',
+    'stream("s")//root': 'all of "s", evaluated anew: a look at the root element of "s"',
+    'max(stream("s")//v) - min(stream("s")//v)': 'computed from\n  max over each entry of "s"\n'
+    '  min over each entry of "s"',
+    '<a>{ stream("s")//v }<b>{ count(stream("s")//i) }</b></a>': '<a>\n  each entry of "s"\n  <b>\n'
+    '    computed from\n      count over each entry of "s"',
+    'if (some $x in stream("s")//v satisfies $x > 5) then <high/> else ()': "computed from\n"
+    '  some over each entry of "s"',
+    'let $all := stream("s")//i return (count($all), $all/v)': 'computed from\n  count over each entry of "s"\n'
+    'each entry of "s"',
+    'sum(stream("s")//i/@k)': 'computed from\n  sum over each entry of "s"',
+    '(1, stream("s")//v)': 'fixed\neach entry of "s"',
+    '<a>{ stream("s")//i/@k }</a>': 'all of "s", evaluated anew: a result that may be an attribute',
+    'for $n in (1, 2) return stream("s")//v': 'all of "s", evaluated anew: a stream inside this expression',
+    'for $n in (1, 2) return count(stream("s")//v[. = $n])': 'all of "s", evaluated anew: a stream inside this '
+    "expression",
+    '(count(stream("s")//v))?5': 'all of "s", evaluated anew: a stream inside this expression',
+    'for $x in stream("s")//i where some $y in stream("t")//i#0 satisfies $y = $x return $x': 'each entry of "s", '
+    'against those of "t" with an equal key',
+    'for $x in stream("s")//i, $y in stream("t")//i#0 where $x/v > 1 and $y/@k = $x/v return $y': 'each entry of "s", '
+    'against those of "t" with an equal key',
+    'for $x in stream("s")//i, $y in stream("t")//i#0 where $y < $x return $y': 'each entry of "s", against all of "t"',
+    'for $x in stream("s")//i where every $y in stream("t")//i#0 satisfies $y = $x return $x': 'each entry of "s", '
+    'against all of "t"',
+    'for $x in stream("s")//i#0, $y in stream("s")//i#0 return <p/>': 'all of "s", evaluated anew: "s" is read in '
+    "several places",
+}
+
+
+@pytest.mark.parametrize(("query", "expected"), SPLITS.items(), ids=range(len(SPLITS)))
+def test_how_a_query_splits(query: str, expected: str) -> None:
+    """What distributes over entries is told from the query's writing, and why the rest does not."""
+    assert describe(Followed(query, s="", t="").machine.part) == expected
+
+
+# --- joins ------------------------------------------------------------------------------------------------
+
+JOINS = [
+    'for $x in stream("s")/root/i, $y in stream("t")/root/i#0 where $x/v = $y/v return <p>{ $x/@k, $y/v }</p>',
+    'for $x in stream("s")/root/i, $y in stream("t")/root/i/v#1 where $y = $x/v order by $y return <p>{ $x/v, $y }</p>',
+    'for $x in stream("s")/root/i where not(some $y in stream("t")//v?[3] satisfies $y = $x/v) return $x/v',
+    'for $x in stream("s")/root/i where every $y in stream("t")//v#0 satisfies $y >= $x/v return $x/v',
+    '<n>{ count(for $x in stream("s")/root/i, $y in stream("t")/root/i#0 where $y/v = $x/v return $y) }</n>',
+]
+
+
+@pytest.mark.parametrize("query", JOINS, ids=range(len(JOINS)))
+@pytest.mark.parametrize("seed", range(2))
+def test_joins_show_what_the_law_says(query: str, seed: int) -> None:
+    """Where two streams meet, updates of both show at once, and so does what expires."""
+    random = Random(seed)
+
+    def stream() -> str:
+        updates = [replaced(random.randrange(4), random.randrange(4), f' at="{each}"') for each in range(1, 9)]
+        return items(4) + "".join(updates) + '<i s:at="9"><v>2</v></i><s:punctuation at="12"/>'
+
+    shown = {text for _, text in Followed(query, s=stream(), t=stream()).run(put_away=True)}
+    assert len(shown) > 3
+
+
+def test_an_equal_key_narrows_a_join_down() -> None:
+    """An update is evaluated for the entries that have a key in common with what it was, or is, and for no other."""
+    counts = []
+    for count in (10, 60):
+        followed = Followed(JOINS[0], s=items(count), t=items(count) + replaced(3, 5))
+        for stream in ("s", "t"):
+            for element in followed.given[stream][0]:
+                before = followed.machine.evaluated
+                list(followed.machine.take(stream, element, Fraction(0)))
+        counts.append(followed.machine.evaluated - before)
+        assert followed.machine.text.count("<p") == count  # one pair less, and one more
+    assert counts == [3, 3]  # the key of the entry, and what met it before and meets it now

@@ -1,0 +1,69 @@
+"""Queries about the past of items on a trunk: the law's answers for any epochs, shards and restarts (LAWS 5.5)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import papers
+from anabranch.reference import evaluate
+from anabranch.reference.arrivals.timeline import Timeline
+from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.source import Source
+from history.hosting import replayed
+from history.past import checked, given, item, stream
+from history.test_remember import BODIES, PATHS, QUALIFIERS, some_stream
+from spark.bare import BareTrunk
+
+CORRECTED = (
+    "stream('a')/r/i/v#1",
+    "<o>{ count(stream('b')/r/i?[2]), stream('a')/r/i/v?1 }</o>",
+    "for $x in stream('a')/r/i?[2], $y in stream('b')/r/i?[3] where $x/v = $y/v return <p>{ $x/t, $y/t }</p>",
+    "sum(stream('a')/r/i#[2]/v)",
+    "for $x in stream('a')/r/i#[3] return $x/v + 1",
+)
+
+
+def sources(folder: Path, streams: dict[str, str]) -> list[Source]:
+    """Streams as files; items have their time at `t`."""
+    for name, text in streams.items():
+        (folder / f"{name}.xml").write_text(text)
+    return [Source(name, folder / f"{name}.xml", time=ItemPath.parse("t")) for name in streams]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_queries(seed: int, tmp_path: Path) -> None:
+    """Results that stand and displays that are corrected, over streams that are out of order here and there."""
+    random = Random(seed)
+    queries = {f"c{number}": text for number, text in enumerate(CORRECTED)}
+    for number in range(8):
+        asked = [random.choice(PATHS) + random.choice(QUALIFIERS) for _ in range(2)]
+        queries[f"s{number}"] = random.choice(BODIES).format(*asked)
+    streams = {name: some_stream(random, random.randrange(6, 14)) for name in ("a", "b")}
+    trunk = BareTrunk(tmp_path / "state", sources(tmp_path, streams), random, finite=True)
+    trunk.run(queries, [80, 200, 1_000], [1, 2, 3])
+    for name, query in queries.items():
+        parsed = checked(query, streams).query
+        if name.startswith("c"):
+            law = Timeline(parsed, given(streams), name=name, text=query)
+            shown = [(each.at, each.text) for each in law]
+            assert replayed(trunk.log, name) == shown, query
+            assert trunk.answer(name) == (shown[-1][1] if shown else ""), query
+        else:
+            assert trunk.answer(name) == evaluate(parsed, given(streams), text=query).text, query
+
+
+def test_query_3_on_a_trunk_remembers_a_minute(tmp_path: Path) -> None:
+    """Late acknowledgements stand where they were found; of packets the last minute is in the state."""
+    syn = stream(*(item(time, id=time) for time in range(0, 600, 2))).replace("i>", "packet>")
+    ack = stream(item(300, id=250), item(310, id=240), item(400, id=399)).replace("i>", "packet>")
+    streams = {"ack": ack.replace("packetd>", "id>"), "syn": syn.replace("packetd>", "id>")}
+    trunk = BareTrunk(tmp_path / "state", sources(tmp_path, streams), Random(1), finite=True)
+    trunk.run({"late": papers.PACKETS}, [2_000], [1, 2])
+    law = evaluate(checked(papers.PACKETS, streams).query, given(streams), text=papers.PACKETS).text
+    assert trunk.answer("late") == law != ""
+    held = [each.states[0].held for each in trunk.log.manifests.since(0) if 0 in each.states]
+    assert len(held) > 2
+    assert max(held) <= 31

@@ -1,0 +1,175 @@
+"""Queries about the past from a short memory: the law's answers, and no more kept than they need."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+import papers
+from anabranch.language import parse
+from anabranch.reference import evaluate
+from anabranch.reference.arrivals.asked import asked_of, only_past
+from anabranch.reference.arrivals.past import Past
+from anabranch.reference.arrivals.recollection import Recollection
+from anabranch.reference.arrivals.remember import Remembering, answer_by_item, shape_of
+from anabranch.reference.arrivals.timeline import Corrected, Growing, Timeline, timeline_of
+from anabranch.reference.inputs import Input
+from history.past import checked, given, item, stream
+
+PATHS = ("stream('b')/r/i", "stream('b')//i", "stream('b')/r/i[v > 2]", "stream('a')/r/i[v != 1]", "stream('b')/r/i/v")
+QUALIFIERS = ("#0", "#1", "#3", "#[2]", "?0", "?1.5", "?4", "?[0]", "?[1.5]", "?[6]")
+BODIES = (
+    "for $x in stream('a')/r/i where not(some $s in {0} satisfies $s = $x/v or $s/v = $x/v) return $x/v",
+    "for $x in stream('a')/r/i return <n>{{ {0}, count({1}) }}</n>",
+    "<o>{{ for $x in stream('a')/r/i[v > 0], $y in {0} where $y/v >= $x/v return <p>{{ $x/v, $y }}</p> }}</o>",
+    "for $x in stream('a')/r/i let $w := {0} return sum(($w/v, $w#1/v, {1}/v))",
+    "for $x in stream('a')//v return (count(stream('b')/r/i[v = $x]?[3]), $x#0, $x#1)",
+    "for $x in stream('a')/r/i return $x/v + {0}/t#0",
+)
+
+
+def compare(query: str, streams: dict[str, Input]) -> None:
+    """The law and the short memory say the same, and set the same aside."""
+    asked = checked(query, streams).query
+    law = evaluate(asked, streams, name="q")
+    found = answer_by_item(asked, streams, name="q")
+    assert found is not None, query
+    assert (found[0], set(found[1])) == (law.text, set(law.dead)), query
+    growing = timeline_of(asked, streams, name="q")
+    assert isinstance(growing, Growing)
+    shown = list(growing)
+    assert shown[-1].text == law.text if shown else law.text == ""
+    assert set(growing.dead) == set(law.dead), query
+
+
+def most_held(query: str, streams: dict[str, Input]) -> list[int]:
+    """How many items are remembered after each element."""
+    asked = checked(query, streams).query
+    shape = shape_of(asked)
+    assert shape is not None
+    remembering = Remembering(shape, streams)
+    held = []
+    for moment in Past(asked, streams).moments:
+        remembering.take(moment.stream, moment.element)
+        held.append(remembering.held)
+    return held
+
+
+def some_stream(random: Random, items: int, straight: bool = False) -> str:
+    """Items whose times rise, or mostly so, with heartbeats and values that are no numbers among them."""
+    found: list[str] = []
+    time = 0.0
+    for _ in range(items):
+        time += random.choice((0, 0, 0.5, 0.5, 1, 3))
+        if random.random() < 0.2:
+            found.append(f'<s:punctuation xmlns:s="urn:anabranch:stream" at="{time}"/>')
+        shown = time - random.choice((0, 0, 0, 0, 1)) if time > 1 and not straight else time
+        found.append(item(f"{shown:g}", v=random.choice((0, 1, 2, 3, 4, "x" if random.random() < 0.3 else 5))))
+    return stream(*found)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_law_from_a_short_memory(seed: int) -> None:
+    """Random queries of the shape over random streams, also out of order, give what the law gives."""
+    random = Random(seed)
+    asked = [random.choice(PATHS) + random.choice(QUALIFIERS) for _ in range(2)]
+    query = random.choice(BODIES).format(*asked)
+    compare(query, given({name: some_stream(random, random.randrange(1, 14)) for name in ("a", "b")}))
+
+
+def test_the_past_of_a_path_in_another_namespace() -> None:
+    """Prefixes that a constructor declares mean there what they mean in the law."""
+    query = "for $x in stream('a')/r/i return <p:n xmlns:p='urn:p'>{ count(stream('b')/r/p:i?[5]), $x/v }</p:n>"
+    other = stream(item(1, v=1), item(2, v=2).replace("<i>", '<i xmlns="urn:p">'))
+    compare(query, given({"a": stream(item(1, v=1), item(3, v=2)), "b": other}))
+
+
+@pytest.mark.parametrize(
+    ("qualifier", "most"), [("#0", 1), ("#[4]", 5), ("?[10]", 11), ("?10", 11), ("?[0]", 1), ("#3", 4)]
+)
+def test_no_more_is_remembered_than_needed(qualifier: str, most: int) -> None:
+    """Of an item a second, what the query may still choose is kept, and nothing for the items it answers."""
+    query = f"for $x in stream('a')/r/i return count(stream('b')/r/i[v = 1]{qualifier})"
+    beats = stream(*(item(time, v=int(time % 7 != 0)) for time in range(100)))
+    held = most_held(query, given({"a": stream(item(50)), "b": beats}))
+    assert max(held) <= most
+    assert held[-1] >= most - 2
+
+
+def test_query_3_remembers_a_minute() -> None:
+    """However many packets there are, those of the last minute are kept, and of acknowledgements none."""
+    syn = "".join(f"<packet><t>{time}</t><id>{time}</id></packet>" for time in range(0, 600, 2))
+    streams = given({"ack": "<a><packet><t>300</t><id>250</id></packet></a>", "syn": f"<s>{syn}</s>"})
+    compare(papers.PACKETS, streams)
+    assert max(most_held(papers.PACKETS, streams)) == 31
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "stream('s')/r/i#0",
+        "stream('s')/r/i[v = stream('t')/r/i#0/v]",
+        "count(stream('s')/r/i)",
+        "for $x in stream('s')/r/i?[1] return $x",
+        "for $x in stream('s')/r/i return (count(stream('t')/r/i))?5",
+        "for $x in stream('s')/r/i return stream('t')/r/i[v = $x/v]#0",
+        "for $x in stream('s')/r/i return stream('t')/r/i[v = $x/v]?1",
+        "for $x in stream('s')/r/i order by $x/v return stream('t')/r/i#0",
+        "for $x in stream('s')/r/i return stream('t')/r#0",
+        "for $x in stream('s')/r/i return stream('t')/r/i[v = stream('s')/r/i#0/v]#0",
+    ],
+)
+def test_other_shapes(query: str) -> None:
+    """What is corrected, ordered, or needs more than arrivals that can be told beforehand, is left to the law."""
+    assert shape_of(checked(query, ("s", "t")).query) is None
+
+
+def test_time_is_exact() -> None:
+    """A tenth of a second is a tenth: what arrived exactly so long ago is in."""
+    streams = given({"a": stream(item("0.3")), "b": stream(item("0.1"), item("0.2"))})
+    query = "for $x in stream('a')/r/i return count(stream('b')/r/i?[0.2])"
+    compare(query, streams)
+    assert most_held(query, streams)[-1] == 2
+
+
+def test_a_path_that_reaches_the_root_is_left_to_the_law() -> None:
+    """Whether `//i` reaches the root shows in the data only."""
+    streams = given({"a": stream(item(1)), "b": "<i><i><t>1</t></i></i>"})
+    query = "for $x in stream('a')/r/i return count(stream('b')//i?[5])"
+    asked = checked(query, streams).query
+    assert answer_by_item(asked, streams) is None
+    assert list(timeline_of(asked, streams)) == list(Timeline(asked, streams))
+
+
+def test_what_is_corrected_remembers_as_little() -> None:
+    """Query 4 keeps the events of the last second, whatever came before."""
+    events = "".join(f"<event><t>{time / 4}</t><frequency>{time % 3}</frequency></event>" for time in range(200))
+    streams = given({"radar1": f"<r>{events}</r>", "radar2": f"<r>{events}</r>"})
+    query = papers.RADAR.replace("triangulate($r/angle,$s/angle)", "$r/t, $s/t")
+    asked = checked(query, streams).query
+    known = asked_of(asked)
+    assert known is not None
+    recollection = Recollection(asked, known, streams)
+    held = []
+    for moment in Past(asked, streams).moments:
+        recollection.take(moment.stream, moment.element)
+        held.append(recollection.held)
+    assert max(held) == 10
+    assert isinstance(timeline_of(asked, streams), Corrected)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("stream('s')/r/i#0", True),
+        ("for $x in stream('s')/r/i?[1], $y in stream('t')/r/i#[2] return $x", True),
+        ("(stream('s')/r/i#0, count(stream('s')/r/i))", False),
+        ("stream('s')/r/i[v = stream('t')/r/i/v]#0", False),
+        ("doc('s')/r/i#0", False),
+        ("1 + 1", False),
+    ],
+)
+def test_which_queries_are_corrected(query: str, expected: bool) -> None:
+    """Those that read streams by asking for their past, and in no other way."""
+    assert only_past(parse(query)) is expected
