@@ -12,14 +12,18 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
+from anabranch.algebra.builder import stream
 from anabranch.algebra.history.display import apply
 from anabranch.algebra.history.replay import CLOSING, OPENING
 from anabranch.cli import main
+from anabranch.engine.checking import Checking
 from anabranch.engine.displays import Display
 from anabranch.engine.handles import Subscription
+from anabranch.engine.preparing import Inputs
 from anabranch.errors import UsageError
 from anabranch.site import read_site
 from anabranch.spark.answers import AnswerLog, Frame
+from anabranch.stream.source import Source
 from spark.bare import BareTrunk
 
 LINES = (
@@ -137,3 +141,19 @@ def test_an_answer_that_only_grows_has_no_display(site: Path) -> None:
     """It is told by name."""
     with pytest.raises(UsageError, match="the answer of 'q' only grows"):
         displayed(site, shows=False)
+
+
+@pytest.mark.parametrize("query", [QUERY, 'stream("t")/root/b#1'])
+def test_what_is_corrected_makes_no_table(tmp_path: Path, query: str) -> None:
+    """Rows of a table stay; a display does not."""
+    checking = Checking(Inputs((Source("s", tmp_path, updates=True), Source("t", tmp_path))))
+    assert checking.printed("q", query)
+    with pytest.raises(UsageError, match="the answer of 'q' is corrected as it goes, so it makes no table"):
+        checking.printed("q", query, table=True)
+
+
+def test_operators_do_not_follow_updates(tmp_path: Path) -> None:
+    """A plan of the builder over a stream of updates is refused by name."""
+    checking = Checking(Inputs((Source("s", tmp_path, updates=True),)))
+    with pytest.raises(UsageError, match="the plan 'p' reads 's', and operators cannot follow updates yet"):
+        checking.written("p", stream("s").select("t > 5").plan)
