@@ -7,7 +7,7 @@ import pytest
 from history.asking import Asked
 from history.comparing import case, differences
 
-CASES = 200
+CASES = 120
 
 
 @pytest.mark.parametrize("part", range(8))

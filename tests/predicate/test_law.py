@@ -100,7 +100,7 @@ def some_term(random: Random, name: str) -> Term:
     return Term("$p", Path((name,)), occurs, random.choice(DOMAINS))
 
 
-@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("number", range(4))
 def test_promises_hold_for_items(number: int) -> None:
     """Where p implies q no item stands higher with p, where they are disjoint none fulfils both."""
     random = Random(f"law {number}")
@@ -124,7 +124,7 @@ def test_promises_hold_for_items(number: int) -> None:
     assert promises > 3
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(2))
 def test_operations_hold_for_items(number: int) -> None:
     """Simplified predicates and differences have the same verdicts as query text; relaxed ones lose no item."""
     random = Random(f"operations {number}")

@@ -69,7 +69,7 @@ def test_a_shape_with_its_constants_is_the_query(seed: int) -> None:
     random = Random(seed)
     shapes = Shapes()
     seen = set()
-    for _ in range(150):
+    for _ in range(90):
         text = print_query(check(parse(given := _good(random)), given, inputs=_INPUTS).query)
         shaped = shapes.of(text)
         seen.add(id(shaped.shape))
@@ -87,7 +87,7 @@ def test_a_text_of_a_known_shape_is_printed_as_if_it_were_checked(seed: int) -> 
     random = Random(seed)
     texts = Texts()
     known = 0
-    for _ in range(150):
+    for _ in range(90):
         text = _good(random, random.choice([_LITERALS[:3], _LITERALS[3:5], _LITERALS]))
         query = check(parse(text), text, inputs=_INPUTS).query
         found = texts.printed(text)

@@ -192,7 +192,7 @@ def in_pieces(kind: Splitter, data: bytes, limits: Limits, cuts: list[tuple[int,
 
 
 @pytest.mark.parametrize("kind", [DocumentSplitter, LineSplitter])
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(documents, st.lists(st.tuples(st.integers(0, 300), st.booleans()), max_size=12))
 def test_pieces_and_restarts_do_not_show(kind: Splitter, data: bytes, cuts: list[tuple[int, bool]]) -> None:
     """Whatever the bytes, any way of feeding them and any handing on by carry gives the same cuts."""
@@ -208,7 +208,7 @@ def test_one_byte_at_a_time(data: bytes) -> None:
     assert in_pieces(DocumentSplitter, data, SMALL, every) == cut(DocumentSplitter, data, SMALL)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(documents)
 def test_cuts_are_pieces_of_the_input_in_order(data: bytes) -> None:
     """They do not overlap, good ones are exactly the bytes they name, bad ones begin with them."""
@@ -225,7 +225,7 @@ items = st.recursive(
 ).map(lambda inner: b"<i>" + inner + b"</i>")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(items, max_size=6))
 def test_well_formed_items_all_come_out(written: list[bytes]) -> None:
     """What was put into a document is what is cut out of it, nothing is bad."""
