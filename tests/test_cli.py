@@ -85,7 +85,7 @@ def test_sharing_can_be_turned_off(files: Files, monkeypatch: pytest.MonkeyPatch
         seen.append(named["sharing"])
         return answering(*given, **named)
 
-    monkeypatch.setattr("anabranch.cli.answering", noted)
+    monkeypatch.setattr("anabranch.cli.query.answering", noted)
     query, _ = files(q_xq=SELECT, p_xml=STREAM)
     assert main(["query", query, "--stream", "photons=p.xml", "--engine", "reference", *more]) == 0
     assert seen == [not more]

@@ -1,0 +1,35 @@
+"""The command line: `anabranch query | explain | run | answer | state | history | accent | generate | demo | bench`.
+
+One file per group of commands; each declares its commands with their arguments, and `parser.py` puts them together.
+Answers go to standard output or to files, everything else to standard error.
+The exit status is 0; 1 where a query is refused, aborted or fails; 2 for wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+from anabranch.cli.parser import command_parser
+from anabranch.errors import AnabranchError, UsageError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; gives the exit status."""
+    options = command_parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], None] = options.run
+    try:
+        run(options)
+    except UsageError as error:
+        print(f"anabranch: {error}", file=sys.stderr)
+        return 2
+    except AnabranchError as error:
+        print(f"anabranch: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read the answer has enough of it
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    return 0

@@ -1,0 +1,106 @@
+"""The inputs of a query, as options: streams, their settings by NAME=VALUE, and documents."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from anabranch.cli.arguments import pairs_of
+from anabranch.engine import Inputs
+from anabranch.engine.reading import looked_into
+from anabranch.errors import UsageError
+from anabranch.stream.limits import Limits
+from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.schema import Schema
+from anabranch.stream.source import Source, domains_of
+
+
+def declare_inputs(query: argparse.ArgumentParser) -> None:
+    """The options that say where streams and documents are, and how to read them."""
+    query.add_argument("--stream", action="append", default=[], metavar="NAME=FILE", help="a file or directory")
+    query.add_argument("--doc", action="append", default=[], metavar="NAME=FILE", help="a document for doc()")
+    query.add_argument("--dtd", action="append", default=[], metavar="NAME=FILE", help="the schema of a stream")
+    query.add_argument("--time", action="append", default=[], metavar="NAME=PATH", help="where items carry their time")
+    query.add_argument("--slack", action="append", default=[], metavar="NAME=N", help="how late items may come")
+    query.add_argument("--origin", action="append", default=[], metavar="NAME=N", help="where time windows begin")
+    query.add_argument("--format", action="append", default=[], metavar="NAME=F", help="lines, document or json")
+    query.add_argument(
+        "--domain", action="append", default=[], metavar="NAME=PATH:V,V", help="the only values that items have there"
+    )
+
+
+def inputs_of(options: argparse.Namespace, limits: Limits) -> Inputs:
+    """The inputs that these options describe."""
+    streams = pairs_of(options.stream, "--stream")
+    settings = {
+        key: pairs_of(getattr(options, key), f"--{key}") for key in ("dtd", "time", "slack", "origin", "format")
+    }
+    for key, given in settings.items():
+        for name in given:
+            if name not in streams:
+                raise UsageError(f"--{key} names stream '{name}', which is not given", hint=f"add --stream {name}=FILE")
+    documents = {name: Path(path) for name, path in pairs_of(options.doc, "--doc").items()}
+    for name in documents.keys() & streams.keys():
+        raise UsageError(f"'{name}' is both a stream and a document")
+    domains = _domains(options.domain, streams)
+    sources = [_source(name, Path(path), settings, domains.get(name, {})) for name, path in streams.items()]
+    return Inputs([looked_into(each, limits) for each in sources], documents)
+
+
+def _domains(given: Sequence[str], streams: Mapping[str, str]) -> dict[str, dict[str, list[str]]]:
+    """By stream and path, the values of `NAME=PATH:V,V`."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for each in given:
+        name, _, rest = each.partition("=")
+        path, colon, values = rest.rpartition(":")
+        if not colon:
+            raise UsageError(f"--domain takes NAME=PATH:V,V, not '{each}'", hint="as in --domain sensors=s:1,2")
+        if name not in streams:
+            raise UsageError(f"--domain names stream '{name}', which is not given", hint=f"add --stream {name}=FILE")
+        if path in found.setdefault(name, {}):
+            raise UsageError(f"--domain is given twice for '{name}={path}'")
+        found[name][path] = values.split(",")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """The settings of one stream, as texts."""
+
+    dtd: str | None
+    time: str | None
+    slack: str | None
+    origin: str | None
+    format: str | None
+
+
+def _source(name: str, path: Path, settings: dict[str, dict[str, str]], domains: Mapping[str, Sequence[str]]) -> Source:
+    if not path.exists():
+        raise UsageError(f"stream '{name}': there is no '{path}'")
+    given = _Settings(**{key: values.get(name) for key, values in settings.items()})
+    form = given.format or "auto"
+    if form not in ("auto", "lines", "document", "json"):
+        raise UsageError(f"--format {name}={form} is unknown", hint="use lines, document or json")
+    return Source(
+        name,
+        path,
+        form,  # type: ignore[arg-type]  # just checked
+        Schema.read_dtd(Path(given.dtd)) if given.dtd else None,
+        time=ItemPath.parse(given.time) if given.time else None,
+        slack=_decimal(given.slack, "--slack"),
+        origin=_decimal(given.origin, "--origin"),
+        domains=domains_of(domains),
+    )
+
+
+def _decimal(text: str | None, option: str) -> Decimal:
+    try:
+        value = Decimal(text or "0")
+    except InvalidOperation:
+        value = Decimal("NaN")
+    if not value.is_finite():
+        raise UsageError(f"{option} takes a number, not '{text}'")
+    return value

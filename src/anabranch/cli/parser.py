@@ -1,0 +1,22 @@
+"""The parser of the command line: the groups of commands, in the order in which `anabranch --help` lists them.
+
+A group is a file with `declare(commands)`, which adds its commands, says what they take,
+and sets `run`, the function that does the work.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from anabranch.cli import explain, query, site, trying
+
+
+def command_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="anabranch", description="Standing XQuery subscriptions over streams, on Spark."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for group in (query, explain, site, trying):
+        group.declare(commands)
+    return parser

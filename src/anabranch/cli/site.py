@@ -1,0 +1,86 @@
+"""The commands about a site: `run` it; print an `answer`, the `state`, the `history` of a stream; publish an `accent`.
+
+What does the work is imported when it is needed: Spark is not loaded for the commands that can do without.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from anabranch.cli.arguments import Commands
+from anabranch.cli.printing import print_lines, print_text
+
+
+def declare(commands: Commands) -> None:
+    """The commands and what they take."""
+    run = commands.add_parser("run", help="keep answering subscriptions over streams that grow")
+    run.add_argument("site", type=Path, metavar="SITE.toml", help="the streams and subscriptions")
+    run.add_argument("--once", action="store_true", help="to the end of what is there, then stop")
+    run.add_argument("--dead-letter", type=Path, metavar="FILE", help="what was set aside, one JSON line each")
+    run.add_argument("--late", type=Path, metavar="FILE", help="items too late for time windows, one JSON line each")
+    run.set_defaults(run=_run)
+
+    answer = commands.add_parser("answer", help="print the committed answer of one subscription")
+    answer.add_argument("site", type=Path, metavar="SITE.toml")
+    answer.add_argument("name", metavar="NAME", help="the subscription")
+    answer.add_argument(
+        "--timeline", action="store_true", help="one JSON line for each element that changed what was shown"
+    )
+    answer.set_defaults(run=_answer)
+
+    state = commands.add_parser("state", help="print what the branches of a site remember")
+    state.add_argument("site", type=Path, metavar="SITE.toml")
+    state.set_defaults(run=_state)
+
+    history = commands.add_parser("history", help="print how a stream has evolved")
+    history.add_argument("site", type=Path, metavar="SITE.toml")
+    history.add_argument("stream", metavar="STREAM")
+    history.set_defaults(run=_history)
+
+    accent = commands.add_parser("accent", help="publish an accent into a stream, behind all that it holds")
+    accent.add_argument("site", type=Path, metavar="SITE.toml")
+    accent.add_argument("stream", metavar="STREAM")
+    accent.add_argument("text", metavar="ACCENT", help='as in <s:accent><s:drop path="phc"/></s:accent>')
+    accent.add_argument("--partition", metavar="N", help="which of several, from 0 on, or 'all'")
+    accent.set_defaults(run=_accent)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from anabranch.running import run
+
+    run(
+        options.site,
+        once=options.once,
+        dead_letters=options.dead_letter and options.dead_letter.absolute(),
+        late_items=options.late and options.late.absolute(),
+    )
+
+
+def _answer(options: argparse.Namespace) -> None:
+    from anabranch.running import committed
+
+    if options.timeline:
+        print_lines(committed(options.site, options.name, timeline=True))
+    else:
+        print_text(committed(options.site, options.name))
+
+
+def _state(options: argparse.Namespace) -> None:
+    from anabranch.looking import holdings, table
+
+    print_text(("\n".join(table(holdings(options.site))),))
+
+
+def _history(options: argparse.Namespace) -> None:
+    from anabranch.looking import history
+
+    print_text((str(history(options.site, options.stream)),))
+
+
+def _accent(options: argparse.Namespace) -> None:
+    from anabranch.looking import publish_accent
+
+    for file in publish_accent(options.site, options.stream, options.text, options.partition):
+        print(f"anabranch: published in {file}", file=sys.stderr)
