@@ -20,6 +20,7 @@ from anabranch.reference.evolving.outlet import Outlet, accent_text
 from anabranch.reference.evolving.tracing import lineage_of
 from anabranch.reference.evolving.views import views
 from anabranch.reference.slices import path_in_item
+from anabranch.reference.spelling import Spelling
 from anabranch.reference.standing import standing
 from anabranch.reference.units import Units
 from anabranch.reference.windows import Progress, count_windows, extent_of, time_windows
@@ -156,7 +157,7 @@ class Law:
 
     def _pass(self, punctuation: Punctuation, partition: int) -> None:
         if isinstance(self._clause.window, ast.TimeWindow):
-            path = path_in_item(self._clause.source, self._clause.window.reference)
+            path = path_in_item(self._clause.source, self._clause.window.reference, Spelling())
             value = passed(punctuation, path, None)
             if value is not None:
                 self._progress.passed(partition, value - Fraction(self._source.origin))

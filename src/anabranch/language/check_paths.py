@@ -121,7 +121,10 @@ class PathCheck:
                 )
         context = replace(known, flowing=False)
         if isinstance(path.start, ast.Root):
-            names = tuple(step.test.local for step in path.steps if isinstance(step.test, ast.NameTest))
+            below = replace(UNKNOWN, position=())
+            for step in path.steps:
+                below = replace(below, position=self.position(below, step))
+            names = below.position or ()
             if known.position is not None and names[: len(known.position)] != known.position:
                 raise self.error(
                     f"'{print_path(path)}' is not below '/{'/'.join(known.position)}'",

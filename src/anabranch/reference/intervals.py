@@ -15,6 +15,7 @@ from anabranch.language import ast
 from anabranch.language.intervals import Bound, Term, interval_bounds, ties
 from anabranch.reference.inputs import Arrival, Input, Signal, texts_at
 from anabranch.reference.slices import path_in_item
+from anabranch.reference.spelling import Spelling
 from anabranch.reference.values import finite_value
 from anabranch.reference.windows import Progress
 from anabranch.stream.cover import passed
@@ -32,7 +33,7 @@ def time_bounds(
     paths = {clause.variable: clause.source for clause in fors}
 
     def is_time(term: Term) -> bool:
-        path = path_in_item(paths[term.variable], term.path)
+        path = path_in_item(paths[term.variable], term.path, Spelling())
         return path is not None and path == times.get(term.variable)
 
     variables = list(paths)

@@ -18,12 +18,13 @@ from anabranch.reference.env import Env
 from anabranch.reference.inputs import Arrival, Input, Signal
 from anabranch.reference.intervals import judged_by_time, time_bounds
 from anabranch.reference.joins import Entry, Moved, Side, step_join
-from anabranch.reference.sequences import Value, Values, atomize
+from anabranch.reference.references import reference_value
+from anabranch.reference.sequences import Value, Values
 from anabranch.reference.slices import path_in_item
-from anabranch.reference.values import Untyped, finite_value, spell
+from anabranch.reference.spelling import Spelling
 from anabranch.reference.windows import Progress, count_windows, extent_of, time_windows
 from anabranch.stream.cover import passed
-from anabranch.stream.tree import Document, Element
+from anabranch.stream.tree import Document
 
 _Found: TypeAlias = list[tuple[Arrival | None, Value]]
 
@@ -166,7 +167,7 @@ class _Candidates:
         assert isinstance(self.clause.window, ast.TimeWindow)
         for node, selected in self.of(arrival):
             try:
-                value = reference_value(self.clause.window, node, self.env, self.evaluation) - self.stream.origin
+                value = reference_value(self.clause.window, node, self.env, self.evaluation.value) - self.stream.origin
             except DynamicError as error:
                 if selected:
                     self.evaluation.set_aside(arrival, error)
@@ -179,7 +180,8 @@ class _Candidates:
     def take(self, signal: Signal) -> None:
         """A punctuation shows how far the stream is."""
         assert isinstance(self.clause.window, ast.TimeWindow)
-        path = path_in_item(self.clause.source, self.clause.window.reference)
+        names = Spelling(self.env.namespaces, self.stream.root.namespaces)
+        path = path_in_item(self.clause.source, self.clause.window.reference, names)
         value = passed(signal.punctuation, path, self.stream.time)
         if value is not None:
             self.progress.passed(signal.partition, value - self.stream.origin)
@@ -219,34 +221,6 @@ def without_predicates(source: ast.Expression) -> ast.Expression:
             return replace(source, base=without_predicates(base), tail=kept) if kept else without_predicates(base)
         case _:
             return source
-
-
-def reference_value(window: ast.TimeWindow, node: Value, env: Env, evaluation: Evaluation) -> Fraction:
-    """The value that places a node in time windows: one number, below the node."""
-    path = window.reference
-    steps = path.steps
-    if isinstance(path.start, ast.Root):
-        above = _names_from_root(node)
-        if [step.test for step in steps[: len(above)]] != above:
-            raise DynamicError("the window's reference is not below the item", code="XPTY0004")
-        steps = steps[len(above) :]
-    values = atomize(evaluation.value(replace(path, start=None, steps=steps), env.at(node)) if steps else [node])
-    if len(values) != 1:
-        raise DynamicError(f"the window's reference has {len(values)} values in this item, not one", code="XPTY0004")
-    (value,) = values
-    number = finite_value(value if isinstance(value, Untyped) else Untyped(spell(value)))
-    if number is None:
-        raise DynamicError(f"the window's reference '{spell(value)[:40]}' is no number", code="FORG0001")
-    return number
-
-
-def _names_from_root(node: Value) -> list[ast.NameTest]:
-    names: list[ast.NameTest] = []
-    at = node
-    while isinstance(at, Element):
-        names.append(ast.NameTest(at.name.local, at.name.prefix or None))
-        at = at.parent  # type: ignore[assignment]  # a document ends the climb
-    return names[::-1]
 
 
 # --- joins ------------------------------------------------------------------------------------------------

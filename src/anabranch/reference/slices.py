@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from anabranch.language import ast
 from anabranch.reference.inputs import Arrival, Input
+from anabranch.reference.spelling import Spelling
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Child, Document, Element
 
@@ -65,25 +66,26 @@ def below_item(path: ast.Expression) -> bool:
     return depth is None or depth >= _ITEM
 
 
-def path_in_item(source: ast.Expression, reference: ast.Path) -> Path | None:
+def path_in_item(source: ast.Expression, reference: ast.Path, names: Spelling) -> Path | None:
     """The path that leads from an item to a window's reference, where both are written with plain names."""
     steps = reference.steps
     if any(step.tail for step in steps):
         return None
     if not isinstance(reference.start, ast.Root):
         steps = (*_steps(source), *steps)
-    names: list[str] = []
+    found: list[str] = []
     depth = 0
     for step in steps:
         if step.deep or step.axis not in ("child", "attribute", "self"):
             return None
         depth += step.axis != "self"
         if depth > _ITEM and step.axis != "self":
-            if not isinstance(step.test, ast.NameTest) or "*" in (step.test.local, step.test.prefix):
+            is_attribute = step.axis == "attribute"
+            spelled = names.of(step.test, attribute=is_attribute) if isinstance(step.test, ast.NameTest) else ()
+            if len(spelled) != 1 or "*" in spelled:
                 return None
-            name = f"{step.test.prefix}:{step.test.local}" if step.test.prefix else step.test.local
-            names.append(f"@{name}" if step.axis == "attribute" else name)
-    return Path(tuple(names)) if names else None
+            found.append(f"@{spelled[0]}" if is_attribute else spelled[0])
+    return Path(tuple(found)) if found else None
 
 
 def _steps(path: ast.Expression | None) -> tuple[ast.Step, ...]:

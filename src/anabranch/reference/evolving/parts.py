@@ -2,24 +2,23 @@
 
 A part is a row of nodes at one path, a number computed from one path, a constructed element, a constant, or anything
 else; all know the paths that they have looked at.
-Here is what becomes of parts by themselves: at the top of a piece, inside an element, along the steps of a path, and in
-a calculation.
+Here is what becomes of parts by themselves: at the top of a piece, inside an element, and along the steps of a path; in
+a calculation, in `calculating.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from anabranch.language import ast
 from anabranch.reference.evolving.lineage import ANY, DEEP, Look, Origin, Site
+from anabranch.reference.spelling import Namespaces, Spelling
 from anabranch.stream.path import Path
 
 ITSELF = Path(())
-MOST_DIGITS = 100
-"""The most digits that a constant may have to be reckoned with here."""
 MOST_PARTS = 1_000
 """The most parts of a row, and sites of an element; a query that makes more, by calls of calls, is not looked into."""
 
@@ -90,6 +89,25 @@ class Other:
 
 Part: TypeAlias = Nodes | Computed | Made | Constant | Other
 Parts: TypeAlias = tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What names mean at a place in a query: variables, and prefixes."""
+
+    variables: Mapping[str, Parts]
+    namespaces: Namespaces
+
+    def of(self, name: str) -> Parts:
+        return self.variables.get(name, ())
+
+    def bind(self, name: str, parts: Parts) -> Scope:
+        """With a variable bound."""
+        return replace(self, variables={**self.variables, name: parts})
+
+    def within(self, namespaces: Iterable[tuple[str, str]]) -> Scope:
+        """Where some prefixes are declared."""
+        return replace(self, namespaces={**self.namespaces, **dict(namespaces)})
 
 
 def looks_of(parts: Iterable[Part]) -> frozenset[Look]:
@@ -172,108 +190,47 @@ def _name(part: Nodes) -> str | None:
     return part.path.steps[-1] if part.path.steps else part.name
 
 
-def stepped(part: Part, step: ast.Step) -> Part:
-    """Where a step leads from a part, its predicates left aside."""
+def stepped(part: Part, step: ast.Step, names: Spelling) -> Parts:
+    """Where a step leads from a part, its predicates left aside: to several parts, if a name has several spellings."""
     if not isinstance(part, Nodes) or part.kind == "text":
-        return Other(part.of, nodes=True, always=False)
+        return (Other(part.of, nodes=True, always=False),)
     if part.level < 0:
-        return _from_above(part, step)
+        return (_from_above(part, step, names),)
     way = (*part.path.steps, DEEP) if step.deep else part.path.steps
     match step.axis, step.test:
         case "child", ast.NameTest() as test:
-            return replace(part, path=Path((*way, _test(test))), name=None)
+            return _to(replace(part, name=None), way, names.of(test))
         case "child", ast.KindTest("text"):
-            return replace(part, path=Path(way), kind="text")
+            return (replace(part, path=Path(way), kind="text"),)
         case "attribute", ast.NameTest() as test:
-            name = _test(test)
-            return replace(part, path=Path((*way, ANY if name == ANY else f"@{name}")), kind="attribute")
+            spelled = names.of(test, attribute=True)
+            return _to(replace(part, kind="attribute"), way, [ANY if each == ANY else f"@{each}" for each in spelled])
         case "self", _:
-            return replace(part, path=Path(way), always=part.always and isinstance(step.test, ast.KindTest))
+            return (replace(part, path=Path(way), always=part.always and isinstance(step.test, ast.KindTest)),)
         case "descendant", ast.NameTest() as test:
-            return replace(part, path=Path((*way, DEEP, _test(test))), name=None)
+            return _to(replace(part, name=None), (*way, DEEP), names.of(test))
         case "descendant-or-self", _:
-            return replace(part, path=Path((*way, DEEP)), name=None)
+            return (replace(part, path=Path((*way, DEEP)), name=None),)
         case "parent", _ if part.is_known and part.path.steps and not step.deep:
-            return replace(part, path=Path(way[:-1]), kind="element", name=None, always=False)
+            return (replace(part, path=Path(way[:-1]), kind="element", name=None, always=False),)
         case _:
-            return Other(part.of, nodes=True, always=False)
+            return (Other(part.of, nodes=True, always=False),)
 
 
-def _from_above(part: Nodes, step: ast.Step) -> Part:
+def _to(part: Nodes, way: tuple[str, ...], names: Collection[str]) -> Parts:
+    """The same under some names; of several none need be there."""
+    return tuple(replace(part, path=Path((*way, each)), always=part.always and len(names) == 1) for each in names)
+
+
+def _from_above(part: Nodes, step: ast.Step, names: Spelling) -> Part:
     """A step from a stream's document or root, whatever their names are."""
     match step:
         case ast.Step("child", ast.NameTest() as test, deep=False):
-            name = _test(test)
-            return replace(part, level=part.level + 1, name=None if name == ANY else name)
+            spelled = names.of(test)
+            return replace(part, level=part.level + 1, name=None if ANY in spelled or len(spelled) > 1 else spelled[0])
         case ast.Step("child" | "descendant", ast.NameTest()):
             return replace(part, level=0, path=Path((DEEP,)), always=False)
         case ast.Step("self", ast.KindTest("node"), deep=False):
             return part
         case _:
             return Other(frozenset(((part.input, Path((DEEP,))),)), nodes=True, always=False)
-
-
-def _test(test: ast.NameTest) -> str:
-    if ANY in (test.local, test.prefix):
-        return ANY
-    return f"{test.prefix}:{test.local}" if test.prefix else test.local
-
-
-# --- arithmetic -------------------------------------------------------------------------------------------
-
-
-def operand(found: Parts) -> Part:
-    """What takes part in a calculation."""
-    match found:
-        case (Constant() | Computed() as only,):
-            return only
-        case (Nodes() as only,) if only.is_known and not only.many and only.path.steps:
-            return Computed(Origin(only.input, only.path), only.always)
-        case _:
-            return Other(looks_of(found))
-
-
-def calculated(operator: ast.ArithmeticOperator, left: Part, right: Part) -> Part:
-    """What a calculation gives, as long as it is affine in one path."""
-    match left, operator, right:
-        case Constant(x), "+" | "-" | "*" | "div", Constant(y) if operator != "div" or y:
-            return _bounded(Constant(_numbers(operator, x, y)))
-        case Computed(origin), "+" | "-", Constant(y):
-            return _bounded(replace(left, origin=replace(origin, b=_numbers(operator, origin.b, y))))
-        case (Computed() as of, "+", Constant(x)) | (Constant(x), "+", Computed() as of):
-            return _bounded(replace(of, origin=replace(of.origin, b=of.origin.b + x)))
-        case Constant(x), "-", Computed(origin):
-            return _bounded(replace(right, origin=replace(origin, a=-origin.a, b=x - origin.b)))
-        case (Computed() as of, "*", Constant(x)) | (Constant(x), "*", Computed() as of) if x:
-            return _bounded(replace(of, origin=replace(of.origin, a=of.origin.a * x, b=of.origin.b * x)))
-        case Computed(origin), "+" | "-", Computed(other) if _alike(origin, other):
-            a, b = _numbers(operator, origin.a, other.a), _numbers(operator, origin.b, other.b)
-            return _bounded(replace(left, origin=replace(origin, a=a, b=b))) if a else Other(left.of)
-        case Computed(origin), "div", Constant(y) if y:
-            return _bounded(replace(left, origin=replace(origin, a=origin.a / y, b=origin.b / y)))
-        case _:
-            return Other(left.of | right.of)
-
-
-def _alike(origin: Origin, other: Origin) -> bool:
-    """Whether two numbers are computed from one and the same."""
-    return replace(origin, a=other.a, b=other.b) == other
-
-
-def _numbers(operator: str, x: Fraction, y: Fraction) -> Fraction:
-    match operator:
-        case "+":
-            return x + y
-        case "-":
-            return x - y
-        case "*":
-            return x * y
-        case _:
-            return x / y
-
-
-def _bounded(part: Constant | Computed) -> Part:
-    """The part, unless its numbers have become too long to go on with."""
-    numbers = (part.value,) if isinstance(part, Constant) else (part.origin.a, part.origin.b)
-    longest = max(max(abs(each.numerator), each.denominator) for each in numbers)
-    return part if longest < 10 ** (2 * MOST_DIGITS) else Other(part.of)
