@@ -3,7 +3,6 @@
 bin := .venv/bin
 stamp := .venv/installed
 java := scripts/with-java.sh
-side-by-side := -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -23,10 +22,10 @@ demo: $(stamp) ## show the main job at work
 	@$(java) $(bin)/anabranch demo
 
 test: $(stamp) ## run all tests, those on Spark beside the others
-	@$(java) $(bin)/pytest $(side-by-side)
+	@$(java) $(bin)/pytest -n 2 --dist loadgroup
 
 test-fast: $(stamp) ## run the tests that need no Java
-	@$(bin)/pytest $(side-by-side) -m 'not spark'
+	@$(bin)/pytest -n 2 --dist worksteal -m 'not spark'
 
 crashes: $(stamp) ## kill a run 200 times (ANABRANCH_KILLS, ANABRANCH_SEED) and compare its answers
 	@ANABRANCH_KILLS=$${ANABRANCH_KILLS:-200} $(java) $(bin)/pytest tests/faults/test_crashes.py
@@ -41,9 +40,10 @@ format: $(stamp) ## put the code into its one format
 	$(bin)/ruff check --fix
 	$(bin)/ruff format
 
-bench: $(stamp) ## measure: parsing, items that come in, windows, joins, many subscriptions, evolution, history, flat memory
+bench: $(stamp) ## measure: parsing, items that come in, windows, joins, many subscriptions, evolution, history, a network, flat memory
 	@$(bin)/anabranch bench parse
 	@for name in ingest windows joins sharing evolution history memory; do $(java) $(bin)/anabranch bench $$name || exit; done
+	@$(java) $(bin)/anabranch bench network --svg docs/images/network.svg
 
 constraints: ## renew the pinned versions in constraints.txt
 	@scripts/constraints.sh

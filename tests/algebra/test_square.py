@@ -44,9 +44,9 @@ class World:
         self.goes = goes
         self.random = random = Random(seed)
         streams = {
-            "a": stream(random, ["s", "t", "x"], 6, comes=True, goes=goes),
-            "a2": stream(random, ["s", "t", "x"], 6, comes=True, goes=goes),
-            "b": stream(random, ["s", "y"], 5, comes=False, goes=False),
+            "a": stream(random, ["s", "t", "x"], 5, comes=True, goes=goes),
+            "a2": stream(random, ["s", "t", "x"], 5, comes=True, goes=goes),
+            "b": stream(random, ["s", "y"], 4, comes=False, goes=False),
         }
         self.order = merged(random, streams)
         plain = {name: iter(items(elements)) for name, elements in streams.items()}
@@ -95,12 +95,12 @@ def test_each_operator_commutes_with_canonisation(operator: str) -> None:
 
 @pytest.mark.parametrize("part", range(4))
 def test_pipelines_commute_with_canonisation(part: int) -> None:
-    """1,600 random plans of up to 5 operators, 4 over each of 400 worlds; with those above these are 2,007 cases."""
+    """1,600 random plans of up to 5 operators, 8 over each of 200 worlds; with those above these are 2,007 cases."""
     accents = 0
-    for seed in range(100 * part, 100 * part + 100):
+    for seed in range(50 * part, 50 * part + 50):
         world = World(seed, goes=seed % 2 == 0)
-        accents += sum(commutes(world, world.plan()) for _ in range(4))
-    assert accents > 400
+        accents += sum(commutes(world, world.plan()) for _ in range(8))
+    assert accents > 300
 
 
 def gone_through(elements: list[Element], tree: Tree) -> tuple[dict[Path, list[Affine]], bool]:

@@ -176,7 +176,7 @@ JOINS = {
     "digits": ("$x/z > $y/z + 0.1000000000000000055", "$x"),
     "function": ("$x/z > $y/z", "string($x/z)"),
 }
-OTHERS = {"nothing and a sum", "repeated", "exact", "division", "empty sum", "digits", "function"}
+OTHERS = {"nothing and a sum", "exact", "division", "empty sum", "digits", "function"}
 
 
 def join_text(name: str) -> str:

@@ -34,26 +34,26 @@ def observation(count: int, seed: int) -> str:
 def agree(query: str, inputs: Mapping[str, str], least: int) -> None:
     """Both give the same, and at least so many elements that it says something."""
     times = dict.fromkeys(inputs, "det_time")
-    found = difference(query, inputs, times)
-    assert found is None, found[:20_000]
-    assert saxon(query, inputs, times).count("</") > least
+    ours, theirs = reference(query, inputs, times), saxon(query, inputs, times)
+    assert ours == theirs, f"reference: {ours[:10_000]}\nsaxon:     {theirs[:10_000]}"
+    assert ours.count("</") > least
 
 
 @pytest.mark.parametrize("name", ["q1", "q2", "q3", "q4"])
 def test_queries_over_one_stream(name: str) -> None:
     """Figure 3 of the sharing paper: the reference answers as Saxon does."""
-    agree(papers.SHARING[name], {"photons": observation(700, seed=7)}, least=3)
+    agree(papers.SHARING[name], {"photons": observation(500, seed=7)}, least=3)
 
 
 @pytest.mark.parametrize("name", ["q5", "q6", "q7", "q8"])
 def test_step_joins(name: str) -> None:
     """Figure 10 of the sharing paper: the reference answers as Saxon does."""
-    agree(papers.SHARING[name], {"photon1": observation(80, seed=1), "photon2": observation(80, seed=2)}, least=30)
+    agree(papers.SHARING[name], {"photon1": observation(60, seed=1), "photon2": observation(60, seed=2)}, least=30)
 
 
 def test_interval_join() -> None:
     """Figure 11 of the sharing paper, as rebuilt: the reference answers as Saxon does."""
-    inputs = {"photon1": observation(80, seed=1), "photon2": observation(80, seed=2)}
+    inputs = {"photon1": observation(60, seed=1), "photon2": observation(60, seed=2)}
     agree(papers.INTERVAL_JOIN, inputs, least=100)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 
 import z3
@@ -49,11 +50,16 @@ class Judge:
     def __init__(self, terms: Sequence[Term]) -> None:
         self.values = {term: self._values(term, f"v{index}") for index, term in enumerate(terms)}
         self._known: dict[Predicate, Verdict] = {}
-        self.solver = z3.Solver()
-        self.solver.set("timeout", 10_000)
+
+    @cached_property
+    def solver(self) -> z3.Solver:
+        """z3, told what values each term may have."""
+        solver = z3.Solver()
+        solver.set("timeout", 10_000)
         for term, values in self.values.items():
             for value in values:
-                self.solver.add(z3.Implies(value.present, self._in_domain(term, value)))
+                solver.add(z3.Implies(value.present, self._in_domain(term, value)))
+        return solver
 
     def _values(self, term: Term, name: str) -> list[Value]:
         number = z3.Int if isinstance(term.domain, Integers) else z3.Real

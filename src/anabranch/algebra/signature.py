@@ -19,6 +19,7 @@ from typing import Literal, TypeAlias
 
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.renaming import Renaming
+from anabranch.errors import UsageError
 from anabranch.predicate import EVERYTHING, Domain, Predicate
 from anabranch.stream.affine import Affine
 from anabranch.stream.path import Path
@@ -29,6 +30,13 @@ POLICIES: tuple[Policy, ...] = ("accumulate", "abort", "absorb")
 
 Link: TypeAlias = Callable[[Sequence[Predicate]], Predicate]
 """What comparisons of hidden paths say of the paths that can be seen: of the window, when its path is hidden."""
+
+
+def known_policy(policy: Policy) -> Policy:
+    """A policy that a program gives; UsageError where it is none."""
+    if policy not in POLICIES:
+        raise UsageError(f"the policy '{policy}' is unknown", hint=f"use {', '.join(POLICIES)}")
+    return policy
 
 
 def unlinked(_: Sequence[Predicate]) -> Predicate:

@@ -45,7 +45,7 @@ _Fields: TypeAlias = dict[str, Any]
 
 
 def is_plan(text: str) -> bool:
-    """Whether a subscription's text is that of a plan; no query begins so."""
+    """Whether a subscription's text is that of a plan, or of another thing that is no query; no query begins so."""
     return text.startswith('{"')
 
 

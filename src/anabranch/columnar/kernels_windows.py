@@ -58,12 +58,20 @@ def merge(
 
 @compiled
 def find_windows(
-    panes: Indices, following: int, ended: int, size: int, step: int, begins: Indices, ends: Indices
+    panes: Indices,
+    following: int,
+    ended: int,
+    size: int,
+    step: int,
+    begins: Indices,
+    ends: Indices,
+    numbers: Indices,
 ) -> tuple[int, int]:
     """The windows from `following` on and before `ended` that hold a pane, as far as there is room for them.
 
     Window `k` holds the panes `k * step <= pane < k * step + size`; `panes` are rising.
-    Gives the number of windows, whose panes lie between `begins` and `ends`, and the `k` to go on with.
+    Gives how many windows there are, which have `numbers` and whose panes lie between `begins` and `ends`, and the `k`
+    to go on with.
     """
     count, held, stop, k = 0, 0, 0, following
     while count < len(begins):
@@ -76,7 +84,7 @@ def find_windows(
             break
         while stop < len(panes) and panes[stop] < k * step + size:
             stop += 1
-        begins[count], ends[count] = held, stop
+        begins[count], ends[count], numbers[count] = held, stop, k
         count += 1
         k += 1
     return count, k

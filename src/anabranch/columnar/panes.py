@@ -2,7 +2,8 @@
 
 A `PaneCounter` counts one range for many *members*, the window queries over its stream, in one pass.
 Entries that are clear (`pane_batch.py`) are placed and added up in columns; the others are *shown* to it one by one, as
-the law sees them, and take their turn in the order of the stream, which decides what is late (`pane_axis.py`).
+the law sees them (`pane_singles.py`), and take their turn in the order of the stream, which decides what is late
+(`pane_axis.py`).
 
 Rows of count windows have the number of the node among those selected in the range for a pane.
 
@@ -25,9 +26,8 @@ from types import MappingProxyType
 import numpy as np
 
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.aggregate import Partial, merged
 from anabranch.algebra.window import Panes
-from anabranch.columnar.counted import CountedRange, Law, Looked, Reach, Seen, Texts
+from anabranch.columnar.counted import CountedRange, Law, Looked, Reach, Seen
 from anabranch.columnar.kernels import Bytes, Flags, Indices
 from anabranch.columnar.kernels_panes import HALF, LOW, NODES, place
 from anabranch.columnar.matching import Matches
@@ -35,16 +35,14 @@ from anabranch.columnar.pane_axis import Axis
 from anabranch.columnar.pane_batch import Batch, BatchJudge
 from anabranch.columnar.pane_hits import add_path, placing
 from anabranch.columnar.pane_query import CompiledMany, PaneQuery
-from anabranch.columnar.pane_rows import First, Pane, Rows, together
+from anabranch.columnar.pane_rows import First, Rows, together
+from anabranch.columnar.pane_singles import Singles
 from anabranch.columnar.pane_tables import ManyPanes
 from anabranch.columnar.shred import Shredded
-from anabranch.errors import DynamicError
 from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation
-from anabranch.stream.serialize import serialize
 
 _FAR = 1 << 62
 _MOST_BYTES = 4 * LONGEST_RAW
-_NODES_MOST = (1 << NODES) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,6 @@ class PaneCounter:
         """
         self._members = members
         self._touched = touched
-        self._bury = bury
         self._file = file
         axes: dict[object, int] = {}
         self._axis_of = [
@@ -106,14 +103,11 @@ class PaneCounter:
         self._queries = [each.query for each in members]
         self._judge = BatchJudge(self._queries, self._axes, self._axis_of)
         self._batch: Batch | None = None
-        self._items: dict[int, tuple[Item, dict[int, Looked]]] = {}
+        self._single = Singles(self._queries, [each.name for each in members], bury, file)
         self._punctuations: dict[int, Punctuation] = {}
         self._rows: dict[int, list[Rows]] = {paths: [] for paths in self._groups}
-        self._single: list[dict[int, Pane]] = [{} for _ in members]
-        self._failed: set[int] = set()
         self._room = np.empty((4, 0), np.int64)
         self._entries = 0
-        self._selected = [0] * len(members)
 
     # --- a batch ------------------------------------------------------------------------------------------
 
@@ -133,7 +127,7 @@ class PaneCounter:
                 unclear = [each.unclear[entry] for each in self._batch.axes]
                 wanted = {number for number, axis in enumerate(self._axis_of) if axis >= 0 and unclear[axis]}
                 wanted.update(self._batch.asked.get(entry, ()), self._batch.always)
-                self._items[entry] = element, self._looked(element, sorted(wanted))
+                self._single.items[entry] = element, self._looked(element, sorted(wanted))
             case Punctuation():
                 self._punctuations[entry] = element
 
@@ -154,77 +148,29 @@ class PaneCounter:
         """Count the batch, whose unclear entries have been shown."""
         batch, self._batch = self._batch, None
         assert batch is not None, "a batch is judged before it is taken"
-        self._failed.clear()
+        self._single.begin(self._entries)
         states: list[Bytes] = []
         late: list[dict[int, list[bool]]] = []
         for number, axis in enumerate(self._axes):
             shown: dict[int, tuple[Item, Sequence[Seen]] | Punctuation] = dict(self._punctuations)
-            for entry, (item, looked) in self._items.items():
+            for entry, (item, looked) in self._single.items.items():
                 found = next((each for member, each in looked.items() if self._axis_of[member] == number), None)
                 if found is not None:
                     shown[entry] = item, found.nodes
             found_states, nodes = axis.take(batch.axes[number], batch.shredded, shown)
             states.append(found_states)
             late.append(nodes)
-        for entry, (item, looked) in self._items.items():
+        for entry, (_, looked) in self._single.items.items():
             for member, each in looked.items():
                 if (on := self._axis_of[member]) >= 0:
                     lates = late[on].get(entry, [bool(states[on][entry])] * len(each.nodes))
-                    self._take_shown(member, entry, item, each, lates)
+                    self._single.take(member, entry, lates)
         for paths, members in self._groups.items():
             rows = self._counted(batch, members, states, paths)
             self._rows[paths] += [rows] if len(rows) else []
-        self._items.clear()
+        self._single.items.clear()
         self._punctuations.clear()
         self._entries += len(batch.shredded.fits)
-
-    # --- single items -------------------------------------------------------------------------------------
-
-    def _take_shown(self, member: int, entry: int, item: Item, looked: Looked, late: Sequence[bool]) -> None:
-        """Place the nodes of an item on the axis of time windows."""
-        panes = self._members[member].query.panes
-        if looked.error:
-            self._set_aside(member, item, looked.error)
-        for number, node in enumerate(looked.nodes):
-            if node.selected and node.value is None and node.error:
-                self._set_aside(member, item, node.error)
-            elif node.selected and node.value is not None and not late[number]:
-                pane = panes.at(node.value)
-                if panes.is_used(pane):
-                    self._add(member, pane, entry, number, item, node)
-
-    def _add(self, member: int, pane: int, entry: int, number: int, item: Item, node: Seen) -> None:
-        order = (self._entries + entry) << NODES | min(number, _NODES_MOST)
-        numeric = self._members[member].query.numeric
-        partials = tuple(_partial(each, order, asked) for each, asked in zip(node.texts, numeric, strict=True))
-        if any(each.failure for each in partials):
-            self._failed.add(member)
-        raw = serialize(item.tree)[:LONGEST_RAW]
-        here = Pane(order, First(self._file, item.place.offset, raw), partials)
-        single = self._single[member]
-        single[pane] = single[pane].merge(here) if pane in single else here
-
-    def _number(self, member: int, hits: Indices) -> Indices:
-        """The numbers of the nodes that a count window takes, those of single items between those of its hits."""
-        at, count = self._selected[member], 0
-        numbers = at + np.arange(len(hits))
-        for entry, (item, looked) in sorted(self._items.items()):
-            if member not in looked:
-                continue
-            if error := looked[member].error:
-                self._set_aside(member, item, error)
-            before = int(np.searchsorted(hits, entry))
-            chosen = [each for each in enumerate(looked[member].nodes) if each[1].selected]
-            for place_in, (number, node) in enumerate(chosen):
-                self._add(member, at + before + count + place_in, entry, number, item, node)
-            count += len(chosen)
-            numbers[before:] += len(chosen)
-        self._selected[member] += len(hits) + count
-        return numbers
-
-    def _set_aside(self, member: int, item: Item, error: DynamicError) -> None:
-        raw = serialize(item.tree)[:LONGEST_RAW]
-        self._bury(member, DeadLetter(item.place, error.message, raw, error.code, self._members[member].name))
 
     # --- rows ---------------------------------------------------------------------------------------------
 
@@ -244,7 +190,7 @@ class PaneCounter:
         for member in members:
             if self._axis_of[member] < 0:
                 mine = np.flatnonzero(found.members == member)
-                found.panes[mine] = self._number(member, heads[mine])
+                found.panes[mine] = self._single.number(member, heads[mine])
         if len(found):
             for path in range(paths):
                 add_path(batch, hit_rows, path, found, self._queries, self._entries)
@@ -269,7 +215,7 @@ class PaneCounter:
     def _open(self, member: int, reached: Sequence[Reach | None]) -> int:
         """The first pane that tells which item comes first in it; `reached` is by axis."""
         each, axis = self._members[member], self._axis_of[member]
-        if each.told or axis < 0 or member in self._failed:
+        if each.told or axis < 0 or member in self._single.failed:
             return 0
         far = reached[axis]
         if far is None:
@@ -290,7 +236,7 @@ class PaneCounter:
     def result(self) -> CountedRange:
         """What was counted, at the end of the range."""
         single = ManyPanes.of(
-            (member, number, pane) for member, panes in enumerate(self._single) for number, pane in panes.items()
+            (member, number, pane) for member, panes in enumerate(self._single.panes) for number, pane in panes.items()
         )
         rows: dict[int, Rows] = {}
         for paths, parts in self._rows.items():
@@ -299,7 +245,7 @@ class PaneCounter:
             if self._members[0].query.slack:  # without it, few rows are of one pane
                 level = rows[paths].merged()
                 rows[paths] = rows[paths] if level is None else level
-        members = {number: (axis, self._selected[number]) for number, axis in enumerate(self._axis_of)}
+        members = {number: (axis, self._single.selected[number]) for number, axis in enumerate(self._axis_of)}
         reached = tuple(each.reached() for each in self._axes)
         return CountedRange(self._file, self._entries << NODES, reached, members, ManyPanes(rows, single.odd))
 
@@ -309,12 +255,3 @@ def _raw(shredded: Shredded, entry: int) -> str:
     begin, finish = int(shredded.begins[entry]), int(shredded.finishes[entry])
     data = shredded.data[begin : min(finish, begin + _MOST_BYTES)].tobytes()
     return data.decode("utf-8", "ignore")[:LONGEST_RAW]
-
-
-def _partial(texts: Texts, order: int, numeric: bool) -> Partial:
-    """What is known of the values of a node, of which perhaps only the number is asked for."""
-    if isinstance(texts, DynamicError):
-        return Partial.failed(texts, order)
-    if not numeric:
-        return Partial(len(texts))
-    return merged(Partial.of(text, order) for text in texts)

@@ -20,7 +20,8 @@ from anabranch.reference.construct import append_values, content_text
 from anabranch.reference.env import Env
 from anabranch.reference.evaluate import Evaluator
 from anabranch.reference.inputs import Arrival, Input
-from anabranch.reference.rounds import reference_value, without_predicates
+from anabranch.reference.references import reference_value
+from anabranch.reference.rounds import without_predicates
 from anabranch.reference.sequences import NODES, Value, Values
 from anabranch.reference.slices import Slice, WholeNeeded, slice_of
 from anabranch.reference.standing import Standing
@@ -122,7 +123,7 @@ class Units:
             reason: DynamicError | None = None
             if isinstance(window, ast.TimeWindow):
                 try:
-                    value = reference_value(window, node, self._outer, self._evaluator) - origin
+                    value = reference_value(window, node, self._outer, self._evaluator.value) - origin
                 except DynamicError as error:
                     reason = error
             nodes.append(Candidate(node, id(node) in selected, value, reason))

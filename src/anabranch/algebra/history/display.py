@@ -1,8 +1,7 @@
 """The display: an answer as text that is edited in place, and the edits (history paper, section 9).
 
 It shows what is in its regions, as serialising the answer anew would write it; every change of a region changes the
-text by edits, `Insert(position, text)` and `Remove(position, length)`, whose positions are those of the moment at which
-they come, one after the other.
+text by edits (`edits.py`).
 A position is the sum of the lengths before it, so an edit costs the logarithm of what is on display, and its own text.
 
 A piece is text that stands for some results.
@@ -22,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from anabranch.algebra.history.bodies import Body, Chain, Frame, Version
+from anabranch.algebra.history.edits import Edit, Insert, Remove
 from anabranch.algebra.history.events import Namespaces
 from anabranch.algebra.history.keeping import decode, encode
 from anabranch.algebra.history.qualifier import Qualifier
@@ -32,36 +32,6 @@ _LENGTH = (1 << _BITS) - 1
 """A measure is one whole number: the length in its lower bits, and above them how many pieces there are."""
 _LONGEST = 4_000
 """Pieces are not joined beyond this: to write a long text a little at a time must not cost its square."""
-
-
-@dataclass(frozen=True, slots=True)
-class Insert:
-    """Text comes in at a position."""
-
-    position: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Remove:
-    """So much text behind a position goes."""
-
-    position: int
-    length: int
-
-
-Edit: TypeAlias = Insert | Remove
-
-
-def apply(edits: Iterable[Edit], text: str) -> str:
-    """What edits make of a text."""
-    for edit in edits:
-        match edit:
-            case Insert(position, new):
-                text = text[:position] + new + text[position:]
-            case Remove(position, length):
-                text = text[:position] + text[position + length :]
-    return text
 
 
 @dataclass(frozen=True, slots=True)

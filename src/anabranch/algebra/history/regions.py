@@ -1,7 +1,7 @@
 """Content in regions: what is written, what shows of it, and what it comes to.
 
-The tree that all stages share which have to adjust something when the past is edited (history paper, section 8).
-What it is made of is in `bodies.py`.
+What all stages share which have to adjust something when the past is edited (history paper, section 8): a tree
+(`tree.py`) of which some shows.
 A chain's qualifier says which of its versions show; a version that can never show again is forgotten at once.
 
 The paper keeps for each region a state at its start and a list of states at its ends, and adjusts all regions behind
@@ -20,9 +20,9 @@ that do nothing here (`entered`, `shown`, `leaving`, `left`, `flipped`).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, Generic
+from typing import Any
 
 from anabranch.algebra.history.bodies import (
     Body,
@@ -30,7 +30,6 @@ from anabranch.algebra.history.bodies import (
     Frame,
     Lived,
     P,
-    Part,
     Scale,
     Version,
     ended,
@@ -39,82 +38,17 @@ from anabranch.algebra.history.bodies import (
 )
 from anabranch.algebra.history.ordered import V
 from anabranch.algebra.history.qualifier import Qualifier, effective, needed, next_change
+from anabranch.algebra.history.tree import Tree
 
 
-class Regions(Generic[P, V]):
-    """A body that everything stands in, and now."""
+class Regions(Tree[P, V]):
+    """A tree, and now."""
 
     def __init__(self, scale: Scale[P, V]) -> None:
-        self.scale = scale
+        super().__init__(scale)
         self.now = Decimal(0)
-        self.root: Body[P, V] = Body(None, scale.zero)
-        self.names: dict[str, Chain[P, V]] = {}
-        """The regions by their ids; an id names the one that took it last (LAWS 5.3)."""
-        self._parts: dict[int, Part[P, V]] = {}
-        self.next = 0
-        """The next handle."""
         self._due: list[tuple[Decimal, int]] = []
         """When the chains with time qualifiers may show something else, by the handles; a heap."""
-
-    # --- asking ---------------------------------------------------------------------------------------------
-
-    @property
-    def total(self) -> V:
-        """What all that shows comes to."""
-        return self.root.parts.total
-
-    @property
-    def size(self) -> int:
-        """How many parts are kept, those that do not show among them."""
-        return len(self._parts)
-
-    def part(self, handle: int) -> Part[P, V]:
-        return self._parts[handle]
-
-    def scope(self, body: Body[P, V]) -> tuple[Body[P, V], V]:
-        """The outermost body through which this one shows, and what stands there before it; the root, if it shows."""
-        start = self.scale.zero
-        while (owner := body.owner) is not None:
-            if isinstance(owner, Frame):
-                start = owner.body.parts.before(owner.handle) + self.scale.inset(owner.piece) + start
-                body = owner.body
-                continue
-            if not owner.shows:
-                return body, start
-            chain = owner.chain
-            for version in chain.versions:
-                if version is owner:
-                    break
-                if version.shows:
-                    start = version.body.parts.total + start
-            start = chain.body.parts.before(chain.handle) + start
-            body = chain.body
-        return body, start
-
-    def start(self, body: Body[P, V], handle: int) -> V:
-        """What stands in front of a part that shows."""
-        found: V = self.scope(body)[1] + body.parts.before(handle)
-        return found
-
-    def is_shown(self, body: Body[P, V]) -> bool:
-        return self.scope(body)[0] is self.root
-
-    def walk(self, body: Body[P, V]) -> Iterator[tuple[P, Frame[P, V] | None, bool]]:
-        """What shows of a body, in order: pieces, and frames twice, at their start and (last is True) at their end."""
-        pending: list[tuple[Part[P, V], bool]] = [(self._parts[each], False) for each in reversed(list(body.parts))]
-        while pending:
-            part, is_end = pending.pop()
-            match part:
-                case Chain():
-                    shown = [handle for each in part.versions if each.shows for handle in each.body.parts]
-                    pending.extend((self._parts[each], False) for each in reversed(shown))
-                case Frame():
-                    yield part.piece, part, is_end
-                    if not is_end:
-                        pending.append((part, True))
-                        pending.extend((self._parts[each], False) for each in reversed(list(part.inside.parts)))
-                case _:
-                    yield part, None, False
 
     # --- editing --------------------------------------------------------------------------------------------
 
@@ -147,15 +81,6 @@ class Regions(Generic[P, V]):
         self._carry(body, value)
         self.entered(body, handle, self.scale.zero, piece)
         return frame
-
-    def name(self, id: str, chain: Chain[P, V] | None) -> None:
-        """From now on an id names this region, or none that is known here."""
-        before = self.names.pop(id, None)
-        if before is not None:
-            before.ids.discard(id)
-        if chain is not None:
-            self.names[id] = chain
-            chain.ids.add(id)
 
     def chain(
         self,
@@ -204,14 +129,8 @@ class Regions(Generic[P, V]):
             if isinstance(chain, Chain):
                 self._refresh(chain)
 
-    # --- to be read back (`keeping.py`) ---------------------------------------------------------------------
-
-    def restore(self, handle: int, part: Part[P, V]) -> None:
-        """A part as it was kept."""
-        self._parts[handle] = part
-
     def look_ahead(self) -> None:
-        """Find out when the parts that are there will change by time alone."""
+        """Find out when the parts that were read back (`keeping.py`) will change by time alone."""
         for chain in self._chains(self.root):
             lives = [Lived(each, ended(each.body)) for each in chain.versions]
             self._schedule(chain, lives)
@@ -237,21 +156,7 @@ class Regions(Generic[P, V]):
     def flipped(self, frame: Frame[P, V]) -> None:
         """A frame has become one around nothing, or is none any more."""
 
-    # --- the tree -------------------------------------------------------------------------------------------
-
-    def _place(
-        self, body: Body[P, V], part: Part[P, V], before: Chain[P, V] | None, after: Chain[P, V] | None, value: V
-    ) -> int:
-        handle = self.next
-        self.next += 1
-        self._parts[handle] = part
-        if before is not None:
-            body.parts.insert_before(before.handle, handle, value)
-        elif after is not None:
-            body.parts.insert_after(after.handle, handle, value)
-        else:
-            body.parts.append(handle, value)
-        return handle
+    # --- what shows -----------------------------------------------------------------------------------------
 
     def _carry(self, body: Body[P, V], difference: V) -> None:
         """Tell all that a body stands in that it comes to something else now."""
@@ -314,33 +219,3 @@ class Regions(Generic[P, V]):
             is_known = self._parts.get(chain.handle) is chain  # an outer one may have forgotten it meanwhile
             if is_known and asked is not None and (asked.kind == "time" or asked.is_inner):
                 self._refresh(chain)
-
-    def _chains(self, body: Body[P, V]) -> Iterator[Chain[P, V]]:
-        """All chains in a body, shown or not."""
-        pending = [body]
-        while pending:
-            for handle in pending.pop().parts:
-                match self._parts[handle]:
-                    case Chain() as chain:
-                        yield chain
-                        pending.extend(each.body for each in chain.versions)
-                    case Frame() as frame:
-                        pending.append(frame.inside)
-                    case _:
-                        pass
-
-    def _forget_body(self, body: Body[P, V]) -> None:
-        self._forget([part for handle in body.parts if isinstance(part := self._parts.pop(handle), Chain | Frame)])
-
-    def _forget(self, parts: list[Chain[P, V] | Frame[P, V]]) -> None:
-        while parts:
-            part = parts.pop()
-            self._parts.pop(part.handle, None)
-            if isinstance(part, Frame):
-                bodies = [part.inside]
-            else:
-                for id in part.ids:
-                    del self.names[id]
-                bodies = [each.body for each in part.versions]
-            for body in bodies:
-                parts += [each for handle in body.parts if isinstance(each := self._parts.pop(handle), Chain | Frame)]

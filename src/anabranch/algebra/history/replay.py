@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from anabranch.algebra.history.display import Edit
+from anabranch.algebra.history.edits import Edit
 from anabranch.algebra.history.showing import Shown
 from anabranch.algebra.history.tokens import Tokens
 from anabranch.errors import StateError

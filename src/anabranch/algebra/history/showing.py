@@ -12,7 +12,8 @@ from collections import ChainMap
 from collections.abc import Iterable
 
 from anabranch.algebra.history.bodies import Body, Frame
-from anabranch.algebra.history.display import Display, Edit, Piece
+from anabranch.algebra.history.display import Display, Piece
+from anabranch.algebra.history.edits import Edit
 from anabranch.algebra.history.events import (
     Characters,
     Content,

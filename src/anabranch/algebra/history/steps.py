@@ -13,13 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from anabranch.algebra.history.events import Characters, Content, EndElement, StartElement
-from anabranch.algebra.history.transformer import Inert
+from anabranch.algebra.history.transformer import Inert, Passing
 from anabranch.algebra.history.wrapper import Mode
 from anabranch.stream.tree import Name
 
 
 @dataclass(frozen=True, slots=True)
-class Child(Inert):
+class Child(Passing):
     """`/name`; without a name `/*`."""
 
     name: Name | None = None
@@ -33,7 +33,7 @@ class Child(Inert):
 
 
 @dataclass(frozen=True, slots=True)
-class Descendant(Inert):
+class Descendant(Passing):
     """`//name`, the outermost ones; without a name `//*`."""
 
     name: Name | None = None

@@ -14,6 +14,7 @@ A transformer is *inert* if content adds nothing, so there is nothing to adjust.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
@@ -57,11 +58,8 @@ def adjust(one: State, before: State, after: State) -> State:
     return replace(one, amount=one.amount - before.amount + after.amount)
 
 
-class Inert:
-    """A transformer that passes results and nothing else, by a mode alone.
-
-    The mode is the depth, and the depth within the result that is passing, 0 outside of one.
-    """
+class Inert(ABC):
+    """A transformer that goes by a mode alone: the depth, and the depth within a result that is passing, or 0."""
 
     mode: ClassVar[Mode] = (0, 0)
 
@@ -73,8 +71,19 @@ class Inert:
         given, mode = self.move(event, state.mode)
         return given, replace(state, mode=mode)
 
+    @abstractmethod
     def move(self, event: Content, mode: Mode) -> tuple[tuple[Content, ...], Mode]:
         """What comes of an event in a mode, and the mode behind it."""
+
+    def is_blind(self, mode: Mode) -> bool:
+        """Whether nothing can come of content in this mode."""
+        return False
+
+
+class Passing(Inert):
+    """An inert transformer that passes some elements, with all that is in them, and nothing else."""
+
+    def move(self, event: Content, mode: Mode) -> tuple[tuple[Content, ...], Mode]:
         depth, inside = mode
         match event:
             case StartElement():
@@ -85,13 +94,9 @@ class Inert:
             case _:
                 return ((event,) if inside else ()), mode
 
+    @abstractmethod
     def starts(self, event: StartElement, depth: int) -> bool:
         """Whether an element at this depth is a result."""
-        raise NotImplementedError
-
-    def is_blind(self, mode: Mode) -> bool:
-        """Whether nothing can come of content in this mode."""
-        return False
 
 
 class Nothing:

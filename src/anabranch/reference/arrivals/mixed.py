@@ -12,12 +12,12 @@ A `for` over updates is corrected, and with it all that it is around.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from itertools import groupby
-from typing import TypeAlias
+from typing import TypeAlias, Unpack
 
 from anabranch.errors import DynamicError, Unsupported
 from anabranch.language import ast
@@ -25,15 +25,14 @@ from anabranch.language.rewrite import parts
 from anabranch.reference.answer import Shown
 from anabranch.reference.arrivals.qualified import Qualified, Wanted, is_path, qualified
 from anabranch.reference.arrivals.recall import asks
-from anabranch.reference.calls import PythonFunction
 from anabranch.reference.construct import content_text
 from anabranch.reference.env import Env
 from anabranch.reference.evaluate import Row
+from anabranch.reference.history.around import Around
 from anabranch.reference.history.document import Document
 from anabranch.reference.history.evaluate import HistoryEvaluator, Unit
 from anabranch.reference.history.timeline import Arriving
 from anabranch.reference.history.view import Lives, View
-from anabranch.reference.inputs import Input
 from anabranch.reference.paths import base_of
 from anabranch.reference.sequences import Value, Values
 from anabranch.reference.slices import Slice, WholeNeeded
@@ -63,34 +62,16 @@ class MixedEvaluator(HistoryEvaluator):
         now: Fraction,
         stood: Stood,
         *,
-        functions: Mapping[str, PythonFunction] | None = None,
-        inputs: Mapping[str, Input] | None = None,
-        name: str | None = None,
-        text: str | None = None,
         until: Fraction | None = None,
         lives: Lives | None = None,
+        **around: Unpack[Around],
     ) -> None:
-        super().__init__(
-            query, documents, now, functions=functions, inputs=inputs, name=name, text=text, until=until, lives=lives
-        )
+        super().__init__(query, documents, now, until=until, lives=lives, **around)
         self._stood = stood
 
-    def _past(self, then: Fraction) -> HistoryEvaluator:
-        if then not in self._pasts:
-            self._pasts[then] = MixedEvaluator(
-                self.query,
-                self._documents,
-                then,
-                Stood(self._stood.items),
-                functions=self.registered,
-                inputs=self._given,
-                name=self.name,
-                text=self.text,
-                until=then,
-                lives=self._lives,
-            )
-            self._pasts[then].dead = self.dead
-        return self._pasts[then]
+    def _as_of(self, then: Fraction) -> HistoryEvaluator:
+        stood = Stood(self._stood.items)
+        return MixedEvaluator(self.query, self._documents, then, stood, until=then, lives=self._lives, **self._around)
 
     # --- rounds that stand --------------------------------------------------------------------------------
 
@@ -242,39 +223,59 @@ def mixed_displays(
     items: frozenset[str],
     arriving: Iterable[Arriving],
     dead: list[DeadLetter],
-    *,
-    functions: Mapping[str, PythonFunction] | None = None,
-    inputs: Mapping[str, Input] | None = None,
-    name: str | None = None,
-    text: str | None = None,
+    **around: Unpack[Around],
 ) -> Iterator[Shown]:
     """What is on display after every moment, also where that is the same; as `history.timeline.timeline` otherwise."""
-    refuse_asking_items(query, items, text)
+    refuse_asking_items(query, items, around.get("text"))
     stood = Stood(items)
+    failing = ""
     for each in arriving:
         for _ in documents[each.stream].take(each.element, each.at, each.partition):
             now = max(document.now for document in documents.values())
-            evaluator = MixedEvaluator(
-                query, documents, now, stood, functions=functions, inputs=inputs, name=name, text=text
-            )
+            evaluator = MixedEvaluator(query, documents, now, stood, **around)
             try:
-                shown = content_text(evaluator.value(query.body, Env.of(query)))
+                shown, why = content_text(evaluator.value(query.body, Env.of(query))), ""
             except DynamicError as error:
-                evaluator.dead.append(DeadLetter(each.element.place, error.message, "", error.code, name))
-                shown = ""
+                shown, why = "", error.message
+                if why != failing:
+                    letter = DeadLetter(each.element.place, why, "", error.code, around.get("name"))
+                    evaluator.dead.append(letter)
+            failing = why
             dead += [letter for letter in dict.fromkeys(evaluator.dead) if letter not in dead]
             yield Shown(now, shown)
 
 
-def refuse_asking_items(query: ast.Query, items: frozenset[str], text: str | None) -> None:
-    """Refuse an unqualified path over items whose predicates ask for the past: a `for` says when it is asked."""
+def mixes(query: ast.Query, items: Collection[str]) -> bool:
+    """Whether a query has results that stand, given the streams of items that it reads beside those of updates.
+
+    A round over items that reads nothing else comes to the same at any moment.
+    """
+    loops = [part for part in parts(query) if isinstance(part, ast.Flwor) and not _looped(part).isdisjoint(items)]
+    return bool(items) and (asks(query) or any(len(_stream_names(each)) > 1 for each in loops))
+
+
+def _stream_names(part: object) -> set[str]:
+    return {each.name for each in parts(part) if isinstance(each, ast.Source) and each.kind == "stream"}
+
+
+def _looped(flwor: ast.Flwor) -> set[str]:
+    """The streams that `for`s run over."""
+    sources = (base_of(clause.source) for clause in flwor.clauses if isinstance(clause, ast.For))
+    return {each.name for each in sources if isinstance(each, ast.Source) and each.kind == "stream"}
+
+
+def refuse_asking_items(query: ast.Query, items: Collection[str], text: str | None, name: str | None = None) -> None:
+    """Refuse an unqualified path over items whose predicates look elsewhere: a `for` says when that is done."""
     for part in parts(query):
-        if isinstance(part, ast.Path | ast.Filter) and qualified(part) is None and asks(part):
+        if isinstance(part, ast.Path | ast.Filter) and qualified(part) is None:
             source = base_of(part)
-            if isinstance(source, ast.Source) and source.name in items:
+            if not isinstance(source, ast.Source) or source.name not in items:
+                continue
+            if asks(part) or _stream_names(part) > {source.name}:
                 raise Unsupported(
-                    "a predicate on a stream of items cannot ask for the past beside a stream of updates yet",
+                    "a predicate on a stream of items cannot ask for the past, or a stream of updates, yet",
                     text=text or "",
                     span=part.span,
+                    name=name,
                     hint="write 'for $x in ... where ...'",
                 )

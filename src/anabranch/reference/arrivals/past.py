@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from heapq import merge
 from operator import itemgetter
+from typing import Protocol
 
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
@@ -21,6 +22,23 @@ from anabranch.stream.elements import Place
 
 BEFORE = -1
 """The moment before the first element."""
+
+
+class Moments(Protocol):
+    """What an evaluation has to know of the past."""
+
+    @property
+    def number(self) -> Mapping[Arrival, int]:
+        """The moments at which items arrived."""
+
+    def now(self, number: int) -> Fraction:
+        """The time at a moment."""
+
+    def until(self, number: int, time: Fraction) -> int:
+        """The last moment at or before a time, and no later than a given one."""
+
+    def shown(self, number: int) -> AbstractContextManager[Mapping[str, Input]]:
+        """The inputs as they were at a moment."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,17 +22,17 @@ An evaluation is that of `evaluate.py` over all that has arrived by a moment, an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import groupby
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
-from anabranch.reference.arrivals.past import BEFORE
+from anabranch.reference.arrivals.past import BEFORE, Moments
 from anabranch.reference.arrivals.qualified import Qualified, Wanted, is_path, qualified
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.env import Env
@@ -47,23 +47,6 @@ T = TypeVar("T")
 
 Found: TypeAlias = list[tuple[Arrival | None, Value]]
 """Values, each with the item that it came with."""
-
-
-class Moments(Protocol):
-    """What an evaluation has to know of the past."""
-
-    @property
-    def number(self) -> Mapping[Arrival, int]:
-        """The moments at which items arrived."""
-
-    def now(self, number: int) -> Fraction:
-        """The time at a moment."""
-
-    def until(self, number: int, time: Fraction) -> int:
-        """The last moment at or before a time, and no later than a given one."""
-
-    def shown(self, number: int) -> AbstractContextManager[Mapping[str, Input]]:
-        """The inputs as they were at a moment."""
 
 
 class Recalling(Evaluator):

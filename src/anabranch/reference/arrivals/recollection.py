@@ -112,6 +112,11 @@ class Recollection:
         """The time of the latest element."""
         return self._recent.time
 
+    @property
+    def arrivals(self) -> tuple[Arrival, ...]:
+        """The items that it has not let go of yet, oldest first."""
+        return tuple(self._recent.number)
+
     def remembered(self) -> Iterator[tuple[Arrival, list[int]]]:
         """The items that it must remember, oldest first, each with the numbers of the paths that need it."""
         self._forget()

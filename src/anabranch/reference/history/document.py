@@ -19,7 +19,7 @@ A bad element is set aside whole, with the reason and its place, and changes not
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count
@@ -76,7 +76,7 @@ class Document:
         self._move(at)
         if judged.tree is not None:
             yield from self._fill(self.entries, [judged.tree], judged, element, between=True)
-            self._names[partition].update(judged.names)
+            self._take_names(partition, judged.names)
         self._times[partition] = judged.end
         self._news = False
         yield Moment(self.now)
@@ -143,6 +143,10 @@ class Document:
         chain.versions.append(version)
         yield from self._fill(version.content, written.children, judged, source, chain.between)
         self._news = True
+
+    def _take_names(self, partition: int, names: Mapping[str, Named]) -> None:
+        """Ids are taken, some of them from regions that have others."""
+        self._names.setdefault(partition, {}).update(names)
 
     def _move(self, at: Fraction) -> None:
         self._at = at

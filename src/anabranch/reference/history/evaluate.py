@@ -17,18 +17,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, Unpack
 
 from anabranch.errors import DynamicError, Unsupported
 from anabranch.language import ast
 from anabranch.language.printer import print_query
 from anabranch.language.rewrite import parts
 from anabranch.language.unbounded import flows
-from anabranch.reference.calls import PythonFunction
 from anabranch.reference.env import Env
 from anabranch.reference.evaluate import Evaluator, Row
+from anabranch.reference.history.around import Around
 from anabranch.reference.history.document import Document
-from anabranch.reference.history.versions import Asked, cut
+from anabranch.reference.history.versions import Asked, cut, within
 from anabranch.reference.history.view import Lives, View
 from anabranch.reference.inputs import Input
 from anabranch.reference.paths import base_of
@@ -53,21 +53,19 @@ class HistoryEvaluator(Evaluator):
         documents: Mapping[str, Document],
         now: Fraction,
         *,
-        functions: Mapping[str, PythonFunction] | None = None,
-        inputs: Mapping[str, Input] | None = None,
-        name: str | None = None,
-        text: str | None = None,
         until: Fraction | None = None,
         lives: Lives | None = None,
+        **around: Unpack[Around],
     ) -> None:
         self._lives = lives or Lives()
         self._documents = documents
-        self._given = inputs or {}
+        self._around = around
         self._views = {stream: View(each, self._lives, until) for stream, each in documents.items()}
         for stream, view in self._views.items():
             self._lives.tops |= {view.document: stream, view.root: stream}
         shown = {stream: Input(view.document) for stream, view in self._views.items()}
-        super().__init__(query, {**self._given, **shown}, functions or {}, name, text)
+        inputs = {**(around.get("inputs") or {}), **shown}
+        super().__init__(query, inputs, around.get("functions") or {}, around.get("name"), around.get("text"))
         self._now = now
         self._pasts: dict[Fraction, HistoryEvaluator] = {}
 
@@ -88,8 +86,6 @@ class HistoryEvaluator(Evaluator):
         mark = len(self.dead)
         found: list[tuple[Child | None, Value]] = []
         try:
-            if not view.places:
-                raise WholeNeeded  # nobody tells whether the path looks at the root
             for entry in view.places:
                 part = self._slice(view, entry)
                 reached = self._tried(entry, partial(self.walk, expression, env, part))
@@ -153,7 +149,7 @@ class HistoryEvaluator(Evaluator):
             starts.append(value)
         asked = Asked(qualifier, self._now, self._lives)
         reached = asked.step(starts, taken, env.namespaces, partial(self._fulfils, before, env, part))
-        return self._filter(_within(part, reached), after, env, part)
+        return self._filter(within(part, reached), after, env, part)
 
     def _fulfils(self, predicates: Sequence[ast.Predicate], env: Env, part: Slice | None, value: Value) -> bool:
         return bool(self._filter([value], predicates, env, part))
@@ -181,7 +177,7 @@ class HistoryEvaluator(Evaluator):
                 return self.walk(replace(base, steps=(*steps, behind)), env, part)
             case ast.Path() | ast.Filter() | ast.Variable() | ast.Source() | ast.ContextItem() | ast.Root():
                 versions = Asked(qualifier, self._now, self._lives).versions(self.walk(base, env, part))
-                return self._filter(_within(part, versions), before, env, part)
+                return self._filter(within(part, versions), before, env, part)
             case _:
                 assert qualifier.kind == "time", "the checks refuse all else"
                 return self._then(ast.Filter(base, before) if before else base, Fraction(qualifier.amount.text), env)
@@ -200,19 +196,13 @@ class HistoryEvaluator(Evaluator):
 
     def _past(self, then: Fraction) -> HistoryEvaluator:
         if then not in self._pasts:
-            self._pasts[then] = HistoryEvaluator(
-                self.query,
-                self._documents,
-                then,
-                functions=self.registered,
-                inputs=self._given,
-                name=self.name,
-                text=self.text,
-                until=then,
-                lives=self._lives,
-            )
+            self._pasts[then] = self._as_of(then)
             self._pasts[then].dead = self.dead
         return self._pasts[then]
+
+    def _as_of(self, then: Fraction) -> HistoryEvaluator:
+        """An evaluator of an earlier moment, over the same lives."""
+        return HistoryEvaluator(self.query, self._documents, then, until=then, lives=self._lives, **self._around)
 
     def _remembered(self, values: Values) -> Values:
         """What values of another moment are at this one, without those that are not there."""
@@ -289,15 +279,6 @@ class HistoryEvaluator(Evaluator):
         if isinstance(base, ast.Variable) and base.name in env.flowing:
             return True
         return self._stream(source) is not None or flows(source, env.flowing, self.declared)
-
-
-def _within(part: Slice | None, reached: Sequence[Value]) -> Values:
-    """What a qualifier gives in one entry: other versions of the entry itself are entries, too."""
-    if part is not None:
-        for each in reached:
-            if isinstance(each, NODES) and each.parent is part.item.parent and each is not part.item:
-                raise WholeNeeded
-    return list(reached)
 
 
 def refuse_windows(query: ast.Query, text: str | None, name: str | None = None) -> None:

@@ -12,15 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import merge
+from typing import Unpack
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.reference.answer import Answer, Shown
-from anabranch.reference.calls import PythonFunction
 from anabranch.reference.env import Env
+from anabranch.reference.history.around import Around
 from anabranch.reference.history.document import Document
 from anabranch.reference.history.evaluate import HistoryEvaluator, refuse_windows
-from anabranch.reference.inputs import Input, texts_at
+from anabranch.reference.inputs import texts_at
 from anabranch.reference.values import finite_value
 from anabranch.stream.elements import DeadLetter, Item, Region, StreamElement, Update
 from anabranch.stream.path import Path
@@ -40,19 +41,15 @@ class Arriving:
 def answer(
     query: ast.Query,
     documents: Mapping[str, Document],
-    *,
-    functions: Mapping[str, PythonFunction] | None = None,
-    inputs: Mapping[str, Input] | None = None,
-    name: str | None = None,
-    text: str | None = None,
+    **around: Unpack[Around],
 ) -> Answer:
-    """Answer a checked query over documents as they stand; `inputs` are what `doc()` reads.
+    """Answer a checked query over documents as they stand.
 
     Now is the time of the latest element of the streams that are given.
     """
-    refuse_windows(query, text)
+    refuse_windows(query, around.get("text"))
     now = max((each.now for each in documents.values()), default=Fraction(0))
-    evaluator = HistoryEvaluator(query, documents, now, functions=functions, inputs=inputs, name=name, text=text)
+    evaluator = HistoryEvaluator(query, documents, now, **around)
     return Answer(evaluator.value(query.body, Env.of(query)), evaluator.dead, [])
 
 
@@ -61,24 +58,23 @@ def timeline(
     documents: Mapping[str, Document],
     arriving: Iterable[Arriving],
     dead: list[DeadLetter],
-    *,
-    functions: Mapping[str, PythonFunction] | None = None,
-    inputs: Mapping[str, Input] | None = None,
-    name: str | None = None,
-    text: str | None = None,
+    **around: Unpack[Around],
 ) -> Iterator[Shown]:
     """What is on display after every moment that changes it, while elements arrive in their merged order.
 
-    `documents` are taken as they stand and follow what arrives; `dead` gets what fails in the query, each thing once.
+    `documents` are taken as they stand and follow what arrives; `dead` gets what fails in the query, each thing once,
+    and that it fails as a whole when it begins to.
     """
-    before = ""
+    before, failed = "", False
     for each in arriving:
         for moment in documents[each.stream].take(each.element, each.at, each.partition):
             try:
-                found = answer(query, documents, functions=functions, inputs=inputs, name=name, text=text)
-                letters, now = found.dead, found.text
+                found = answer(query, documents, **around)
+                letters, now, fails = found.dead, found.text, False
             except DynamicError as error:
-                letters, now = [DeadLetter(each.element.place, error.message, "", error.code, name)], ""
+                letter = DeadLetter(each.element.place, error.message, "", error.code, around.get("name"))
+                letters, now, fails = [] if failed else [letter], "", True
+            failed = fails
             dead += [letter for letter in dict.fromkeys(letters) if letter not in dead]
             if now != before:
                 before = now

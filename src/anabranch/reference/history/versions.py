@@ -29,6 +29,7 @@ from anabranch.language import ast
 from anabranch.reference.axes import Namespaces, fulfils, step
 from anabranch.reference.history.view import Lives, Standing
 from anabranch.reference.sequences import NODES, Value, Values
+from anabranch.reference.slices import Slice, WholeNeeded
 from anabranch.stream.tree import (
     Attribute,
     Child,
@@ -195,3 +196,12 @@ def cut(
         if isinstance(each, ast.Qualifier):
             return tuple(predicates[:place]), each, tuple(predicates[place:])
     return tuple(predicates), None, ()
+
+
+def within(part: Slice | None, reached: Sequence[Value]) -> Values:
+    """What a qualifier gives in one entry: other versions of the entry itself are entries, too."""
+    if part is not None:
+        for each in reached:
+            if isinstance(each, NODES) and each.parent is part.item.parent and each is not part.item:
+                raise WholeNeeded
+    return list(reached)
