@@ -10,19 +10,15 @@ terminal a display takes the place of the epochs' lines.
 
 from __future__ import annotations
 
-import json
-import signal
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event, current_thread, main_thread
-from typing import IO, Any, TextIO
+from threading import Event
+from typing import TextIO
 
-from rich.console import Console
-from rich.status import Status
-
+from anabranch.attending import Log, Watch, changes, signals
 from anabranch.engine import Inputs, prepare
 from anabranch.engine.checking import Checking
 from anabranch.engine.timelines import line
@@ -32,14 +28,13 @@ from anabranch.site import Site, read_site
 from anabranch.spark.answers import AnswerLog
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.epochs import Trunk
-from anabranch.spark.plan import Subscription
+from anabranch.spark.plan import StreamPlan
 from anabranch.spark.retention import Keep
+from anabranch.spark.roles import not_begun
 from anabranch.spark.session import local_session
 from anabranch.spark.sinks import Console as ConsoleSink
 from anabranch.spark.sinks import Parquet, Sink
-from anabranch.spark.wanted import Epoch, Listener, Settings, Wanted
-
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+from anabranch.spark.wanted import Listener, Settings, Wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +63,8 @@ def run(
     Checkpoint.make(site.checkpoint, site.owner)
     stop = stop or Event()
     with ExitStack() as held:
-        log = held.enter_context(_Log.opened(site.log))
-        held.enter_context(_signals(stop))
+        log = held.enter_context(Log.opened(site.log))
+        held.enter_context(signals(stop))
         log.say("starting Spark")
         listener = Listener(log.epoch, lambda message: log.event("warning", message=message))
         settings = Settings(
@@ -79,11 +74,11 @@ def run(
         trunk.want(wanted)
         trunk.start(once=once)
         log.event("started", run=trunk.run, epoch=trunk.last + 1, subscriptions=len(site.subscriptions))
-        watch = _Watch(file, site)
+        watch = Watch(_files(file, site))
         while trunk.active and not stop.is_set():
             trunk.wait(lambda: stop.is_set() or watch.touched())
             if not stop.is_set() and watch.touched():
-                site = _reload(watch, trunk, site, outputs, log)
+                site = _reload(file, watch, trunk, site, outputs, log)
         trunk.stop()
         trunk.raise_failure()
         log.event("stopped", epoch=trunk.last)
@@ -109,7 +104,8 @@ def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]
     if wanted is None:
         raise UsageError(f"'{file}' has no subscription '{name}', and none has run")
     prepared = prepare(name, wanted.text, _inputs(site), "spark", label=str(wanted.file))
-    nobody = Subscription(-1, name, print_query(prepared.checked.query), 0, shows=prepared.updates)
+    streams = {each: StreamPlan.of(source, None) for each, source in site.streams.items()}
+    nobody = not_begun(name, print_query(prepared.checked.query), streams, ())
     return iter(() if timeline else AnswerLog(Checkpoint(site.checkpoint)).answer(nobody))
 
 
@@ -143,49 +139,27 @@ def _wanted(site: Site, outputs: Outputs) -> Wanted:
 # --- changes ----------------------------------------------------------------------------------------------
 
 
-class _Watch:
-    """Sees when a site's files were touched: cheap to ask, and right to the byte once the site is read again."""
-
-    def __init__(self, file: Path, site: Site) -> None:
-        self.file = file
-        self.follow(site)
-
-    def follow(self, site: Site) -> None:
-        """Watch the files of this site, as they are now."""
-        self._files = [self.file, *(each.file for each in site.subscriptions.values())]
-        self._looks = self._look()
-
-    def touched(self) -> bool:
-        return self._look() != self._looks
-
-    def _look(self) -> list[tuple[int, int, int] | None]:
-        return [_look(file) for file in self._files]
+def _files(file: Path, site: Site) -> list[Path]:
+    """What is watched of a site."""
+    return [file, *(each.file for each in site.subscriptions.values())]
 
 
-def _look(file: Path) -> tuple[int, int, int] | None:
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return (found.st_mtime_ns, found.st_size, found.st_ino)
-
-
-def _reload(watch: _Watch, trunk: Trunk, site: Site, outputs: Outputs, log: _Log) -> Site:
+def _reload(file: Path, watch: Watch, trunk: Trunk, site: Site, outputs: Outputs, log: Log) -> Site:
     """Take the new version of a site, or keep the old one and say why; gives the one that holds."""
-    watch.follow(site)  # before reading: what is written from here on is another change
+    watch.follow(_files(file, site))  # before reading: what is written from here on is another change
     try:
-        fresh = read_site(watch.file)
+        fresh = read_site(file)
         if fresh == site:
             return site
         trunk.want(_wanted(fresh, outputs))
     except AnabranchError as error:
         log.event("refused", message=str(error))
         return site
-    watch.follow(fresh)
-    for kind, names in _changes(site.streams, fresh.streams).items():
+    watch.follow(_files(file, fresh))
+    for kind, names in changes(site.streams, fresh.streams).items():
         for name in names:
             log.event(f"stream {kind}", name=name, epoch=trunk.last + 1)
-    for kind, names in _changes(site.subscriptions, fresh.subscriptions).items():
+    for kind, names in changes(site.subscriptions, fresh.subscriptions).items():
         for name in names:
             log.event(f"subscription {kind}", name=name, epoch=trunk.last + 1)
     fixed = [
@@ -196,75 +170,3 @@ def _reload(watch: _Watch, trunk: Trunk, site: Site, outputs: Outputs, log: _Log
     if fixed:
         log.event("warning", message=f"'{', '.join(fixed)}' takes effect with the next start")
     return fresh
-
-
-def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list[str]]:
-    return {
-        "added": [name for name in after if name not in before],
-        "changed": [name for name in after if name in before and before[name] != after[name]],
-        "removed": [name for name in before if name not in after],
-    }
-
-
-@contextmanager
-def _signals(stop: Event) -> Iterator[None]:
-    """Let signals stop the run at the end of its epoch; only the main thread can listen to them."""
-    if current_thread() is not main_thread():
-        yield
-        return
-    before = {each: signal.signal(each, lambda *_: stop.set()) for each in _SIGNALS}
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
-
-
-# --- the log ----------------------------------------------------------------------------------------------
-
-
-class _Log:
-    """Lines of JSON, and on a terminal a display beside them."""
-
-    def __init__(self, lines: IO[str] | None, status: Status | None) -> None:
-        self._lines = lines
-        self._status = status
-        self._items = self._dead = 0
-
-    @staticmethod
-    @contextmanager
-    def opened(file: Path | None) -> Iterator[_Log]:
-        """A log into a file, or on standard error."""
-        console = Console(stderr=True)
-        with ExitStack() as held:
-            status = held.enter_context(console.status("starting")) if console.is_terminal else None
-            if file is not None:
-                try:
-                    lines: IO[str] | None = held.enter_context(file.open("a", encoding="utf-8", buffering=1))
-                except OSError as error:
-                    raise UsageError(f"cannot write '{file}': {error.strerror}") from None
-            else:
-                lines = None if status else sys.stderr
-            yield _Log(lines, status)
-
-    def event(self, kind: str, **fields: Any) -> None:
-        """Something that happens now and then."""
-        if self._lines is not None:
-            print(json.dumps({"event": kind, **fields}, ensure_ascii=False), file=self._lines, flush=True)
-        if self._status is not None:
-            shown = ", ".join(f"{key} {value}" for key, value in fields.items())
-            self._status.console.print(f"{kind}: {shown}", markup=False, highlight=False)
-
-    def epoch(self, epoch: Epoch) -> None:
-        """An epoch was committed."""
-        metrics = epoch.metrics
-        if self._lines is not None:
-            print(metrics.to_json(), file=self._lines, flush=True)
-        self._items += metrics.items
-        self._dead += metrics.dead_letters
-        self.say(f"epoch {metrics.epoch}: {self._items:,} items, {self._dead:,} dead letters in this run")
-
-    def say(self, text: str) -> None:
-        """Show what is going on, where somebody looks."""
-        if self._status is not None:
-            self._status.update(text)

@@ -3,7 +3,7 @@
 Some subscriptions take items one by one; the others remember: windows of both kinds, with panes and without, a step
 join, an interval join, and a merge of partitions.
 One stream evolves: units change there, for all items and for some, in nearly every epoch.
-Another one is edited: what is on display there is corrected all the time, and told by its sink as an update stream.
+Two are edited: what is on display there is corrected all the time, and told by its sink as an update stream.
 Windows close all the time by the items that come, and the last part brings punctuations that close the rest, so a run
 to the end answers what the reference answers to inputs that have an end.
 
@@ -58,15 +58,20 @@ QUERIES = {
         return <n>{ count(stream("west")/photons/photon?[0.5]) }</n> }</r>""",
     "risen": """<risen>{ for $q in stream("quotes")/root/q where $q/v > $q/v#1
         order by $q/v - $q/v#1 descending return <q>{ $q/n, $q/v }</q> }{ count(stream("quotes")//v) }</risen>""",
+    "lasts": """for $q in stream("quotes")/root/q return <last>{ $q/n, $q/v#[2], count($q/v?[4]) }</last>""",
+    "due": """<due>{ for $q in stream("quotes")/root/q, $l in stream("limits")/root/l where $l/n = $q/n and $q/v > $l/v
+        order by $l/v return <q>{ $q/n, $q/v, $l/v#[1] }</q> }</due>""",
+    "seen": """<r>{ for $p in stream("west")/photons/photon
+        return <seen>{ $p/det_time, stream("quotes")/root/q[n = 1]/v }</seen> }</r>""",
     "twins": """<r>{ for $p in stream("twins")/root/i return $p/n }</r>""",
     "couples": """<r>{ for $w in stream("twins")/root/i |count 2| return <two>{ $w/n }</two> }</r>""",
 }
 BY_ARRIVAL = ("twins", "couples")
-DISPLAYS = ("risen",)
+DISPLAYS = ("risen", "lasts", "due")
 _SHARE = 2_700
 """What an epoch reads of each stream at most, in a run that is killed: a dozen photons, or three that are filled up."""
-EPOCH_BYTES = 8 * _SHARE
-"""The most that an epoch reads then: of photons, survey, west, sensors, quotes, twins and two partitions of east."""
+EPOCH_BYTES = 9 * _SHARE
+"""What an epoch reads then: of photons, survey, west, sensors, quotes, limits, twins and two partitions of east."""
 _FIRST, _NEXT = 5, 3
 """Epochs that a part is good for; so a run always finds five of them, and can be told to die in any of three."""
 _PARTS_PER_FILE = 3
@@ -78,9 +83,12 @@ _BROKEN = (
 _FILLED = 900
 """The bytes of an item that is filled up: few of them fill an epoch, so that joins have few pairs."""
 _CHANGES = {5: ("", (". * 2 + 30", "(. - 30) div 2")), 3: (' where="s = 2"', (". * 10", ". div 10"))}
+_FACTORS = {"q": 37, "l": 53}
+"""What makes the values of quotes and of limits differ."""
 _STREAM = 'xmlns:s="urn:anabranch:stream"'
 _ALTER = '<s:accent xmlns:s="urn:anabranch:stream"{}><s:alter path="t" by="{}"/></s:accent>\n'
 _LAST = '<s:punctuation xmlns:s="urn:anabranch:stream" where="true()"{}/>\n'
+_BEAT = '<s:punctuation xmlns:s="urn:anabranch:stream" at="1000000"/>\n'
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +114,8 @@ class Feed:
         grown: list[list[tuple[str, bytes]]] = [[("photons/000.gz", packed)], *([] for _ in ends)]
         for part, data in enumerate(_cut(lines, line_ends)):
             grown[part].append((f"photons/{part // _PARTS_PER_FILE:03}.xml", data))
-        whole = {"survey.xml": document, "sensors": _sensors(size), "quotes": _quotes(size)}
+        whole = {"survey.xml": document, "sensors": _sensors(size)}
+        whole |= {"quotes": _quotes(size, "q"), "limits": _quotes(size, "l")}
         whole |= {name: _filled(size, seed + 3 + number) for number, name in enumerate(("east-0", "east-1", "west"))}
         for name, data in whole.items():
             for part, piece in enumerate(_cut(data, ends)):
@@ -165,19 +174,22 @@ def _sensors(size: int) -> bytes:
     return "".join((*lines, _LAST.format(""))).encode()
 
 
-def _quotes(size: int) -> bytes:
-    """Quotes that are replaced again and again, one of them deleted now and then, and updates of what is not there."""
+def _quotes(size: int, item: str) -> bytes:
+    """Values that are replaced again and again, one of them deleted now and then, and updates of what is not there.
+
+    The heartbeat behind them lets the merge with other streams take them all (LAWS 1.2).
+    """
     lines: list[str] = []
     for number in range(size // _FILLED + 1):
-        target, value, at = number % 5, number * number * 37 % 101, f'at="{number // 2}"'
+        target, value, at = number % 5, number * number * _FACTORS[item] % 101, f'at="{number // 2}"'
         if number < 5:
             region = f'<s:mutable id="{target}"><v>{value}</v></s:mutable>'
-            lines.append(_fill(f"<q {_STREAM} s:{at}><n>{target}</n>{region}</q>", "q"))
+            lines.append(_fill(f"<{item} {_STREAM} s:{at}><n>{target}</n>{region}</{item}>", item))
         else:
             name = "unknown" if number % 23 == 22 else str(target)
             content = "" if number % 17 == 16 else f"<v>{value}</v>"
             lines.append(_fill(f'<s:replace {_STREAM} target="{name}" {at}>{content}</s:replace>', "s:replace"))
-    return "".join(lines).encode()
+    return "".join((*lines, _BEAT)).encode()
 
 
 def _fill(item: str, name: str) -> str:
@@ -195,7 +207,8 @@ class Site:
     def make(folder: Path) -> Site:
         """A new site, with streams that are still empty."""
         (folder / "in" / "photons").mkdir(parents=True)
-        for name in ("survey.xml", "east-0", "east-1", "west", "sensors", "quotes", "twin-0", "twin-1"):
+        lines = ("east-0", "east-1", "west", "sensors", "quotes", "limits", "twin-0", "twin-1")
+        for name in ("survey.xml", *lines):
             (folder / "in" / name).touch()
         (folder / "photons.dtd").write_text(photons_dtd())
         for name, text in QUERIES.items():
@@ -207,6 +220,8 @@ class Site:
     def configure(self, epoch_bytes: int, shards: int) -> None:
         """Let the next run have epochs of so many bytes, and so many shards."""
         timed = 'source = "files"\nformat = "lines"\nroot = "photons"\ntime = "det_time"\n'
+        # The elements say when they come; a stream that has a time is waited for by the others (LAWS 1.2).
+        edited = 'source = "files"\nformat = "lines"\ntime = "when"\nupdates = true\n'
         tables = [
             f'[engine]\ncheckpoint = "state"\nlate = "late"\nepoch_bytes = {epoch_bytes}\nshards = {shards}\n',
             '[streams.photons]\nsource = "files"\npath = "in/photons"\ndtd = "photons.dtd"\n',
@@ -214,7 +229,8 @@ class Site:
             f'[streams.east]\npath = ["in/east-0", "in/east-1"]\n{timed}',
             f'[streams.west]\npath = "in/west"\n{timed}',
             '[streams.sensors]\nsource = "files"\nformat = "lines"\npath = "in/sensors"\n',
-            '[streams.quotes]\nsource = "files"\nformat = "lines"\npath = "in/quotes"\nupdates = true\n',
+            f'[streams.quotes]\npath = "in/quotes"\n{edited}',
+            f'[streams.limits]\npath = "in/limits"\n{edited}',
             '[streams.twins]\nsource = "files"\nformat = "lines"\npath = ["in/twin-0", "in/twin-1"]\n',
             *(
                 f'[subscriptions.{name}]\nquery = "{name}.xq"\nsink = "files"\npath = "out/{name}"\n'

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from anabranch.algebra.builder import stream
-from anabranch.algebra.history.display import apply
+from anabranch.algebra.history.edits import apply
 from anabranch.algebra.history.replay import CLOSING, OPENING
 from anabranch.cli import main
 from anabranch.engine.checking import Checking

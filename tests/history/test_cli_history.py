@@ -28,6 +28,9 @@ TICKERS = """\
 """
 RISEN = "<quote><name>A</name><quote>120</quote></quote>"
 
+ENGINES = [pytest.param("", marks=pytest.mark.spark), "--engine reference"]
+"""Spark is the default; the law is asked for."""
+
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -46,7 +49,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return command
 
 
-@pytest.mark.parametrize("engine", ["", "--engine reference"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_file_with_regions_is_a_stream_of_updates(run: Run, engine: str) -> None:
     """Query 2 over a file: the default engine answers as the reference does, and bad updates are counted."""
     line = f"query q.xq --stream tickers=t.xml --dead-letter dead.json {engine}"
@@ -60,43 +63,59 @@ def test_a_file_with_regions_is_a_stream_of_updates(run: Run, engine: str) -> No
     assert (broken["partition"], broken["offset"]) == ("t.xml", TICKERS.index("<ticker><name>B"))
 
 
-@pytest.mark.parametrize("engine", ["", "--engine reference"])
-def test_timeline(run: Run, engine: str) -> None:
+def test_timeline(run: Run) -> None:
     """One line for each element after which the answer differs, times as exact decimals."""
-    line = f"query q.xq --stream tickers=t.xml --timeline {engine}"
+    line = "query q.xq --stream tickers=t.xml --timeline --engine reference"
     status, out, err = run(line, q_xq=papers.TICKERS, t_xml=TICKERS)
     assert (status, out) == (0, f'{{"at": 12.5, "answer": {json.dumps(RISEN)}}}\n')
     assert "dead letters: 2" in err
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "<o>{ stream('tickers')//quote }</o>",
-        "<o n='{ count(stream('tickers')//quote) }'/>",
-        "sum(stream('tickers')//quote)",
-        "for $q in stream('tickers')//ticker order by $q/quote return $q/name",
-        "stream('tickers')//quote?[10]",
-        "(sum(stream('tickers')//quote))?11",
-        "'always'",
-        "for $q in stream('tickers')//ticker return $q/quote + $q/name",
-    ],
+SHOWN = (
+    "<o>{ stream('tickers')//quote }</o>",
+    "<o n='{ count(stream('tickers')//quote) }'/>",
+    "sum(stream('tickers')//quote)",
+    "for $q in stream('tickers')//ticker order by $q/quote return $q/name",
+    "stream('tickers')//quote?[10]",
+    "(sum(stream('tickers')//quote))?11",
+    "for $q in stream('tickers')//ticker return $q/quote + $q/name",
+    "for $q in stream('tickers')//ticker, $m in stream('marks')//mark where $m/n = $q/name return ($q/quote, $m/n)",
+    "for $q in stream('tickers')//ticker return <q>{ stream('marks')//mark[n = $q/name]/n, $q/quote#1 }</q>",
+    "stream('s')//i?[2]",
+    "<d>{ stream('s')//i/t#0, stream('tickers')//quote#1 }</d>",
 )
-def test_corrections_and_the_law_show_the_same(run: Run, query: str) -> None:
-    """The default corrects what it has shown, the reference begins anew: the same lines and dead letters come out."""
-    line = "query q.xq --stream tickers=t.xml --timeline --dead-letter dead.json"
-    found = []
-    for engine in ("", " --engine reference"):
-        status, out, _ = run(line + engine, q_xq=query, t_xml=TICKERS)
-        found.append((status, out, sorted(Path("dead.json").read_text().splitlines())))
-    assert found[0] == found[1]
+MARKS = """\
+<marks xmlns:s="urn:anabranch:stream"><mark s:at="3"><s:mutable id="m"><n>A</n></s:mutable></mark>
+<s:replace target="m" at="20"/></marks>"""
+
+
+@pytest.mark.spark
+def test_spark_and_the_law_show_the_same(run: Run) -> None:
+    """Displays on Spark are corrected, those of the reference found anew: the same lines and dead letters come out."""
+    files = {f"q{number}_xq": text for number, text in enumerate(SHOWN)}
+    files |= {"t_xml": TICKERS, "m_xml": MARKS, "s_xml": "<r><i><t>1</t></i><i><t>2</t></i><i><t>4</t></i></r>"}
+    names = " ".join(name.replace("_", ".") for name in files if name.startswith("q"))
+    streams = "--stream tickers=t.xml --stream marks=m.xml --stream s=s.xml --time s=t"
+    for asked in ("", "--timeline"):
+        found = []
+        for engine in ("", "--engine reference"):
+            line = f"query {names} {streams} {asked} {engine} --out out --dead-letter dead.json"
+            status, _, err = run(line, **files)
+            assert status == 0, err
+            assert "the reference engine answers" not in err
+            told = map(json.loads, Path("dead.json").read_text().splitlines())
+            letters = {(each["offset"], each["reason"], each.get("subscription")) for each in told}
+            found.append(({each.name: each.read_text() for each in Path("out").iterdir()}, letters))
+        assert found[0] == found[1]
 
 
 def test_timelines_of_several_queries(run: Run) -> None:
     """Each in a file of its own, over streams of items as well."""
     items = "<r><i><t>1</t></i><i><t>2.5</t></i></r>"
     line = "query q.xq n.xq --stream tickers=t.xml --stream s=s.xml --time s=t --timeline --out out"
-    status, out, _ = run(line, q_xq=papers.TICKERS, n_xq="count(stream('s')/r/i)", t_xml=TICKERS, s_xml=items)
+    status, out, _ = run(
+        f"{line} --engine reference", q_xq=papers.TICKERS, n_xq="count(stream('s')/r/i)", t_xml=TICKERS, s_xml=items
+    )
     assert (status, out) == (0, "")
     assert Path("out/q.jsonl").read_text() == f'{{"at": 12.5, "answer": {json.dumps(RISEN)}}}\n'
     assert Path("out/n.jsonl").read_text() == '{"at": 1, "answer": "1"}\n{"at": 2.5, "answer": "2"}\n'
@@ -105,8 +124,8 @@ def test_timelines_of_several_queries(run: Run) -> None:
 def test_the_past_of_items(run: Run) -> None:
     """Versions of a stream without regions are arrivals, for the answer as for the timeline."""
     files = {"q_xq": "stream('s')/r/i/t?[1]", "s_xml": "<r><i><t>1</t></i><i><t>2</t></i><i><t>4</t></i></r>"}
-    assert run("query q.xq --stream s=s.xml --time s=t", **files)[:2] == (0, "<t>4</t>\n")
-    out = run("query q.xq --stream s=s.xml --time s=t --timeline", **files)[1]
+    assert run("query q.xq --stream s=s.xml --time s=t --engine reference", **files)[:2] == (0, "<t>4</t>\n")
+    out = run("query q.xq --stream s=s.xml --time s=t --timeline --engine reference", **files)[1]
     assert [(each["at"], each["answer"]) for each in map(json.loads, out.splitlines())] == [
         (1, "<t>1</t>"),
         (2, "<t>2</t><t>1</t>"),
@@ -121,7 +140,9 @@ def test_json_streams(run: Run) -> None:
         {"$replace": {"target": "1", "at": 5, "content": 120}},
     )
     text = "".join(f"{json.dumps(each)}\n" for each in lines)
-    status, out, err = run("query q.xq --stream s=s.json --timeline", q_xq="stream('s')//quote", s_json=text)
+    status, out, err = run(
+        "query q.xq --stream s=s.json --timeline --engine reference", q_xq="stream('s')//quote", s_json=text
+    )
     assert status == 0, err
     assert [json.loads(each)["at"] for each in out.splitlines()] == [0, 5]
     assert json.loads(out.splitlines()[-1])["answer"] == "<quote>120</quote>"
@@ -145,11 +166,12 @@ def test_what_is_refused_by_name(run: Run, query: str, message: str) -> None:
     assert message in err
 
 
-def test_accents_in_a_stream_of_updates_are_refused(run: Run) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_accents_in_a_stream_of_updates_are_refused(run: Run, engine: str) -> None:
     """By name, for now; the timeline of a stream that evolves likewise."""
     accent = '<s:accent xmlns:s="urn:anabranch:stream"><s:drop path="x"/></s:accent>'
     edited = TICKERS.replace("</tickers>", f"{accent}</tickers>")
-    status, _, err = run("query q.xq --stream tickers=t.xml", q_xq=papers.TICKERS, t_xml=edited)
+    status, _, err = run(f"query q.xq --stream tickers=t.xml {engine}", q_xq=papers.TICKERS, t_xml=edited)
     assert status == 1
     assert "accent" in err
     evolving = f"<r><i/>{accent}</r>"
@@ -159,12 +181,18 @@ def test_accents_in_a_stream_of_updates_are_refused(run: Run) -> None:
 
 
 def test_what_spark_cannot_answer_yet(run: Run) -> None:
-    """Who insists on Spark is told, before anything is started."""
-    line = "query q.xq --stream tickers=t.xml --stream s=s.xml --engine spark"
+    """Who insists on Spark is told, before anything is started; else the reference answers, and a note says why."""
+    line = "query q.xq --stream tickers=t.xml --stream s=s.xml"
     query = "stream('tickers')//quote#1, stream('s')//i"
-    status, _, err = run(line, q_xq=query, t_xml=TICKERS, s_xml="<r><i/></r>")
+    status, _, err = run(f"{line} --engine spark", q_xq=query, t_xml=TICKERS, s_xml="<r><i/></r>")
     assert status == 1
-    assert "q.xq:1:29: a query about the past cannot read streams of items and of updates together on Spark" in err
+    assert "q.xq:1:29: how much of a stream of items this needs, beside a stream of updates" in err
+    status, out, err = run(line)
+    assert (status, out) == (0, "<quote>100</quote><i/>\n")
+    assert "is not known beforehand: the reference engine answers 'q'" in err
+    status, _, err = run("query n.xq --stream s=s.xml --timeline --engine spark", n_xq="stream('s')//i")
+    assert status == 1
+    assert "n.xq:1:1: what an answer that only grows was when is not kept on Spark" in err
 
 
 # --- which files are edited -------------------------------------------------------------------------------
@@ -202,6 +230,7 @@ def test_a_site_says_which_streams_are_edited(tmp_path: Path) -> None:
 # --- the page ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spark
 def test_the_session_on_the_page(run: Run) -> None:
     """Each command that docs/history.md shows prints what stands there; its files are the page's first ones."""
     page = list(blocks(TOP / "docs/history.md"))

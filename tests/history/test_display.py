@@ -8,7 +8,8 @@ from decimal import Decimal
 
 import pytest
 
-from anabranch.algebra.history.display import Display, Edit, Insert, Piece, Remove, apply
+from anabranch.algebra.history.display import Display, Piece
+from anabranch.algebra.history.edits import Edit, Insert, Remove, apply
 from anabranch.algebra.history.events import EndRegion, Judge
 from anabranch.algebra.history.publishing import Published, heartbeat
 from anabranch.algebra.history.qualifier import Qualifier

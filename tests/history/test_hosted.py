@@ -64,6 +64,32 @@ def test_random_cases_on_a_trunk(seed: int, tmp_path: Path) -> None:
             assert trunk.answer(name) == law.answer, case
 
 
+def test_large_documents_in_any_epochs(tmp_path: Path) -> None:
+    """States that are written in layers, read by one process and another, tell the same to the byte (LAWS 1.2)."""
+    random, folder = Random(1), tmp_path / "in"
+    folder.mkdir()
+    item = '<t {0} s:at="0"><n>{1}</n>{2}</t>'
+    lines = [item.format(S, each, region(f"q{each}", f"<q>{each}</q>", 0)) for each in range(120)]
+    for at in range(1, 60):
+        target = f"q{random.randrange(120)}"
+        added = f'<s:after {S} target="{target}" id="a{at}" at="{at}"><q>7</q></s:after>'
+        content = random.choice(("", f"<q>{random.randint(1, 300)}</q>", f"<q>{random.randint(1, 300)}</q>"))
+        lines.append(random.choice((added, *(replace(target, content, at),) * 4)))
+    (folder / "1").write_text("".join(f"{each}\n" for each in lines))
+    risen = 'for $t in stream("s")/root/t where $t/q > $t/q#1 order by $t/q descending return <r>{ $t/n, $t/q }</r>'
+    queries = {"risen": f"<risen>{{ {risen} }}</risen>", "max": '(max(stream("s")//q), stream("s")/root/t[q = 7])'}
+    source = Source("s", folder, "lines", updates=True)
+    told: list[list[str]] = []
+    for number, sizes in enumerate(((1_000_000,), (500, 3_000), (1_000, 5_000))):
+        trunk = BareTrunk(tmp_path / f"state{number}", [source], Random(number), finite=False)
+        trunk.run(queries, sizes, [1, 2, 3, 4])
+        found = [trunk.log.subscription(name) for name in queries]
+        told.append(["".join(trunk.log.answer(each).pieces()) for each in found if each])
+        kept = [each for manifest in trunk.log.manifests.since(0) for each in manifest.states.values()]
+        assert (max(len(each.spilled) for each in kept) > 1) is (number > 0)  # there are layers
+    assert told[0] == told[1] == told[2]
+
+
 def test_who_comes_late_begins_with_the_document_as_it_stands(tmp_path: Path) -> None:
     """LAWS 3.6: lives begin at its start, so there is no version before; ids are known, updates of them act."""
     stream = Lines(tmp_path)

@@ -42,8 +42,9 @@ def shown(tmp_path: Path, query: str, prices: str = PRICES, orders: str = ORDERS
         (tmp_path / name).write_text(text)
         sources.append(looked_into(Source(name, tmp_path / name, "document", time=time), Limits()))
     inputs = engine.Inputs(sources)
-    prepared = [engine.prepare("q", query, inputs)]
-    found = [(each["at"], each["answer"]) for each in map(json.loads, timelines(prepared, inputs).answers["q"])]
+    prepared = [engine.prepare("q", query, inputs, "reference")]
+    with timelines(prepared, inputs) as run:
+        found = [(each["at"], each["answer"]) for each in map(json.loads, run.answers["q"])]
     with engine.answering(prepared, inputs) as run:
         assert "".join(run.answers["q"]) == (found[-1][1] if found else "")
     return found

@@ -83,6 +83,7 @@ class Came:
     partition: int
     element: StreamElement
     at: Fraction
+    entry: Entry
 
 
 class Judge(Protocol):
@@ -163,7 +164,7 @@ class Source:
         self.backlog.take()
         if self._judge is not None:
             assert not isinstance(head.element, DeadLetter)
-            return Came(self.stream.name, self._partition, head.element, head.time)
+            return Came(self.stream.name, self._partition, head.element, head.time, head.entry)
         match head.element:
             case Item() as item:
                 assert head.given is not None

@@ -21,7 +21,8 @@ from anabranch.branch.interval import IntervalJoin
 from anabranch.branch.joining import JoinColumns
 from anabranch.branch.joins import StepJoin
 from anabranch.branch.keeping import Held, Kept, Shelf, kept_table
-from anabranch.branch.merge import Changed, Merge, Released, Signal
+from anabranch.branch.merge import Changed, Released, Signal
+from anabranch.branch.merged import Merged
 from anabranch.branch.passing import Passing
 from anabranch.branch.passing_columns import PassingColumns
 from anabranch.branch.ports import InputStream, Spill
@@ -115,7 +116,7 @@ class _Columns(Protocol):
         """All inputs have ended, and what they brought was taken."""
 
 
-class _Flowing:
+class _Flowing(Merged):
     """A branch that takes its inputs element by element, in the order of LAWS 1.2."""
 
     def __init__(
@@ -128,7 +129,7 @@ class _Flowing:
     ) -> None:
         self._kind = kind
         self._askers = askers
-        self._merge = Merge([inputs[each] for each in askers[0].standing.streams], spill)
+        super().__init__((inputs[each] for each in askers[0].standing.streams), spill)
         self._shelf = Shelf(inputs, askers[0].units)
         self._operator = self._operator_for(askers)
         self._following = Following(askers, self._merge, self._shelf)
@@ -167,21 +168,10 @@ class _Flowing:
             case _:
                 return None
 
-    def feed(self, data: bytes) -> None:
-        self._merge.feed(data)
-        self._run()
-
-    def passed(self, time: Fraction) -> None:
-        self._merge.passed(time)
-        self._run()
-
-    def end(self, stream: str, partition: int) -> None:
-        self._merge.end(stream, partition)
-        self._run()
-        if self._merge.ended:
-            if self._columns is not None and self._following.quiet:
-                self._columns.finish()
-            self._operator.finish()
+    def _finish(self) -> None:
+        if self._columns is not None and self._following.quiet:
+            self._columns.finish()
+        self._operator.finish()
 
     def _run(self) -> None:
         """Take what may be taken: many at a time if that can be, and one by one what is left."""
@@ -220,14 +210,6 @@ class _Flowing:
     @property
     def held(self) -> int:
         return len({each.kept.number for each in self._operator.held()})
-
-    @property
-    def waiting(self) -> dict[Key, int]:
-        return self._merge.waiting
-
-    @property
-    def spilled(self) -> tuple[str, ...]:
-        return self._merge.spilled
 
     @property
     def aborted(self) -> dict[str, str]:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -29,9 +28,11 @@ from anabranch.algebra.interpret import Plan, Query
 from anabranch.algebra.operator import Flowing, Heartbeat
 from anabranch.algebra.readings import Reading
 from anabranch.algebra.signature import Policy
+from anabranch.branch import left
 from anabranch.branch.backlog import Key
-from anabranch.branch.merge import Changed, Merge, Released, Signal
-from anabranch.branch.plan_left import Ground, Left, leave, pick_up
+from anabranch.branch.merge import Changed, Released, Signal
+from anabranch.branch.merged import Merged
+from anabranch.branch.plan_left import Followed, Ground
 from anabranch.branch.plan_log import PlanLog, Told
 from anabranch.branch.plan_pace import Pace, Reached, with_origins
 from anabranch.branch.plan_sources import partitioned, source_of
@@ -64,7 +65,7 @@ class PlanMember:
     policy: Policy = "accumulate"
 
 
-class Planned:
+class Planned(Merged):
     """A branch that has a plan."""
 
     def __init__(
@@ -72,7 +73,7 @@ class Planned:
     ) -> None:
         self._member = member
         self._inputs = inputs
-        self._merge = Merge(list(inputs.values()), spill)
+        super().__init__(inputs.values(), spill)
         self._pace = Pace(member.plan, inputs)
         self._log = PlanLog()
         self._mistrusted: dict[Key, dict[Path, str]] = {key: {} for key in self._merge.sources}
@@ -107,23 +108,6 @@ class Planned:
 
     # --- what comes in ----------------------------------------------------------------------------------------
 
-    def feed(self, data: bytes) -> None:
-        """Take in a feed."""
-        self._merge.feed(data)
-        self._run()
-
-    def passed(self, time: Fraction) -> None:
-        """No input whose elements have the times of their arrival brings anything at or before `time` any more."""
-        self._merge.passed(time)
-        self._run()
-
-    def end(self, stream: str, partition: int) -> None:
-        """An input has ended; with the last one all that was kept comes out."""
-        self._merge.end(stream, partition)
-        self._run()
-        if self._merge.ended:
-            self._give(self._query.end())
-
     def _run(self) -> None:
         for each in self._merge.released():
             if self._ended is not None:
@@ -136,6 +120,10 @@ class Planned:
                     self._hear(Said(stream.name, partition, 0, change))
                 case Signal():
                     self._signal(each)
+
+    def _finish(self) -> None:
+        """What was kept to the end comes out."""
+        self._give(self._query.end())
 
     def _item(self, released: Released) -> None:
         origin, tree = released.entry.origin, released.given
@@ -260,31 +248,21 @@ class Planned:
         """Leave what follows from what was said to whoever opens the branch in this process next."""
         self._query.forget()
         vantages = {key: source.vantage for key, source in self._merge.sources.items()}
-        leave(Left(self._ground(meta), self._query, vantages, self._mistrusted))
+        left.here.leave(self._ground(meta), Followed(self._query, vantages, self._mistrusted))
 
     def _pick_up(self, meta: dict[str, Any]) -> bool:
         """Go on with what was left here behind just this, if it was."""
-        left = pick_up(self._ground(meta))
-        if left is None:
+        found: Followed | None = left.here.pick_up(self._ground(meta))
+        if found is None:
             return False
-        self._query, self._mistrusted = left.query, left.mistrusted
-        for key, vantage in left.vantages.items():
+        self._query, self._mistrusted = found.query, found.mistrusted
+        for key, vantage in found.vantages.items():
             self._merge.sources[key].vantage = vantage
         return True
 
     def _ground(self, meta: dict[str, Any]) -> Ground:
         member = self._member
         return Ground(member.plan, member.policy, self._promises, meta["begun"], meta["log"]["told"])
-
-    @property
-    def waiting(self) -> dict[Key, int]:
-        """How many elements each input has to hold back."""
-        return self._merge.waiting
-
-    @property
-    def spilled(self) -> tuple[str, ...]:
-        """The names in the spill that the state needs."""
-        return self._merge.spilled
 
 
 def _raw(cause: Element | Event | None) -> str:

@@ -49,6 +49,10 @@ class InputStream:
     """A partition at its beginning: what the schema declares, and which domains."""
     starts: Callable[[], Sequence[Start]] | None = None
     """Its partitions where a branch begins, asked for then only; None at the beginning of the stream."""
+    updates: bool = False
+    """Whether what has passed may be edited (LAWS 5.1)."""
+    retain: Fraction | None = None
+    """For how many seconds what has not changed stays in the document of such a stream; None is for good (LAWS 3.6)."""
 
 
 class Output(Protocol):

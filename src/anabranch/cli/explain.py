@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from anabranch.cli.arguments import Commands, pairs_of
-from anabranch.cli.printing import print_text
-from anabranch.errors import Unsupported, UsageError
+from anabranch.cli.printing import print_text, write_picture
+from anabranch.engine.needing import past_explained
+from anabranch.errors import Unsupported
 from anabranch.language import check, parse
 from anabranch.sharing.explain.drawing import draw
 from anabranch.sharing.explain.text import Explained, explain_json, explain_text
@@ -23,6 +24,7 @@ def declare(commands: Commands) -> None:
     explain = commands.add_parser("explain", help="show what queries have in common")
     explain.add_argument("queries", nargs="+", type=Path, metavar="Q.xq", help="a file with one query")
     explain.add_argument("--dtd", action="append", default=[], metavar="NAME=FILE", help="the schema of a stream")
+    explain.add_argument("--updates", action="append", default=[], metavar="NAME", help="a stream that is edited")
     explain.add_argument("--json", action="store_true", help="as JSON")
     explain.add_argument("--svg", type=Path, metavar="FILE", help="draw it there, too")
     explain.set_defaults(run=_explain)
@@ -30,26 +32,22 @@ def declare(commands: Commands) -> None:
 
 def _explain(options: argparse.Namespace) -> None:
     schemas = {name: Schema.read_dtd(Path(file)) for name, file in pairs_of(options.dtd, "--dtd").items()}
-    queries = [_explained(file, schemas) for file in options.queries]
+    queries = [_explained(file, schemas, options.updates) for file in options.queries]
     if options.svg is not None:
-        _write_picture(draw(queries), options.svg)
+        write_picture(draw(queries), options.svg)
     if options.json:
         print_text((json.dumps(explain_json(queries), indent=2, ensure_ascii=False),))
     else:
         print_text(("\n".join(explain_text(queries)),))
 
 
-def _explained(file: Path, schemas: Mapping[str, Schema]) -> Explained:
+def _explained(file: Path, schemas: Mapping[str, Schema], edited: Sequence[str]) -> Explained:
     text = read_text(file)
-    checked = check(parse(text, str(file)), text, name=str(file))
+    checked = check(parse(text, str(file)), text, name=str(file), edited=edited)
+    past = past_explained(file.stem, checked.query, edited)
+    if past is not None:
+        return past
     try:
         return Explained(file.stem, derive_forest(checked.query, schemas, text))
     except Unsupported as error:
         return Explained(file.stem, None, error.message)
-
-
-def _write_picture(picture: str, file: Path) -> None:
-    try:
-        file.write_text(picture, encoding="utf-8", newline="")
-    except OSError as error:
-        raise UsageError(f"cannot write '{file}': {error.strerror}") from None

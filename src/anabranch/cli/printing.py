@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from pathlib import Path
+
+from anabranch.errors import UsageError
 
 
 def print_text(pieces: Iterable[str]) -> None:
@@ -19,3 +22,11 @@ def print_lines(lines: Iterable[str]) -> None:
     for line in lines:
         sys.stdout.write(line)
         sys.stdout.flush()
+
+
+def write_picture(picture: str, file: Path) -> None:
+    """Write a picture to where the user wants it."""
+    try:
+        file.write_text(picture, encoding="utf-8", newline="")
+    except OSError as error:
+        raise UsageError(f"cannot write '{file}': {error.strerror}") from None

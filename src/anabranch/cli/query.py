@@ -50,15 +50,16 @@ def _query(options: argparse.Namespace) -> None:
         raise UsageError("several queries need a place for their answers", hint="give one with --out DIR")
     if len(set(names)) < len(names):
         raise UsageError("two queries have the same name", hint="their answers would be written to one file")
-    prepared = [prepare(file.stem, read_text(file), inputs, options.engine, label=str(file)) for file in files]
+    asked = {"timeline": options.timeline}
+    prepared = [prepare(each.stem, read_text(each), inputs, options.engine, label=str(each), **asked) for each in files]
     for query in prepared:
-        notes = (query.note,) if query.note and not options.timeline else ()
-        for warning in (*query.warnings, *notes):
+        for warning in (*query.warnings, *((query.note,) if query.note else ())):
             print(f"anabranch: note: {warning}", file=sys.stderr)
     if options.timeline:
-        shown = timelines(prepared, inputs, limits)
-        _write_timelines(prepared, shown, options.out)
-        _report(shown, options.dead_letter)
+        with timelines(prepared, inputs, limits) as run:
+            _write_timelines(prepared, run, options.out)
+            _report(run, options.dead_letter)
+        _check_aborted(run)
         return
     console = Console(stderr=True)
     with (
@@ -75,8 +76,12 @@ def _query(options: argparse.Namespace) -> None:
         status.stop()
         _write_answers(prepared, run, options.out)
         _report(run, options.dead_letter)
-        if run.aborted:
-            raise Aborted("; ".join(f"the query '{name}' has ended: {why}" for name, why in run.aborted.items()))
+    _check_aborted(run)
+
+
+def _check_aborted(run: Run) -> None:
+    if run.aborted:
+        raise Aborted("; ".join(f"the query '{name}' has ended: {why}" for name, why in run.aborted.items()))
 
 
 def _write_answers(prepared: Sequence[Prepared], run: Run, out: Path | None) -> None:

@@ -31,6 +31,7 @@ def declare(commands: Commands) -> None:
     bench.add_argument("name", choices=tuple(BENCHES), metavar="NAME", help="what to measure: %(choices)s")
     bench.add_argument("--quick", action="store_true", help="fewer rounds")
     bench.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+    bench.add_argument("--svg", type=Path, metavar="FILE", help="draw the figures there; not all can be drawn")
     bench.set_defaults(run=_bench)
 
 
@@ -51,4 +52,4 @@ def _demo(options: argparse.Namespace) -> None:
 
 
 def _bench(options: argparse.Namespace) -> None:
-    run_bench(options.name, quick=options.quick, json_file=options.json)
+    run_bench(options.name, quick=options.quick, json_file=options.json, svg_file=options.svg)

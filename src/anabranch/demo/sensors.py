@@ -23,6 +23,7 @@ from rich.live import Live
 from rich.panel import Panel
 from rich.table import Table
 
+from anabranch.demo.lines import appear
 from anabranch.engine.handles import Stream, Subscription
 from anabranch.engine.history import StreamCourse
 from anabranch.engine.live import Engine
@@ -90,7 +91,7 @@ def _show(folder: Path, console: Console) -> None:
                 publish(StreamCourse(told.source, told.checkpoint), accent, 0)
             readings = list(_readings(number * SECONDS, act, random))
             for name in (untold.name, told.name):
-                _append(folder / name / f"{number:04}", readings)
+                appear(folder / name / f"{number:04}", readings)
             written += 2 * len(readings)
             happened.append(act.told)
             while read < written:
@@ -114,12 +115,6 @@ def _next(epochs: SimpleQueue[Metrics], engine: Engine) -> int:
     except Empty:
         engine.wait()  # it has failed, and says why
         raise
-
-
-def _append(file: Path, lines: Sequence[str]) -> None:
-    fresh = file.with_name(f".{file.name}")  # nobody reads hidden files; so the file appears whole
-    fresh.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    fresh.rename(file)
 
 
 def _readings(start: int, act: Act, random: Random) -> Iterator[str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from anabranch.algebra.interpret import Plan
 from anabranch.algebra.written import streams_of, write_plan
-from anabranch.branch.past.queries import recalled_query
 from anabranch.engine.preparing import Inputs, prepare, refuse_endless
 from anabranch.errors import UsageError
 from anabranch.reference.texts import Texts
@@ -27,8 +26,7 @@ class Checking:
             return known
         prepared = prepare(name, text, self._inputs, "spark", label=label)
         refuse_endless(prepared, self._inputs)
-        past = recalled_query(prepared.checked.query, self._inputs.functions) if table else None
-        if table and (prepared.updates or (past and past.standing is None)):
+        if table and prepared.shows:
             raise UsageError(f"the answer of '{name}' is corrected as it goes, so it makes no table")
         if table:
             check_table(name, prepared.checked.query)

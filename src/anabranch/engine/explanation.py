@@ -4,20 +4,21 @@ Ten thousand subscriptions are counted, and of each stream a few are shown: one 
 tells more than ten thousand times the same.
 Nothing is derived for the others, so an explanation takes no longer for them than to count.
 A plan of the builder shares nothing; it is shown as its operators.
-So does a query over a stream of updates; of that is told what it keeps of which regions.
+So does a query about the past; of that is told what it keeps of which regions, or of which items.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
 from anabranch.algebra.written import is_plan, read_plan, streams_of
 from anabranch.engine.html import explanation_html
+from anabranch.engine.needing import past_explained
 from anabranch.errors import Unsupported
 from anabranch.language import check, parse
 from anabranch.reference.arrivals.past import named
@@ -26,7 +27,6 @@ from anabranch.reference.shapes import Constant, Shape
 from anabranch.sharing.explain.drawing import draw
 from anabranch.sharing.explain.scene import Room
 from anabranch.sharing.explain.text import Explained, explain_json, explain_text
-from anabranch.sharing.history import needs_of
 from anabranch.sharing.rules.derive import derive_forest
 from anabranch.spark.metrics import SHOWN
 from anabranch.spark.plan import Plan, StreamPlan
@@ -163,11 +163,11 @@ def explanation(
         registered = known.get(name)
         at_work = registered if registered is not None and registered.text == text else None
         waiting += at_work is None
-        display = None if is_plan(text) else display_of(text, edited)
-        if is_plan(text) or display or past_of(text, tuple(functions.items())):
+        past = None if is_plan(text) else past_of(text, tuple(functions.items()), edited)
+        if is_plan(text) or past or display_of(text, edited):
             alone.setdefault(text, []).append(name)
             if at_work is not None:
-                kind = "plan" if is_plan(text) else "display" if display else "past"
+                kind = "plan" if is_plan(text) else "past" if past else "display"
                 members = branches.setdefault(at_work.branch, _Members(kind, _streams_of(text)))
                 members.names.append(name)
                 members.queries.add(text)
@@ -183,7 +183,7 @@ def explanation(
     chosen, more = _chosen(asked)
     schemas = {name: source.schema for name, source in sources.items() if source.schema}
     shown = [_explained(asked[query], texts, schemas, functions) for query in chosen]
-    shown += [_alone(text, names) for text, names in list(alone.items())[:SHOWN]]
+    shown += [_alone(text, names, edited) for text, names in list(alone.items())[:SHOWN]]
     for text, names in list(alone.items())[SHOWN:]:
         more.update({name: more.get(name, 0) + len(names) for name in _streams_of(text)})
     return Explanation(
@@ -239,14 +239,15 @@ def _streams_of(text: str) -> tuple[str, ...]:
     return streams_of(read_plan(text)) if is_plan(text) else named(parse(text))
 
 
-def _alone(text: str, names: Sequence[str]) -> Explained:
-    """What is answered by itself, in one line."""
+def _alone(text: str, names: Sequence[str], edited: Collection[str]) -> Explained:
+    """What is answered by itself."""
     name, *alike = names
     if is_plan(text):
         operators = "; ".join(line.strip() for line in str(read_plan(text)).splitlines())
         return Explained(name, None, f"a plan, answered by itself: {operators}", tuple(alike))
-    kept = "; ".join(line.strip() for line in str(needs_of(parse(text))).splitlines())
-    return Explained(name, None, f"about the past, answered by itself; it keeps: {kept}", tuple(alike))
+    found = past_explained(name, parse(text), edited, tuple(alike))
+    assert found is not None, "others have property trees"
+    return found
 
 
 def _explained(

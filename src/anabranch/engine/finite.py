@@ -31,7 +31,10 @@ from anabranch.stream.parse import parse_document
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from anabranch.spark.trunk import Progress
+    from anabranch.spark.trunk import Outcome, Progress
+
+EPOCH_BYTES = 16 << 20
+"""What Spark reads at most between two looks at how far it has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ def answering(
     inputs: Inputs,
     *,
     limits: Limits | None = None,
-    epoch_bytes: int = 16 << 20,
+    epoch_bytes: int = EPOCH_BYTES,
     sharing: bool = True,
     policy: Policy = "accumulate",
     on_progress: Callable[[Progress], None] | None = None,
@@ -69,33 +72,54 @@ def answering(
     with TemporaryDirectory(prefix="anabranch-") as folder:
         runs = []
         if on_spark:
-            runs.append(_on_spark(on_spark, inputs, caps, Path(folder), epoch_bytes, sharing, policy, on_progress))
+            outcome = on_trunk(on_spark, inputs, caps, Path(folder), epoch_bytes, sharing, policy, on_progress)
+            runs.append(run_of(outcome, outcome.answers))
         if others:
             runs.append(_by_reference(others, inputs, caps, policy))
-        found = {name: answer for run in runs for name, answer in run.answers.items()}
-        answers = {query.name: found[query.name] for query in queries}
-        dead = dict.fromkeys(letter for run in runs for letter in run.dead)  # both engines saw the same bad input
-        aborted = {name: reason for run in runs for name, reason in run.aborted.items()}
-        yield Run(answers, list(dead), max(run.items for run in runs), sum(run.late for run in runs), aborted)
+        yield both(queries, runs)
 
 
-def _on_spark(
+def both(queries: Sequence[Prepared], runs: Sequence[Run]) -> Run:
+    """What both engines gave, for the queries in their order; both saw the same bad input."""
+    found = {name: answer for run in runs for name, answer in run.answers.items()}
+    aborted = {name: reason for run in runs for name, reason in run.aborted.items()}
+    return Run(
+        {query.name: found[query.name] for query in queries},
+        Letters([run.dead for run in runs]),
+        max(run.items for run in runs),
+        sum(run.late for run in runs),
+        aborted,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Letters:
+    """What was set aside in several places, each thing once; looked for when it is asked for."""
+
+    several: Sequence[Iterable[DeadLetter]]
+
+    def __iter__(self) -> Iterator[DeadLetter]:
+        return iter(dict.fromkeys(letter for each in self.several for letter in each))
+
+
+def on_trunk(
     queries: Sequence[Prepared],
     inputs: Inputs,
     limits: Limits,
     folder: Path,
-    epoch_bytes: int,
-    sharing: bool,
-    policy: Policy,
-    on_progress: Callable[[Progress], None] | None,
-) -> Run:
+    epoch_bytes: int = EPOCH_BYTES,
+    sharing: bool = True,
+    policy: Policy = "accumulate",
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Outcome:
+    """Answer queries on Spark, in a folder."""
     # Imported here: whoever only wants the reference need not wait for Spark, nor have Java.
     from anabranch.spark.session import local_session
     from anabranch.spark.trunk import run_queries
 
     texts = {query.name: print_query(query.checked.query) for query in queries}
     spark = local_session()
-    outcome = run_queries(
+    return run_queries(
         spark,
         inputs.streams,
         texts,
@@ -108,8 +132,12 @@ def _on_spark(
         policy=policy,
         on_progress=on_progress,
     )
+
+
+def run_of(outcome: Outcome, answers: Mapping[str, Iterable[str]]) -> Run:
+    """What a trunk gave, with these answers."""
     progress = outcome.progress
-    return Run(outcome.answers, outcome.dead_letters(), progress.items, progress.late, outcome.aborted)
+    return Run(answers, Letters([list(outcome.dead_letters())]), progress.items, progress.late, outcome.aborted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +232,6 @@ def updating(query: Prepared, read: ReadInputs, inputs: Inputs, limits: Limits) 
         name=query.name,
         text=query.text,
         limits=limits,
-        by_law=query.by_law,
     )
 
 

@@ -74,12 +74,17 @@ class Subscription:
     @cached_property
     def frame(self) -> Frame:
         """What stands around the pieces of its answer."""
-        return Frame.of(self.text, self.engine.functions, shows=self.shows)
+        return Frame.of(self.text, self.engine.functions, shows=self.shows, edited=self._unbegun.edited)
 
     @cached_property
     def shows(self) -> bool:
         """Whether its answer is a display that is corrected; its pieces are an update stream then (LAWS 5.7)."""
-        return self.engine.shows(self.text)
+        return self._unbegun.shows
+
+    @cached_property
+    def _unbegun(self) -> Registered:
+        """What is known of it before any epoch has seen it."""
+        return self.engine.unbegun(self.name, self.text)
 
     def __iter__(self) -> Iterator[str]:
         return self.pieces()
@@ -121,8 +126,7 @@ class Subscription:
             self.engine.wait()
         self.engine.trunk.raise_failure()
         if self.registered is None:
-            nobody = Registered(-1, self.name, self.text, 0, shows=self.shows)
-            return self.engine.log.answer(nobody, self.engine.functions).text()
+            return self.engine.log.answer(self._unbegun, self.engine.functions).text()
         return self.engine.log.answer(self.registered, self.engine.functions).text()
 
     def display(self) -> Display:

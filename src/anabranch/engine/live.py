@@ -32,7 +32,7 @@ from types import TracebackType
 
 from anabranch.algebra import builder
 from anabranch.algebra.interpret import Source as StreamSource
-from anabranch.algebra.signature import POLICIES, Policy
+from anabranch.algebra.signature import Policy, known_policy
 from anabranch.engine.checking import Checking
 from anabranch.engine.explanation import Explanation, explanation
 from anabranch.engine.handles import Stream, Subscription
@@ -46,14 +46,14 @@ from anabranch.spark.metrics import Metrics
 from anabranch.spark.plan import StreamPlan
 from anabranch.spark.plan import Subscription as Registered
 from anabranch.spark.retention import Keep
-from anabranch.spark.roles import role_of
+from anabranch.spark.roles import not_begun
 from anabranch.spark.session import Session, check_workers, local_session
 from anabranch.spark.sinks import Files, Parquet, Sink
 from anabranch.spark.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Wanted
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.schema import Schema
-from anabranch.stream.source import Source, domains_of
+from anabranch.stream.source import Source, domains_of, seconds_of
 
 
 class Engine:
@@ -99,7 +99,7 @@ class Engine:
         self._subscriptions: dict[str, Subscription] = {}
         self._numbers = count(1)
         self._started = self._closed = False
-        self._policy = _known_policy(policy)
+        self._policy = known_policy(policy)
         settings = Settings(
             trigger_ms, Keep.parse(keep), limits or Limits(), shards=shards, sharing=sharing, accents=accents
         )
@@ -130,11 +130,13 @@ class Engine:
         strict: bool = False,
         domains: Mapping[str, Sequence[object]] | None = None,
         updates: bool = False,
+        retain: str | Decimal | int | None = None,
     ) -> Stream:
         """Register a stream: a file or a directory that may grow; several of them are its partitions.
 
         `domains` are the only values that its items have at some paths, as in `{"s": [1, 2]}`.
-        With `updates`, what has passed may be edited (LAWS 5.1).
+        With `updates`, what has passed may be edited (LAWS 5.1); who comes late sees what has changed in the last
+        `retain` seconds, or `"1 h"`, and all there is where that is not given.
         """
         path, *more = (Path(each).absolute() for each in ([source] if isinstance(source, str | Path) else source))
         for each in (path, *more):
@@ -159,6 +161,7 @@ class Engine:
                 tuple(more),
                 domains_of(domains or {}),
                 updates,
+                None if retain is None else seconds_of(retain),
             )
             self._want(replace(self._wanted, streams={**self._wanted.streams, name: fresh}))
             self._checking = Checking(Inputs(tuple(self._wanted.streams.values()), functions=self.functions))
@@ -188,7 +191,7 @@ class Engine:
                 printed = self._checking.written(name, query.plan)
             else:
                 printed = self._checking.printed(name, query, table=isinstance(chosen, Parquet))
-            fresh = Subscription(self, name, printed, self._policy if policy is None else _known_policy(policy))
+            fresh = Subscription(self, name, printed, self._policy if policy is None else known_policy(policy))
             fresh.registered = self._known(fresh)
             before, self._subscriptions = self._subscriptions, {**self._subscriptions, name: fresh}
             wanted = replace(self._wanted, subscriptions={**held, name: printed})
@@ -262,10 +265,10 @@ class Engine:
     def trunk(self) -> Trunk:
         return self._trunk
 
-    def shows(self, text: str) -> bool:
-        """Whether the answer of a query, as it is printed, is a display."""
-        streams = {name: StreamPlan.of(each, None) for name, each in self._wanted.streams.items()}
-        return role_of(Registered(-1, "", text, 0), streams, tuple(self.functions.items())).shows
+    def unbegun(self, name: str, text: str) -> Registered:
+        """A subscription, as its query is printed, before any epoch has seen it."""
+        streams = {each: StreamPlan.of(source, None) for each, source in self._wanted.streams.items()}
+        return not_begun(name, text, streams, tuple(self.functions.items()))
 
     def cancel(self, subscription: Subscription) -> None:
         """End a subscription, unless that has happened; its answer so far stays."""
@@ -297,9 +300,3 @@ class Engine:
                 handle.registered = self._known(handle) or handle.registered
         self.metrics = epoch.metrics
         self._on_epoch(epoch.metrics)
-
-
-def _known_policy(policy: Policy) -> Policy:
-    if policy not in POLICIES:
-        raise UsageError(f"the policy '{policy}' is unknown", hint=f"use {', '.join(POLICIES)}")
-    return policy

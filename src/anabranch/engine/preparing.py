@@ -1,26 +1,25 @@
-"""Queries on their way to an engine: checked, and given to the one that will answer them.
-
-Over finite streams of updates the law answers in this process (`updating.py`) unless Spark is asked for: it needs no
-more than what is there at the end.
-"""
+"""Queries on their way to an engine: checked, and given to the one that will answer them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from anabranch.branch.past.queries import recalled_query
+from anabranch.branch.past.queries import recalled_query, refuse_mixture
 from anabranch.errors import Unsupported
-from anabranch.language import Checked, ast, check, parse
-from anabranch.language.rewrite import parts
-from anabranch.reference.arrivals.recall import asks
+from anabranch.language import Checked, check, parse
+from anabranch.reference.arrivals.mixed import refuse_asking_items
+from anabranch.reference.arrivals.past import named
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.history.evaluate import refuse_windows
 from anabranch.reference.standing import ordered_by_time, standing
+from anabranch.sharing.history import needs_of
+from anabranch.sharing.history.needs import beyond_entries
+from anabranch.stream.limits import Limits
 from anabranch.stream.schema import Schema
-from anabranch.stream.source import Source
+from anabranch.stream.source import Contents, Source
 
 EngineName: TypeAlias = Literal["spark", "reference"]
 
@@ -32,6 +31,11 @@ class Inputs:
     streams: Sequence[Source] = ()
     documents: Mapping[str, Path] | None = None
     functions: Mapping[str, PythonFunction] | None = None
+
+    @property
+    def edited(self) -> frozenset[str]:
+        """The streams of updates."""
+        return frozenset(source.name for source in self.streams if source.updates)
 
     def schemas(self) -> dict[str, Schema | None]:
         """The known inputs; a document has no schema."""
@@ -52,8 +56,8 @@ class Prepared:
     """Why it is not answered on Spark, where the caller left the choice open."""
     updates: bool = False
     """Whether it reads a stream of updates."""
-    by_law: bool = False
-    """Whether the caller insists on the reference."""
+    shows: bool = False
+    """Whether its answer is a display, which is corrected."""
 
     @property
     def warnings(self) -> Iterator[str]:
@@ -63,11 +67,17 @@ class Prepared:
 
 
 def prepare(
-    name: str, text: str, inputs: Inputs, engine: EngineName | None = None, *, label: str | None = None
+    name: str,
+    text: str,
+    inputs: Inputs,
+    engine: EngineName | None = None,
+    *,
+    label: str | None = None,
+    timeline: bool = False,
 ) -> Prepared:
     """Parse and check a query and choose its engine; `engine` of None means Spark where it can.
 
-    `label` is what errors call the query, a file's name say.
+    `label` is what errors call the query, a file's name say; `timeline` asks for all that it shows on the way.
     """
     label = label or name
     checked = check(
@@ -76,42 +86,61 @@ def prepare(
         inputs=inputs.schemas(),
         functions=tuple(inputs.functions or ()),
         name=label,
+        edited=inputs.edited,
     )
-    if _edited(checked.query, inputs):
+    updates = not inputs.edited.isdisjoint(named(checked.query))
+    if updates:
         refuse_windows(checked.query, text, label)
-        if engine == "spark" and (items := _items_beside(checked.query, inputs)):
-            raise Unsupported(
-                "a query about the past cannot read streams of items and of updates together on Spark yet",
-                text=text,
-                span=items.span,
-                name=label,
-                hint="'anabranch query' answers it over finite inputs",
-            )
-        by_law = engine == "reference"
-        return Prepared(name, label, text, checked, engine or "reference", None, updates=True, by_law=by_law)
+        refuse_asking_items(checked.query, set(named(checked.query)) - inputs.edited, text, label)
+    past = recalled_query(checked.query, inputs.functions, text, inputs.edited)
+    shows = past.standing is None if past is not None else updates
+    chosen = Prepared(name, label, text, checked, "spark", None, updates, shows)
     if engine == "reference":
-        return Prepared(name, label, text, checked, "reference", None)
-    reason = standing(checked.query, inputs.functions, text).reason
-    if reason is not None and engine is None:
-        # Spark would only gather the input first, and starting it takes its time.
-        return Prepared(
-            name, label, text, checked, "reference", f"{reason.message}: the reference engine answers '{name}'"
+        return replace(chosen, engine="reference")
+    reason = _refused_by_spark(chosen, inputs, timeline=timeline)
+    if reason is not None and engine == "spark":
+        raise reason
+    if reason is None and engine is None:
+        if past is not None:
+            reason = _reaches_root(chosen, inputs)
+        elif not updates:  # Spark would only gather the input first, and starting it takes its time
+            reason = standing(checked.query, inputs.functions, text).reason
+    if reason is None:
+        return chosen
+    return replace(chosen, engine="reference", note=f"{reason.message}: the reference engine answers '{name}'")
+
+
+def _refused_by_spark(prepared: Prepared, inputs: Inputs, *, timeline: bool) -> Unsupported | None:
+    """Why Spark cannot do what is asked for; None where it can."""
+    query = prepared.checked.query
+    try:
+        refuse_mixture(query, inputs.edited, inputs.functions, prepared.text, prepared.label)
+    except Unsupported as reason:
+        return reason
+    if timeline and not prepared.shows:
+        return Unsupported(
+            "what an answer that only grows was when is not kept on Spark",
+            text=prepared.text,
+            span=query.body.span,
+            name=prepared.label,
+            hint="'--engine reference' goes through all moments",
         )
-    return Prepared(name, label, text, checked, "spark", None)
+    return None
 
 
-def _edited(query: ast.Query, inputs: Inputs) -> ast.Source | None:
-    """The first stream of updates that a query reads."""
-    edited = {each.name for each in inputs.streams if each.updates}
-    sources = (part for part in parts(query) if isinstance(part, ast.Source))
-    return next((each for each in sources if each.name in edited), None)
-
-
-def _items_beside(query: ast.Query, inputs: Inputs) -> ast.Source | None:
-    """The first stream of items that a query reads which asks for the past: there rounds stand (LAWS 5.5)."""
-    items = {each.name for each in inputs.streams if not each.updates}
-    sources = (part for part in parts(query) if isinstance(part, ast.Source))
-    return next((each for each in sources if each.name in items), None) if asks(query) else None
+def _reaches_root(prepared: Prepared, inputs: Inputs) -> Unsupported | None:
+    """Whether a query about the past of items looks at the root around them, which a branch does not have."""
+    needs = needs_of(prepared.checked.query)
+    for source in inputs.streams:
+        tree = needs.streams.get(source.name)
+        if tree is not None and not source.updates and beyond_entries(tree, Contents(source, Limits()).root.name.local):
+            return Unsupported(
+                f"a look at the root of the stream '{source.name}' cannot be answered item by item",
+                text=prepared.text,
+                span=prepared.checked.query.body.span,
+                name=prepared.label,
+            )
+    return None
 
 
 def refuse_endless(prepared: Prepared, inputs: Inputs) -> None:

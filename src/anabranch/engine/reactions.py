@@ -78,6 +78,7 @@ class _Group:
 def _groups(plan: Plan, stream: str) -> dict[_Group, list[str]]:
     """The subscriptions to a stream."""
     streams = {each.stream: each for each in plan.streams}
+    roots = {name: each.namespaces for name, each in streams.items()}
     shapes = shapes_of(())
     found: dict[_Group, list[str]] = {}
     for each in plan.subscriptions:
@@ -88,7 +89,7 @@ def _groups(plan: Plan, stream: str) -> dict[_Group, list[str]]:
             asked = read_plan(each.text)
             names = streams_of(asked)
         else:
-            asked = lineage_of(shapes.of(each.text).shape.standing)
+            asked = lineage_of(shapes.of(each.text).shape.standing, roots=roots)
             names = asked.streams
         if stream in names and set(names) <= streams.keys():
             firsts = tuple(each.first if name in each.late else -1 for name in names)

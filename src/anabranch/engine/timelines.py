@@ -1,16 +1,18 @@
 """What queries show, element by element, over inputs that have an end: `anabranch query --timeline`.
 
-Timelines are made in this process, whichever engine is asked for: all engines give the same answers, and whoever wants
-a line for each element does not wait for Spark.
-Over streams of updates the reference finds every display from scratch, and the default corrects the one before.
+On Spark a display is in the answer log as the update stream that leads to it, and its timeline is read from there.
+The reference finds every display from scratch; it also has the timelines of answers that only grow.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from anabranch.engine.finite import Run, read_inputs, updating
+from anabranch.engine.finite import Letters, Run, both, on_trunk, read_inputs, run_of, updating
 from anabranch.engine.preparing import Inputs, Prepared
 from anabranch.engine.updating import Updating
 from anabranch.errors import StreamError
@@ -21,14 +23,32 @@ from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 
 
-def timelines(queries: Sequence[Prepared], inputs: Inputs, limits: Limits | None = None) -> Run:
-    """The timelines of queries, as lines of JSON; what was set aside is known once they were read to their end."""
+@contextmanager
+def timelines(queries: Sequence[Prepared], inputs: Inputs, limits: Limits | None = None) -> Iterator[Run]:
+    """The timelines of queries, as lines of JSON; they can be read while inside.
+
+    What was set aside is known once they were read to their end.
+    """
     caps = limits or Limits()
-    read = read_inputs(queries, inputs, caps)
+    on_spark = [query for query in queries if query.engine == "spark"]
+    others = [query for query in queries if query.engine == "reference"]
+    with TemporaryDirectory(prefix="anabranch-") as folder:
+        runs = []
+        if on_spark:
+            outcome = on_trunk(on_spark, inputs, caps, Path(folder))
+            moments = {query.name: outcome.answers[query.name].moments() for query in on_spark}
+            runs.append(run_of(outcome, {name: map(line, each) for name, each in moments.items()}))
+        if others:
+            runs.append(_by_reference(others, inputs, caps))
+        yield both(queries, runs)
+
+
+def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -> Run:
+    read = read_inputs(queries, inputs, limits)
     found: dict[str, Timeline | Updating] = {}
     for query in queries:
         if query.updates:
-            found[query.name] = updating(query, read, inputs, caps)
+            found[query.name] = updating(query, read, inputs, limits)
             continue
         for name in query.checked.streams:
             if read.streams[name].input.changes:
@@ -36,19 +56,17 @@ def timelines(queries: Sequence[Prepared], inputs: Inputs, limits: Limits | None
         law = query.checked.query
         found[query.name] = timeline_of(law, read.given, functions=inputs.functions, name=query.name, text=query.text)
     answers = {name: map(line, timeline) for name, timeline in found.items()}
-    return Run(answers, _Dead(tuple(read.dead), tuple(found.values())), read.items, 0)
+    return Run(answers, Letters([read.dead, _Dead(tuple(found.values()))]), read.items, 0)
 
 
 class _Dead:
-    """What was set aside, on reading and since."""
+    """What was set aside in queries, so far."""
 
-    def __init__(self, read: Sequence[DeadLetter], timelines: Iterable[Timeline | Updating]) -> None:
-        self._read = read
+    def __init__(self, timelines: Iterable[Timeline | Updating]) -> None:
         self._timelines = timelines
 
     def __iter__(self) -> Iterator[DeadLetter]:
-        found = (letter for each in self._timelines for letter in each.dead)
-        return iter(dict.fromkeys((*self._read, *found)))
+        return (letter for each in self._timelines for letter in each.dead)
 
 
 def line(shown: Shown) -> str:

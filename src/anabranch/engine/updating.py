@@ -1,11 +1,12 @@
 """Queries over finite streams of updates, answered by the law in this process (`reference/history/`).
 
 A query may read streams of items beside those of updates: they are documents that nobody edits.
-Where it asks for the past, too, some of its results stand, and every moment is gone through (`arrivals/mixed.py`).
+Where some of its results stand, every moment is gone through (`arrivals/mixed.py`).
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -14,10 +15,10 @@ from functools import partial
 
 from anabranch.language import ast
 from anabranch.reference.answer import Shown
-from anabranch.reference.arrivals.mixed import mixed_displays
+from anabranch.reference.arrivals.mixed import mixed_displays, mixes
 from anabranch.reference.arrivals.past import decimal, named
-from anabranch.reference.arrivals.recall import asks
 from anabranch.reference.calls import PythonFunction
+from anabranch.reference.history.around import Around
 from anabranch.reference.history.document import Document
 from anabranch.reference.history.timeline import Arriving, answer, arrivals, timeline
 from anabranch.reference.inputs import Input, element_time
@@ -65,20 +66,13 @@ class Updating:
         name: str,
         text: str,
         limits: Limits,
-        by_law: bool = False,
     ) -> None:
-        """`by_law`: every display is found from scratch."""
         self._query = query
         self._read = {each: streams[each] for each in named(query)}
         self._items = frozenset(name for name, read in self._read.items() if not read.source.updates)
-        self._edited: Mapping[str, Document] = {each: Document(read.root, limits) for each, read in self._read.items()}
-        self._limits = limits
-        self._by_law = by_law
+        self._edited = {each: Document(read.root, limits) for each, read in self._read.items()}
         self._dead: list[DeadLetter] = []
-        self._functions = functions
-        self._documents = documents
-        self._name = name
-        self._text = text
+        self._around: Around = {"functions": functions, "inputs": documents, "name": name, "text": text}
 
     @property
     def dead(self) -> list[DeadLetter]:
@@ -88,21 +82,13 @@ class Updating:
     def answer(self) -> str:
         """The answer at the end."""
         if self._mixed:
-            text = ""
-            for shown in self._mixed_displays():
-                text = shown.text
-            return text
+            texts = deque((each.text for each in self._mixed_displays()), maxlen=1)
+            if texts:
+                return texts[0]
         for each in self._arriving():
             for _ in self._edited[each.stream].take(each.element, each.at, each.partition):
                 pass
-        found = answer(
-            self._query,
-            self._edited,
-            functions=self._functions,
-            inputs=self._documents,
-            name=self._name,
-            text=self._text,
-        )
+        found = answer(self._query, self._edited, **self._around)
         self._dead += dict.fromkeys(found.dead)
         return found.text
 
@@ -117,59 +103,15 @@ class Updating:
     def _displays(self) -> Iterator[Shown]:
         if self._mixed:
             return self._mixed_displays()
-        if not self._by_law:
-            return self._corrected()
-        return timeline(
-            self._query,
-            self._edited,
-            self._arriving(),
-            self._dead,
-            functions=self._functions,
-            inputs=self._documents,
-            name=self._name,
-            text=self._text,
-        )
-
-    def _corrected(self) -> Iterator[Shown]:
-        """The same at the cost of what changes."""
-        # Imported here: it loads what the law can do without.
-        from anabranch.branch.history.continuous import Continuous
-
-        machine = Continuous(
-            self._query,
-            {name: read.root for name, read in self._read.items()},
-            functions=self._functions,
-            inputs=self._documents,
-            name=self._name,
-            text=self._text,
-            limits=self._limits,
-        )
-        self._edited = machine.kept
-        set_aside: dict[DeadLetter, None] = {}
-        for each in self._arriving():
-            for change in machine.take(each.stream, each.element, each.at, each.partition):
-                set_aside |= dict.fromkeys(change.dead)
-                if change.edits:
-                    yield Shown(change.at, machine.text)
-        self._dead += set_aside
+        return timeline(self._query, self._edited, self._arriving(), self._dead, **self._around)
 
     @property
     def _mixed(self) -> bool:
-        """Whether it asks for the past, and reads streams of both kinds: then there are results that stand."""
-        return bool(self._items) and asks(self._query)
+        """Whether it reads streams of both kinds so that there are results that stand."""
+        return mixes(self._query, self._items)
 
     def _mixed_displays(self) -> Iterator[Shown]:
-        return mixed_displays(
-            self._query,
-            self._edited,
-            self._items,
-            self._arriving(),
-            self._dead,
-            functions=self._functions,
-            inputs=self._documents,
-            name=self._name,
-            text=self._text,
-        )
+        return mixed_displays(self._query, self._edited, self._items, self._arriving(), self._dead, **self._around)
 
     def _arriving(self) -> Iterator[Arriving]:
         times = {name: read.source.time for name, read in self._read.items()}

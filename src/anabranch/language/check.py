@@ -15,7 +15,7 @@ from typing import Any
 from anabranch.errors import QueryError, Span
 from anabranch.language import ast
 from anabranch.language.check_paths import PathCheck
-from anabranch.language.check_streams import check_streams
+from anabranch.language.check_streams import check_streams, is_edited, over_updates
 from anabranch.language.cursor import MAX_NESTING
 from anabranch.language.printer import print_query
 from anabranch.language.refusals import refuse
@@ -53,14 +53,16 @@ def check(
     inputs: Mapping[str, Schema | None] | None = None,
     functions: Collection[str] = (),
     name: str | None = None,
+    edited: Collection[str] = (),
 ) -> Checked:
     """Check a query; `inputs` are the known inputs with their schemas, `functions` the registered ones.
 
     With `inputs` of None any name of a stream or document is accepted.
+    `edited` are streams of updates: each is a document, which any round may read (LAWS 5.1).
     """
     source = text if text is not None else print_query(query)
     try:
-        return _Checker(query, source, inputs, functions).checked()
+        return _Checker(query, source, inputs, functions, edited).checked()
     except QueryError as error:
         error.name = name
         raise
@@ -73,11 +75,13 @@ class _Checker(PathCheck):
         text: str,
         inputs: Mapping[str, Schema | None] | None,
         functions: Collection[str],
+        edited: Collection[str],
     ) -> None:
         super().__init__(text, {name: schema for name, schema in (inputs or {}).items() if schema})
         self.query = query
         self.inputs = inputs
         self.registered = functions
+        self.edited = edited
         self.declared = {function.name: function for function in query.functions}
         self.reading = readers(self.declared)
         self.sources: dict[ast.Source, None] = {}
@@ -236,7 +240,7 @@ class _Checker(PathCheck):
                 f"no variable is called '${variable.name}'", variable.span, "XPST0008", f"bound are: {known}"
             )
         known_variable = scope.variables[variable.name]
-        if known_variable.flowing and scope.in_round:
+        if known_variable.flowing and scope.in_round and not is_edited(known_variable.source, self.edited):
             raise refuse("stream inside the round of another", self.text, variable.span)
         if known_variable.missing and scope.condition:
             raise self.lacking(variable.span, f"${variable.name}")
@@ -248,7 +252,7 @@ class _Checker(PathCheck):
             raise self.error(
                 f"no input is called '{source.name}'", source.span, "FODC0002", f"the inputs given are: {known}"
             )
-        if source.kind == "stream" and scope.in_round:
+        if source.kind == "stream" and scope.in_round and not is_edited(source, self.edited):
             raise refuse("stream inside the round of another", self.text, source.span)
         self.sources[source] = None
         return Known(source, (), flowing=source.kind == "stream")
@@ -269,9 +273,10 @@ class _Checker(PathCheck):
 
     def flwor(self, flwor: ast.Flwor, scope: Scope) -> Known:
         places = flowing_fors(flwor, scope.flowing, self.declared)
-        if places and scope.in_round:
-            raise refuse("stream inside the round of another", self.text, flwor.clauses[places[0]].span)
-        check_streams(flwor, places, self.text)
+        beside = [place for place in places if not over_updates(flwor.clauses[place], scope, self.edited)]
+        if beside and scope.in_round:
+            raise refuse("stream inside the round of another", self.text, flwor.clauses[beside[0]].span)
+        check_streams(flwor, places, beside, self.text)
         inner = scope
         for place, clause in enumerate(flwor.clauses):
             round_started = bool(places) and place > places[0] and place not in places

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 
 from anabranch.errors import QueryError
@@ -10,30 +10,51 @@ from anabranch.language import ast
 from anabranch.language.intervals import bounded
 from anabranch.language.refusals import refuse
 from anabranch.language.rewrite import parts
+from anabranch.language.scope import Scope
 from anabranch.language.signatures import AGGREGATES
 
 MAX_OVERLAP = 10_000
 """How many windows may hold one item; more would let one short query cost without bound."""
 
 
-def check_streams(flwor: ast.Flwor, flowing: Sequence[int], text: str) -> None:
-    """Refuse what cannot be answered without end; `flowing` are the places of the clauses over streams."""
+def check_streams(flwor: ast.Flwor, flowing: Sequence[int], growing: Sequence[int], text: str) -> None:
+    """Refuse what cannot be answered without end; `flowing` are the places of the clauses over streams.
+
+    The `growing` among them are over items, the others over updates: those are documents, which are there as a whole.
+    """
     for place, clause in enumerate(flwor.clauses):
         if isinstance(clause, ast.For) and clause.window:
             _check_window(clause, clause.window, place in flowing, text)
     fors = [clause for place in flowing if isinstance(clause := flwor.clauses[place], ast.For)]
     if len(fors) < 2:
         return
-    _check_independence(flwor, flowing[0], fors, text)
+    items = [clause for place in growing if isinstance(clause := flwor.clauses[place], ast.For)]
+    _check_independence(flwor, flowing[0], items, text)
     windowed = [clause for clause in fors if clause.window]
     if not windowed:
-        if not bounded(flwor.where, [clause.variable for clause in fors]):
-            raise refuse("unbounded second stream", text, fors[1].span)
+        beside = [flwor.clauses[place] for place in flowing[1:] if place in growing]
+        if beside and not bounded(flwor.where, [clause.variable for clause in fors]):
+            raise refuse("unbounded second stream", text, beside[0].span)
         return
     if len(windowed) < len(fors):
         bare = next(clause for clause in fors if not clause.window)
         raise refuse("window beside a stream without one", text, bare.span)
     _check_step_join(flwor, fors, text)
+
+
+def is_edited(source: ast.Expression | None, edited: Collection[str]) -> bool:
+    """Whether something is a stream of updates, which are given by name."""
+    return isinstance(source, ast.Source) and source.kind == "stream" and source.name in edited
+
+
+def over_updates(clause: ast.For | ast.Let, scope: Scope, edited: Collection[str]) -> bool:
+    """Whether a `for` runs over a stream of updates."""
+    at: ast.Expression | None = clause.source if isinstance(clause, ast.For) else None
+    while isinstance(at, ast.Path | ast.Filter):
+        at = at.start if isinstance(at, ast.Path) else at.base
+    if isinstance(at, ast.Variable) and at.name in scope.variables:
+        at = scope.variables[at.name].source
+    return is_edited(at, edited)
 
 
 def _check_window(clause: ast.For, window: ast.CountWindow | ast.TimeWindow, flowing: bool, text: str) -> None:

@@ -55,6 +55,10 @@ class Source:
     """By path, the values that items have there: every item one of them."""
     updates: bool = False
     """A stream of updates: what has passed may be edited (LAWS 5.1)."""
+    retain: Decimal | None = None
+    """For how many seconds what has not changed stays in its document, for who comes late; None is for good."""
+    ended: bool = False
+    """Nothing more comes than what is there, though others go on."""
 
     @property
     def partitions(self) -> tuple[FilePath, ...]:
@@ -78,6 +82,26 @@ class Source:
             raise UsageError(f"the stream '{self.name}' has no file or directory '{partition}'")
         found = (each for each in partition.iterdir() if each.is_file() and not each.name.startswith("."))
         return sorted(found, key=lambda each: each.name)
+
+
+_UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
+_LONGEST = 10**12
+
+
+def seconds_of(given: object) -> Decimal:
+    """A time as a user writes it, in seconds or with a unit, as in '90 min'; UsageError where it makes no sense."""
+    amount, unit = str(given).strip(), "s"
+    for each in _UNITS:
+        if amount.endswith(each):
+            amount, unit = amount.removesuffix(each).strip(), each
+            break
+    try:
+        found = Decimal(amount) * _UNITS[unit]
+    except ArithmeticError:
+        found = Decimal("NaN")
+    if isinstance(given, bool) or not found.is_finite() or not 0 < found <= _LONGEST:
+        raise UsageError(f"'retain' takes a number of seconds, or a time, not '{given}'", hint="as in 3600 or '1 h'")
+    return found
 
 
 def domains_of(given: Mapping[str, Iterable[object]]) -> tuple[tuple[Path, tuple[str, ...]], ...]:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.schema import Schema
-from anabranch.stream.source import Source, domains_of
+from anabranch.stream.source import Source, domains_of, seconds_of
 
 _Value = TypeVar("_Value")
 _HEADER = re.compile(r"\s*\[+\s*([^\]]*?)\s*\]+")
@@ -190,7 +190,8 @@ def source_of(name: str, table: Table) -> Source:
     if form not in ("auto", "lines", "document", "json"):
         raise table.wrong(f"the format '{form}' is unknown", key="format", hint="use lines, document or json")
     dtd, time = table.path("dtd"), table.text("time", None)
-    table.take("retain", lambda value: True, "anything", None)  # for what is still to come: it changes nothing yet
+    retain = table.take("retain", lambda value: True, "anything", None)
+    updates = table.flag("updates")
     domains = table.take("domains", lambda value: isinstance(value, dict), "a table of lists, as in { s = [1, 2] }", {})
     try:
         return Source(
@@ -206,7 +207,8 @@ def source_of(name: str, table: Table) -> Source:
             table.flag("strict"),
             tuple(more),
             domains_of(domains),
-            table.flag("updates"),
+            updates,
+            seconds_of(retain) if updates and retain is not None else None,  # items are not kept
         )
     except AnabranchError as error:
         raise table.wrong(error.message, hint=error.hint) from None

@@ -7,7 +7,7 @@ edited (`stages.py`).
 So an update costs one entry, whatever their number; how a query splits is in `split.py`.
 
 What the query keeps is bounded by what it can ever need (`sharing/history`), and is plain data: `encode` gives it entry
-by entry and the rest apart, `decode` goes on from there.
+by entry and the rest apart, all of it or what has changed, and `decode` goes on from there.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from anabranch.algebra.history.display import Display, Edit, Insert, Piece, Remove
+from anabranch.algebra.history.display import Display, Piece
+from anabranch.algebra.history.edits import Edit, Insert, Remove
 from anabranch.branch.history.entrywise import Site
 from anabranch.branch.history.evaluation import Evaluation, Scope
 from anabranch.branch.history.kept import Kept
 from anabranch.branch.history.parts import Beside, Built, Computed, Each, Fixed, Part, Whole
 from anabranch.branch.history.split import split
-from anabranch.branch.history.stages import ComputedStage, EachStage, Stage, WholeStage
-from anabranch.branch.history.state import Data, decode, encode, undisturbed
+from anabranch.branch.history.stages import NONE, ComputedStage, EachStage, Stage, WholeStage
+from anabranch.branch.history.state import Data, decode, encode
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.reference.calls import PythonFunction
@@ -152,6 +153,10 @@ class Continuous:
         """Whether there was no moment yet."""
         return self._is_new
 
+    def call(self, functions: Mapping[str, PythonFunction]) -> None:
+        """The functions are from now on these: in another epoch they are other objects."""
+        self._evaluation.functions = functions
+
     @property
     def evaluated(self) -> int:
         """How many evaluations there were, each of one entry or of all."""
@@ -159,45 +164,60 @@ class Continuous:
 
     # --- state --------------------------------------------------------------------------------------------
 
-    def encode(self) -> Data:
-        """All that must be remembered, as plain data: for each stream its entries, each by itself, and the rest."""
-        with undisturbed():
-            return self._encode()
+    @property
+    def changes(self) -> int:
+        """How much has changed since `settled`."""
+        return sum(each.unsaved.weight for each in self.kept.values())
 
-    def _encode(self) -> Data:
+    def encode(self, *, whole: bool = True) -> Data:
+        """All that must be remembered, as plain data, or else what has changed since `settled` (`state.py`)."""
         streams: dict[str, Data] = {}
         for name, kept in self.kept.items():
-            entries, rest = encode(kept)
-            for each in entries:
+            streams[name] = encode(kept, whole=whole)
+            for each in streams[name][-1]:
                 found = {stage.id: stage.remembered(name, each[0]) for stage in self._stages}
                 each.append({id: data for id, data in found.items() if data is not None})
-            streams[name] = [entries, rest]
         failing = [[*key, error.message, error.code] for key, error in self._site.failing.items()]
-        told = [[*key, marks] for key, marks in self._site.told.items()]
+        told = {stage.id: marks for stage in self._stages if (marks := self._site.told.get((stage.id, NONE)))}
         return {"streams": streams, "failing": failing, "told": told, "is_new": self._is_new}
 
-    def decode(self, data: Data) -> None:
-        """Go on from what `encode` gave for the same query, where nothing was taken yet."""
-        with undisturbed():
+    def settled(self) -> None:
+        """All that must be remembered is written."""
+        for each in self.kept.values():
+            each.settled()
+
+    def decode(self, *several: Data) -> None:
+        """Go on from what `encode` gave for the same query, one behind the other: all, and changes.
+
+        Where this is an earlier state of the same, changes do, and it may know some of them already.
+        """
+        for data in several:
             self._decode(data)
+        self._recalled(several[-1])
 
     def _decode(self, data: Data) -> None:
-        for name, (entries, rest) in data["streams"].items():
-            decode(self.kept[name], name, [each[:-1] for each in entries], rest)
-            for number, *_, found in entries:
+        for name, part in data["streams"].items():
+            order, gone, rest, entries = part
+            decode(self.kept[name], name, [order, gone, rest, [each[:-1] for each in entries]])
+            absent: list[tuple[int, Data]] = [(number, {}) for removed, _ in order for number in removed]
+            for number, found in (*absent, *((each[0], each[-1]) for each in entries)):
                 for stage in self._stages:
-                    if stage.id in found:
-                        stage.recall(name, number, found[stage.id])
+                    stage.recall(name, number, found.get(stage.id))
+
+    def _recalled(self, data: Data) -> None:
         self._is_new = data["is_new"]
         self.now = self._evaluation.now = max(each.now for each in self.kept.values())
-        if not self._is_new:
-            for stage in self._stages:
-                stage.recalled()
-            for part, entry, message, code in data["failing"]:
-                self._site.failing[part, entry] = DynamicError(message, code=code)
-            self._site.told = {(part, entry): marks for part, entry, marks in data["told"]}
-            self._site.dead.clear()
-            self._edits()
+        if self._is_new:
+            return
+        for stage in self._stages:
+            stage.recalled()
+            self._site.told.pop((stage.id, NONE), None)
+        self._site.told |= {(id, NONE): marks for id, marks in data["told"].items()}
+        self._site.failing = {
+            (part, entry): DynamicError(message, code=code) for part, entry, message, code in data["failing"]
+        }
+        self._site.dead.clear()
+        self._edits()
 
     # --- the parts ----------------------------------------------------------------------------------------
 

@@ -6,17 +6,21 @@ a mark at an end of a chain that is opened (`kept.py`).
 Time alone changes what an entry shows, or what of it can ever be asked for, only so many seconds after something in it
 has changed as a qualifier of the query names.
 So each entry remembers when it has changed, as long as that can matter, and a heap when that will next be.
+
+Between two epochs the entries are put away (`state.py`), of which only those are written that have changed; so all that
+changes is noted (`Unsaved`).
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count
 
 from anabranch.algebra.history.ordered import Ordered
+from anabranch.branch.history.gone import Gone
 from anabranch.reference.history.chains import Chain, Content, Lived, Version
 from anabranch.reference.history.document import Document
 from anabranch.reference.history.judging import Named
@@ -53,6 +57,27 @@ class Held:
     """Whether it stands among the entries, by itself or in one that is opened."""
     end: int | None = None
     """The mark at the end of an opened chain."""
+    ids: dict[tuple[int, str], bool] = field(default_factory=dict)
+    """By partition and name, the ids that it has, and whether a `mutable` keeps them."""
+
+
+@dataclass(eq=False, slots=True)
+class Unsaved:
+    """What has changed since the state was last written."""
+
+    first: int
+    """The number that the next entry had then."""
+    entries: dict[int, None] = field(default_factory=dict)
+    """Those that have changed, have come, or are gone."""
+    removed: list[int] = field(default_factory=list)
+    """Those that were there then and are gone."""
+    gone: dict[tuple[int, str], None] = field(default_factory=dict)
+    """Ids of chains of which nothing is kept."""
+
+    @property
+    def weight(self) -> int:
+        """How much it is."""
+        return len(self.entries) + len(self.gone)
 
 
 class Entries(Document):
@@ -72,6 +97,8 @@ class Entries(Document):
         self._seconds = needs.seconds(stream)
         self._due: list[tuple[Fraction, int]] = []
         self.next_number = 0
+        self.gone = Gone()
+        self.unsaved = Unsaved(0)
 
     # --- what the judge knows -----------------------------------------------------------------------------
 
@@ -85,9 +112,22 @@ class Entries(Document):
         """How far each partition is."""
         return self._times
 
-    def number_versions(self, numbers: count[int]) -> None:
-        """Go on with the versions' numbers from there."""
-        self._numbers = numbers
+    def number_versions(self, least: int) -> None:
+        """Go on with the versions' numbers from there, or from where they are."""
+        self._numbers = count(max(least, next(self._numbers)))
+
+    def _take_names(self, partition: int, names: Mapping[str, Named]) -> None:
+        known = self._names.setdefault(partition, {})
+        for name, named in names.items():
+            if (before := known.get(name)) and (held := self.held.get(before.chain)):
+                held.ids.pop((partition, name), None)
+                self.unsaved.entries[held.entry] = None
+            known[name] = named
+            if held := self.held.get(named.chain):
+                held.ids[partition, name] = named.mutable
+                self.unsaved.entries[held.entry] = None
+            else:
+                self.unsaved.gone[partition, name] = None
 
     # --- versions -----------------------------------------------------------------------------------------
 
@@ -129,9 +169,13 @@ class Entries(Document):
                 case Lived(content=inner):
                     content += inner
                 case Chain() as chain:
-                    self.held.pop(chain, None)
+                    self._let_go(chain)
                     content += [each for version in chain.versions for each in version.content]
                     chain.versions, chain.host = [], []
+
+    def _let_go(self, chain: Chain) -> None:
+        if held := self.held.pop(chain, None):
+            self.unsaved.gone.update(dict.fromkeys(held.ids))
 
     # --- entries ------------------------------------------------------------------------------------------
 
@@ -139,6 +183,7 @@ class Entries(Document):
         number = self.next_number
         self.next_number += 1
         self.by_number[number] = entry
+        self.unsaved.entries[number] = None
         if before is None:
             self.order.append(number, 1)
         else:
@@ -150,15 +195,18 @@ class Entries(Document):
     def _leave(self, number: int) -> None:
         entry = self.by_number.pop(number)
         self.order.remove(number)
+        self.unsaved.entries[number] = None
+        if number < self.unsaved.first:
+            self.unsaved.removed.append(number)
         if entry.content is not None:
             self._forget([entry.content])
             self.changed[number] = None
         elif entry.opened is not None:
-            self.held.pop(entry.opened, None)
+            self._let_go(entry.opened)
 
     def _touch(self, number: int, at: Fraction) -> None:
         """An entry changes."""
-        self.changed[number] = None
+        self.changed[number] = self.unsaved.entries[number] = None
         entry = self.by_number[number]
         if self._seconds and (not entry.marks or entry.marks[-1] != at):
             entry.marks.append(at)
@@ -177,7 +225,7 @@ class Entries(Document):
             entry.marks = [each for each in entry.marks if each + self._seconds[-1] > now]
             entry.due = None
             self._schedule(number, entry, entry.marks)
-            self.changed[number] = None
+            self.changed[number] = self.unsaved.entries[number] = None
             for chain in self._chains(entry):
                 self._trim(chain, self.held[chain])
 
@@ -204,6 +252,26 @@ class Entries(Document):
                 case Chain() as chain:
                     yield chain
                     pending += [each for version in chain.versions for each in version.content]
+
+    # --- put away -----------------------------------------------------------------------------------------
+
+    def settled(self) -> None:
+        """All that has changed is written."""
+        self.unsaved = Unsaved(self.next_number)
+
+    def place(self, number: int, previous: int | None) -> None:
+        """An entry that was put away stands behind another, or in front of all."""
+        if previous is None:
+            self.order.prepend(number, 1)
+        else:
+            self.order.insert_after(previous, number, 1)
+
+    def discard(self, number: int) -> Entry | None:
+        """Keep nothing of an entry but its place, as if it had never been there; gives it."""
+        entry = self.by_number.pop(number, None)
+        for chain in () if entry is None else self._chains(entry):
+            self.held.pop(chain, None)
+        return entry
 
     def numbers(self) -> Iterator[int]:
         """All entries, in no order; marks are none."""

@@ -68,6 +68,7 @@ class Entrywise:
                 met |= meeting.met_by_other(entry)
         if any(changed[name] for name in self.part.beside if name not in self._meetings):
             met.update(kept[self.part.stream].numbers())
+        kept[self.part.stream].unsaved.entries.update(dict.fromkeys(met))  # of these, what they give
         return dict.fromkeys((*own, *sorted(met))) if met else own
 
     def rows(self, entry: int) -> list[Row]:
@@ -108,16 +109,24 @@ class Entrywise:
     # --- state --------------------------------------------------------------------------------------------
 
     def remembered(self, stream: str, entry: int) -> Any:
-        """The keys of an entry of this or another stream, as plain data; None for none."""
+        """The keys of an entry of this or another stream, and what was told of it, as plain data; None for nothing."""
         found: dict[str, Any] = {}
+        told = self._site.told.get((self._id, entry)) if stream == self.part.stream else None
         for name, meeting in self._meetings.items():
             keyed = meeting.own if stream == self.part.stream else meeting.other
             if stream in (self.part.stream, name) and entry in keyed.keys:
                 found[name] = list(keyed.keys[entry])
-        return found or None
+        return [found, told] if found or told else None
 
     def recall(self, stream: str, entry: int, data: Any) -> None:
-        """Take back what was kept of an entry."""
-        for name, keys in data.items():
-            meeting = self._meetings[name]
-            (meeting.own if stream == self.part.stream else meeting.other).put(entry, keys)
+        """Take back what was kept of an entry, None for nothing, in the place of what is known of it."""
+        nothing: tuple[dict[str, Any], None] = {}, None
+        keys, told = data or nothing
+        for name, meeting in self._meetings.items():
+            if stream in (self.part.stream, name):
+                (meeting.own if stream == self.part.stream else meeting.other).put(entry, keys.get(name, ()))
+        if stream == self.part.stream:
+            if told:
+                self._site.told[self._id, entry] = told
+            else:
+                self._site.told.pop((self._id, entry), None)

@@ -59,7 +59,8 @@ class Evaluation:
         """How many evaluations there were; for tests and measurements."""
         self.aside: list[DeadLetter] = []
         """What the latest evaluation has set aside."""
-        self._functions, self._inputs, self._name, self._text = functions, inputs, name, text
+        self.functions = functions
+        self._inputs, self._name, self._text = inputs, name, text
 
     def rows(self, expression: ast.Expression, scope: Scope, documents: Mapping[str, Document]) -> list[Row]:
         """The results of an expression in the order of the document, with their ranks where it asks for an order."""
@@ -102,7 +103,7 @@ class Evaluation:
             self.query,
             documents,
             self.now,
-            functions=self._functions,
+            functions=self.functions,
             inputs=self._inputs,
             name=self._name,
             text=self._text,

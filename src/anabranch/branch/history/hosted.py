@@ -11,13 +11,12 @@ What is bad in a stream is told by whoever keeps its document (`keeper.py`), onc
 of the query itself.
 A late branch begins with the document as it stands there (LAWS 3.6).
 
-Its state is that of the machine, an entry in a row; and what it shows, for who asks for that alone.
+Its state is that of the machine, in layers (`layers.py`); and what it shows, for who asks for that alone.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -27,11 +26,16 @@ from typing import Any
 
 import pyarrow as pa
 
+from anabranch.algebra.history.edits import Edit
 from anabranch.algebra.history.publishing import Published, Told, heartbeat
 from anabranch.branch.backlog import Key
 from anabranch.branch.history.continuous import Change, Continuous
 from anabranch.branch.history.keeper import document_of, good_time
-from anabranch.branch.merge import Came, Merge
+from anabranch.branch.history.layers import read_layers, shown
+from anabranch.branch.history.resumed import Resumed
+from anabranch.branch.history.state import Data
+from anabranch.branch.merge import Came
+from anabranch.branch.merged import Merged
 from anabranch.branch.ports import InputStream, Output, Spill
 from anabranch.branch.state import State
 from anabranch.errors import StateError
@@ -40,11 +44,11 @@ from anabranch.reference.calls import PythonFunction
 from anabranch.reference.inputs import Input
 from anabranch.stream.elements import Accent, DeadLetter, StreamElement
 from anabranch.stream.limits import Limits
+from anabranch.stream.serialize import serialize
 
 _UNIT = 10**30
 _BURIED = 1_000
 """So many dead letters of a query are not told again."""
-_ROWS = pa.schema([("stream", pa.string()), ("entry", pa.string())])
 SHOWN = pa.schema([("text", pa.large_string())])
 """What is on display, in one row, or in none before the first moment."""
 
@@ -80,7 +84,7 @@ class Given:
     """What the keepers of streams remember that had begun before the branch did."""
 
 
-class Displayed:
+class Displayed(Merged):
     """A branch whose answer is on display."""
 
     def __init__(
@@ -91,20 +95,15 @@ class Displayed:
         given: Given,
         spill: Spill,
     ) -> None:
+        super().__init__(inputs.values(), spill, self)
         self._member = member
         self._inputs = inputs
-        asked = member.query
-        self._machine = Continuous(
-            asked.query,
-            {name: stream.root for name, stream in inputs.items()},
-            functions=given.functions,
-            inputs=given.documents,
-            name=member.name,
-            text=asked.text,
-            limits=given.limits,
-            display=Published,
-        )
-        self._merge = Merge(list(inputs.values()), spill, self)
+        kept = None if state is None else self._kept_of(state)
+        self._resumed = Resumed(lambda: self._fresh(given), self._ground(given), kept, spill)
+        self._machine = self._resumed.machine
+        self._machine.call(given.functions)
+        self._edits: list[Edit] = []
+        """Those of this epoch."""
         self._ended: str | None = None
         self._buried: dict[str, None] = {}
         """What was set aside lately, in short."""
@@ -112,32 +111,38 @@ class Displayed:
         if state is not None:
             self._restore(state)
         elif given.keepers:
-            self._begin(given.keepers, given.limits)
+            self._begin(given.keepers, given.limits, spill)
 
-    def _begin(self, keepers: Mapping[str, State], limits: Limits) -> None:
+    def _fresh(self, given: Given) -> Continuous:
+        return Continuous(
+            self._member.query.query,
+            {name: stream.root for name, stream in self._inputs.items()},
+            functions=given.functions,
+            inputs=given.documents,
+            name=self._member.name,
+            text=self._member.query.text,
+            limits=given.limits,
+            display=Published,
+        )
+
+    def _ground(self, given: Given) -> Any:
+        """All that the machine follows from beside its state; functions are told to it anew."""
+        roots = [(name, serialize(stream.root)) for name, stream in self._inputs.items()]
+        documents = [(name, id(each)) for name, each in given.documents.items()]  # it holds on to them
+        return self._member.name, self._member.query.text, roots, documents, given.limits
+
+    def _begin(self, keepers: Mapping[str, State], limits: Limits, spill: Spill) -> None:
         """Begin late, with the documents as they stand, and with what of their elements had to wait until now."""
         for kept in keepers.values():
             self._merge.restore(kept.meta["merge"], kept.tables["waiting"])
-        documents = {name: document_of(kept, self._inputs[name], limits) for name, kept in keepers.items()}
+        documents = {name: document_of(kept, self._inputs[name], limits, spill) for name, kept in keepers.items()}
         self._show(self._machine.begin(documents))
 
     # --- what comes in ------------------------------------------------------------------------------------
 
-    def feed(self, data: bytes) -> None:
-        """Take in a feed."""
-        self._merge.feed(data)
-        self._run()
-
-    def passed(self, time: Fraction) -> None:
-        """No input whose elements have the times of their arrival brings anything at or before `time` any more."""
-        self._merge.passed(time)
-        self._run()
-
-    def end(self, stream: str, partition: int) -> None:
-        """An input has ended; a query that fails when all have, has no answer."""
-        self._merge.end(stream, partition)
-        self._run()
-        if self._merge.ended and (error := self._machine.failure) is not None:
+    def _finish(self) -> None:
+        """A query that fails when all inputs have ended has no answer."""
+        if (error := self._machine.failure) is not None:
             self._abort(error.message)
 
     def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
@@ -165,6 +170,7 @@ class Displayed:
         told = display.wire(at, hidden=self._machine.failure is not None)
         if told:
             self._member.out.piece("".join((*told, heartbeat(at), "\n")))
+        self._edits += change.edits
         for letter in change.dead:
             self._bury(letter)
 
@@ -188,35 +194,27 @@ class Displayed:
     def save(self) -> State | None:
         """What must be remembered; the epoch is over."""
         merge, waiting = self._merge.save()
-        machine = self._machine.encode()
-        streams: dict[str, Any] = machine.pop("streams")
         display = self._machine.display
         assert isinstance(display, Published)
+        told = [display.told.times, display.told.known]
         meta = {
             "operator": "display",
             "merge": merge,
-            "machine": machine,
-            "rest": {name: rest for name, (_, rest) in streams.items()},
-            "told": [display.told.times, display.told.known],
+            "layers": self._resumed.save(self.held, self._edits, lambda: self._machine.text),
+            "told": told,
             "ended": self._ended,
             "buried": list(self._buried),
         }
-        kept = [(name, json.dumps(each)) for name, (entries, _) in streams.items() for each in entries]
-        columns = [[name for name, _ in kept], [row for _, row in kept]]
-        entries = pa.table(columns, schema=_ROWS)
-        shown = pa.table([[] if self._machine.is_new else [self._machine.text]], schema=SHOWN)
-        return State(meta, {"waiting": waiting, "entries": entries, "shown": shown})
+        return State(meta, {"waiting": waiting})
+
+    def _kept_of(self, state: State) -> Data:
+        if state.meta["operator"] != "display":
+            raise StateError(f"the state of '{self._member.name}' is that of another kind of branch")
+        return state.meta["layers"]
 
     def _restore(self, state: State) -> None:
         meta = state.meta
-        if meta["operator"] != "display":
-            raise StateError(f"the state of '{self._member.name}' is that of another kind of branch")
         self._merge.restore(meta["merge"], state.tables["waiting"])
-        entries: dict[str, list[Any]] = {name: [] for name in meta["rest"]}
-        for row in state.tables["entries"].to_pylist():
-            entries[row["stream"]].append(json.loads(row["entry"]))
-        streams = {name: [entries[name], rest] for name, rest in meta["rest"].items()}
-        self._machine.decode({**meta["machine"], "streams": streams})
         display = self._machine.display
         assert isinstance(display, Published)
         display.resume(Told(*meta["told"]))
@@ -229,20 +227,18 @@ class Displayed:
         return sum(len(each.by_number) for each in self._machine.kept.values())
 
     @property
-    def waiting(self) -> dict[Key, int]:
-        """How many elements each input has to hold back."""
-        return self._merge.waiting
-
-    @property
     def spilled(self) -> tuple[str, ...]:
-        """The names in the spill that the state needs."""
-        return self._merge.spilled
+        """The names in the spill that the state needs: also those of its layers."""
+        return (*super().spilled, *self._resumed.refs)
 
 
-def shown_in(state: State) -> str | None:
-    """What the display showed when this was its state; None before its first moment."""
-    found: list[str] = state.tables["shown"].column("text").to_pylist()
-    return found[0] if found else None
+def shown_in(state: State, read: Callable[[str], bytes]) -> str | None:
+    """What a display showed when this was its state; None before its first moment."""
+    if state.meta["operator"] != "display":
+        found: list[str] = state.tables["shown"].column("text").to_pylist()
+        return found[0] if found else None
+    layers = read_layers(state.meta["layers"], read)
+    return None if layers[-1].more["is_new"] else shown(layers)
 
 
 def wire_time(time: Fraction) -> Decimal:

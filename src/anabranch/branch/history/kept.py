@@ -183,9 +183,8 @@ class Kept(Entries):
         chains: dict[Chain, Chain] = {}
         self._copy(_Spot(self.sight), document.entries, chains)
         for partition, names in document._names.items():
-            self.names[partition] = {
-                name: Named(chains.get(named.chain, named.chain), named.mutable) for name, named in names.items()
-            }
+            here = {name: Named(chains.get(named.chain, named.chain), named.mutable) for name, named in names.items()}
+            self._take_names(partition, here)
 
     def _copy(self, spot: _Spot, content: Sequence[Content], chains: dict[Chain, Chain]) -> None:
         for each in content:

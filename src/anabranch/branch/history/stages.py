@@ -23,6 +23,9 @@ from anabranch.errors import DynamicError
 from anabranch.reference.sequences import Values
 from anabranch.reference.values import OrderRank
 
+NONE = -1
+"""The number of no entry."""
+
 
 class Stage(ABC):
     """One part of the query; `id` tells it from the others, and names its place on display."""
@@ -40,7 +43,10 @@ class Stage(ABC):
 
     @abstractmethod
     def recall(self, stream: str, entry: int, data: Any) -> None:
-        """Take back what was kept of an entry; for a stage that is new."""
+        """Take back what was kept of an entry, None for nothing, in the place of what is known of it.
+
+        Entries that are gone come first, and those that are there have their places.
+        """
 
     @abstractmethod
     def recalled(self) -> None:
@@ -60,6 +66,8 @@ class EachStage(Stage):
         super().__init__(id, site, scope)
         self._entrywise = Entrywise(id, site, scope, part)
         self._results: dict[int, tuple[_Result, ...]] = {}
+        self._recalled: dict[int, tuple[_Result, ...]] = {}
+        """What is taken back."""
         order = site.kept[part.stream].order
         self._arranged = Arranged(order, tuple(key.descending for key in part.order))
 
@@ -101,27 +109,32 @@ class EachStage(Stage):
         return f"{self.id}.{entry}.{number}"
 
     def remembered(self, stream: str, entry: int) -> Any:
-        keys = self._entrywise.remembered(stream, entry)
+        known = self._entrywise.remembered(stream, entry)
         results = self._results.get(entry, ()) if stream == self._entrywise.part.stream else ()
-        if keys is None and not results:
+        if known is None and not results:
             return None
         written = [
             [[write_rank(rank) for rank in each.ranks], each.piece.text, each.piece.begins, each.piece.ends]
             for each in results
         ]
-        return [keys, written]
+        return [known, written]
 
     def recall(self, stream: str, entry: int, data: Any) -> None:
-        keys, written = data
-        if keys is not None:
-            self._entrywise.recall(stream, entry, keys)
-        if written:
-            self._results[entry] = tuple(
+        known, written = data or (None, ())
+        self._entrywise.recall(stream, entry, known)
+        if stream == self._entrywise.part.stream and (written or entry in self._results or entry in self._recalled):
+            self._recalled[entry] = tuple(
                 _Result(tuple(read_rank(rank) for rank in ranks), Piece(text, begins, ends))
                 for ranks, text, begins, ends in written
             )
 
     def recalled(self) -> None:
+        found, self._recalled = self._recalled, {}
+        if self._results:
+            for entry, several in sorted(found.items(), key=lambda each: bool(each[1])):  # first what is gone
+                self._show(entry, several)
+            return
+        self._results = {entry: several for entry, several in found.items() if several}
         results = {
             (entry, number): result for entry, several in self._results.items() for number, result in enumerate(several)
         }
@@ -141,23 +154,19 @@ class _Single(Stage):
 
     def _write(self) -> None:
         self._is_new = False
-        self.site.failing.pop((self.id, _NONE), None)
+        self.site.failing.pop((self.id, NONE), None)
         piece: Piece | None = None
         try:
             piece = self.scope.piece(self._value())
-            self.site.tell(self.id, _NONE)
+            self.site.tell(self.id, NONE)
         except DynamicError as error:
-            self.site.failing[self.id, _NONE] = error
+            self.site.failing[self.id, NONE] = error
         if piece != self._piece:
             self.site.display.rewrite(self.id, () if piece is None else (piece,))
             self._piece = piece
 
     def recalled(self) -> None:
         self._write()
-
-
-_NONE = -1
-"""The number of no entry."""
 
 
 class ComputedStage(_Single):
@@ -180,18 +189,21 @@ class ComputedStage(_Single):
         for name, (entrywise, state) in self._folds.items():
             shares = self._shares[name]
             for entry in entrywise.again(changed):
-                share = self._share(entrywise, state, entry)
-                before = shares.get(entry)
-                if share == before:
-                    continue
-                has_changed = True
-                if before is not None:
-                    state.remove(entry, shares.pop(entry))
-                if share is not None:
-                    state.put(entry, share)
-                    shares[entry] = share
+                has_changed |= self._put(shares, state, entry, self._share(entrywise, state, entry))
         if has_changed:
             self._write()
+
+    def _put(self, shares: dict[int, Share], state: Fold, entry: int, share: Share) -> bool:
+        """Put the share of an entry in the place of the one it had; gives whether it is another."""
+        before = shares.get(entry)
+        if share == before:
+            return False
+        if before is not None:
+            state.remove(entry, shares.pop(entry))
+        if share is not None:
+            state.put(entry, share)
+            shares[entry] = share
+        return True
 
     def _share(self, entrywise: Entrywise, state: Fold, entry: int) -> Share:
         try:
@@ -211,20 +223,18 @@ class ComputedStage(_Single):
     def remembered(self, stream: str, entry: int) -> Any:
         found: dict[str, Any] = {}
         for name, (entrywise, _) in self._folds.items():
-            keys = entrywise.remembered(stream, entry)
+            known = entrywise.remembered(stream, entry)
             share = self._shares[name].get(entry) if stream == entrywise.part.stream else None
-            if keys is not None or share is not None:
-                found[name] = [keys, share]
+            if known is not None or share is not None:
+                found[name] = [known, share]
         return found or None
 
     def recall(self, stream: str, entry: int, data: Any) -> None:
-        for name, (keys, share) in data.items():
-            entrywise, state = self._folds[name]
-            if keys is not None:
-                entrywise.recall(stream, entry, keys)
-            if share is not None:
-                self._shares[name][entry] = share
-                state.put(entry, share)
+        for name, (entrywise, state) in self._folds.items():
+            known, share = (data or {}).get(name, (None, None))
+            entrywise.recall(stream, entry, known)
+            if stream == entrywise.part.stream:
+                self._put(self._shares[name], state, entry, share)
 
 
 class WholeStage(_Single):
@@ -246,4 +256,4 @@ class WholeStage(_Single):
         return None
 
     def recall(self, stream: str, entry: int, data: Any) -> None:
-        raise AssertionError("it remembers nothing")
+        pass

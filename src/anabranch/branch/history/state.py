@@ -1,5 +1,11 @@
 """What a query keeps of a stream as plain data, entry by entry, and the rest apart; and taken back.
 
+Either all of it is written or what has changed since it was last written.
+Both are the same: entries that are gone and new ones with their places, the entries that have changed, each whole, ids
+whose regions are gone, and a small rest; to take all of it back is to take back changes to nothing.
+Changes may be taken back that are known in part already: an entry is what the latest ones say, and its place is not
+taken twice, since numbers of entries grow and none is used again.
+
 Where a chain stands and what the query sees of it follow from the place in the tree, so neither is written.
 An entry says which ids its regions have; those whose regions are gone, and which still may not be taken, are with the
 rest.
@@ -9,10 +15,9 @@ The tree is no deeper than the judge allows, so going down in it is safe.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
-from itertools import count
 from typing import Any, TypeAlias
 
 from anabranch.branch.history.entries import Entries, Entry, Held
@@ -25,37 +30,82 @@ from anabranch.stream.tree import Child, Comment, Element, Instruction, Name, Te
 
 Data: TypeAlias = Any
 """Numbers, texts, None, and lists and dictionaries of those."""
-_Ids: TypeAlias = Mapping[Chain, list[Data]]
 
 
-def encode(kept: Entries) -> tuple[list[Data], Data]:
-    """All entries in their order, and the rest."""
-    ids: dict[Chain, list[Data]] = {}
-    gone: list[Data] = []
-    for partition, names in kept.names.items():
-        for name, named in names.items():
-            if named.chain in kept.held:
-                ids.setdefault(named.chain, []).append([partition, name, named.mutable])
-            else:
-                gone.append([partition, name, named.mutable, named.chain.depth, named.chain.between])
-    entries = [[number, *_entry(kept, number, kept.by_number[number], ids)] for number in kept.order]
+def encode(kept: Entries, *, whole: bool = True) -> Data:
+    """All that is kept, or else what has changed since it was last written: `[order, gone, rest, entries]`.
+
+    `order` is a list of `[removed, runs]`, a run being the entry that new ones stand behind, and those in their order.
+    """
+    unsaved, places = kept.unsaved, kept.order
+    if whole:
+        numbers = list(places)
+        order: list[Data] = [[[], [[None, numbers]]]]
+        gone = [(partition, name) for partition, names in kept.names.items() for name in names]
+    else:
+        numbers = [number for number in unsaved.entries if number in kept.by_number]
+        order = [[unsaved.removed, _runs(kept, [number for number in numbers if number >= unsaved.first])]]
+        gone = list(unsaved.gone)
+    entries = [[number, *_entry(kept, number, kept.by_number[number])] for number in numbers]
     times = [[partition, write_fraction(time)] for partition, time in kept.times.items()]
     clock = None if kept.clock is None else write_fraction(kept.clock)
-    return entries, [write_fraction(kept.now), clock, times, gone, kept.next_number]
+    ids = list(_gone(kept, gone))
+    return [order, ids, [write_fraction(kept.now), clock, times, kept.next_number, kept.gone.next_number], entries]
 
 
-def decode(kept: Entries, stream: str, entries: Sequence[Data], rest: Data) -> None:
-    """Put what was kept into something that keeps nothing yet."""
-    now, clock, times, gone, number = rest
-    kept.now, kept.next_number = read_fraction(now), number
+def _runs(kept: Entries, numbers: list[int]) -> list[Data]:
+    runs: list[Data] = []
+    for number in sorted(numbers, key=kept.order.before):
+        previous = kept.order.previous(number)
+        if runs and runs[-1][1][-1] == previous:
+            runs[-1][1].append(number)
+        else:
+            runs.append([previous, [number]])
+    return runs
+
+
+def _gone(kept: Entries, ids: Iterable[tuple[int, str]]) -> Iterator[Data]:
+    for partition, name in ids:
+        named = kept.names[partition][name]
+        if (chain := named.chain) not in kept.held:
+            yield [partition, name, named.mutable, chain.depth, chain.between, kept.gone.number(chain)]
+
+
+def decode(kept: Entries, stream: str, data: Data) -> None:
+    """Take back what was written, of what is kept there already all or an earlier state."""
+    order, gone, (now, clock, times, number, number_gone), entries = data
+    for partition, name, mutable, *chain in gone:
+        kept.names.setdefault(partition, {})[name] = Named(kept.gone.chain(chain[2], chain[0], chain[1]), mutable)
+    known = kept.next_number
+    for removed, runs in order:
+        for each in removed:
+            _remove(kept, each)
+        for previous, numbers in runs:
+            for each in numbers:
+                if each >= known:
+                    kept.place(each, previous)
+                previous = each
+    reader = _Reader(kept, stream)
+    for row in sorted(entries, key=_is_end):
+        reader.entry(row)
+    kept.now, kept.next_number, kept.gone.next_number = read_fraction(now), number, number_gone
     kept.clock = None if clock is None else read_fraction(clock)
     kept.times.update({partition: read_fraction(time) for partition, time in times})
-    for partition, name, mutable, depth, between in gone:
-        kept.names.setdefault(partition, {})[name] = Named(Chain(depth, between), mutable)
-    reader = _Reader(kept, stream)
-    for data in entries:
-        reader.entry(data)
-    kept.number_versions(count(reader.versions))
+    kept.number_versions(reader.versions)
+    kept.settled()
+
+
+def _remove(kept: Entries, number: int) -> None:
+    if number in kept.order:
+        kept.order.remove(number)
+        entry = kept.discard(number)
+        if entry is not None and entry.opened is not None:
+            kept.held.pop(entry.opened, None)
+
+
+def _is_end(row: Data) -> bool:
+    """Whether it is the mark at the end of a chain, which is read behind the one at its start."""
+    return isinstance(row[1], int)
 
 
 @contextmanager
@@ -70,41 +120,35 @@ def undisturbed() -> Iterator[None]:
             gc.enable()
 
 
-def _entry(kept: Entries, number: int, entry: Entry, ids: _Ids) -> Iterator[Data]:
+def _entry(kept: Entries, number: int, entry: Entry) -> Iterator[Data]:
     """What is written of an entry; a mark at a start has its chain, the one at the end the start's number."""
     if entry.content is not None:
-        place = next(_places(entry.content), None)
-        yield _content(entry.content, ids)
+        yield _content(kept, entry.content, None, top=True)
         yield [write_fraction(each) for each in entry.marks]
-        yield None if place is None else [place.partition, place.offset]
         return
     assert entry.opened is not None
     start = kept.held[entry.opened].entry
-    yield _content(entry.opened, ids) if start == number else start
+    yield _content(kept, entry.opened, None, top=True) if start == number else start
 
 
-def _places(content: Content) -> Iterator[Place]:
+def _content(kept: Entries, content: Content, around: Fraction | None, *, top: bool = False) -> Data:
+    """What is written of a node or chain: the time of a node only where it is not that of what is around it.
+
+    Where a node came from is asked of those only that stand below the root (`top`), by themselves or in chains.
+    """
     match content:
-        case Lived(place=place):
-            yield place
-        case Chain(versions=versions):
-            for version in versions:
-                for each in version.content:
-                    yield from _places(each)
-
-
-def _content(content: Content, ids: _Ids, around: Fraction | None = None) -> Data:
-    """What is written of a node or chain; the time of a node only where it is not that of what is around it."""
-    match content:
-        case Lived(node, namespaces, start, _, inside):
+        case Lived(node, namespaces, start, place, inner):
             written = [_node(node, namespaces), None if start == around else write_fraction(start)]
-            return [*written, [_content(each, ids, start) for each in inside]] if inside else written
+            if inner or top:
+                written.append([_content(kept, each, start) for each in inner])
+            return [*written, [place.partition, place.offset]] if top else written
         case Chain(depth, between, _, versions):
-            lives = [
-                [write_fraction(each.start), each.number, [_content(inner, ids, each.start) for inner in each.content]]
-                for each in versions
-            ]
-            return [depth, between, ids.get(content, []), lives]
+            lives: list[Data] = []
+            for each in versions:
+                inside = [_content(kept, inner, each.start, top=top) for inner in each.content]
+                lives.append([write_fraction(each.start), each.number, inside])
+            ids = [[partition, name, mutable] for (partition, name), mutable in kept.held[content].ids.items()]
+            return [depth, between, ids, lives]
 
 
 def _node(node: Child, namespaces: Mapping[str, str]) -> Data:
@@ -131,25 +175,29 @@ class _Reader:
         self._kept = kept
         self._stream = stream
         self._place = Place(stream, "", 0)
-        self._opened: dict[int, Chain] = {}
         self.versions = 0
         """One more than the number of any version."""
 
     def entry(self, data: Data) -> None:
+        """Take an entry back, in the place of what was known of it."""
         kept, number = self._kept, data[0]
-        kept.order.append(number, 1)
+        before = kept.discard(number)
         match data[1:]:
             case [int(start)]:
-                chain = self._opened[start]
+                chain = kept.by_number[start].opened
+                assert chain is not None, "it is the mark at the start"
                 kept.by_number[number] = Entry(None, chain)
                 kept.held[chain].end = number
             case [[_, _, _, _] as written]:
-                host: list[Content] = []
-                chain = self._opened[number] = self.chain(written, host, kept.sight, None, number)
-                kept.held[chain].top = True
+                chain = self.chain(written, [], kept.sight, None, number)
                 kept.by_number[number] = Entry(None, chain)
-            case [written, marks, place]:
-                self._place = Place(self._stream, "", 0) if place is None else Place(self._stream, *place)
+                held = kept.held[chain]
+                held.top = True
+                if before is not None and before.opened is not None:
+                    held.end = kept.held.pop(before.opened).end
+                    assert held.end is not None, "it was read whole"
+                    kept.by_number[held.end] = Entry(None, chain)
+            case [written, marks]:
                 content = self.content(written, [], kept.sight, None, number, Fraction(0))
                 if isinstance(content, Chain):
                     kept.held[content].top = True
@@ -165,9 +213,11 @@ class _Reader:
         entry: int,
         around: Fraction,
     ) -> Content:
-        if len(data) == 4:
+        if isinstance(data[0], int):
             return self.chain(data, host, sight, inside, entry)
         node, namespaces = _read_node(data[0])
+        if len(data) > 3:
+            self._place = Place(self._stream, *data[3])
         lived = Lived(node, namespaces, around if data[1] is None else read_fraction(data[1]), self._place)
         below = sight.into(node.name.local) if isinstance(node, Element) else sight
         for each in data[2] if len(data) > 2 else ():
@@ -179,9 +229,10 @@ class _Reader:
     ) -> Chain:
         depth, between, ids, versions = data
         chain = Chain(depth, between, host)
-        self._kept.held[chain] = Held(sight, entry, inside)
+        held = self._kept.held[chain] = Held(sight, entry, inside)
         for partition, name, mutable in ids:
             self._kept.names.setdefault(partition, {})[name] = Named(chain, mutable)
+            held.ids[partition, name] = mutable
         for start, number, written in versions:
             version = Version(read_fraction(start), number)
             self.versions = max(self.versions, number + 1)

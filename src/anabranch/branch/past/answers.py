@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from fractions import Fraction
+from typing import Any, Protocol
 
 from anabranch.algebra.history.display import Piece as Shown
 from anabranch.algebra.history.publishing import Published, Told, heartbeat
@@ -11,16 +12,26 @@ from anabranch.branch.history.hosted import wire_time
 from anabranch.branch.past.queries import RecalledMember
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.reference.arrivals.recollection import Recollection
 from anabranch.reference.construct import content_text
 from anabranch.reference.env import Env
 from anabranch.reference.inputs import Arrival
-from anabranch.reference.inputs import Signal as Passed
 from anabranch.reference.paths import base_of
+from anabranch.reference.sequences import Values
 from anabranch.reference.units import NOTHING, joined, piece_of
 from anabranch.stream.elements import DeadLetter, Place
 
 _REGION = "all"
+
+
+class Memory(Protocol):
+    """What is remembered of streams, and a way to evaluate over it."""
+
+    @property
+    def now(self) -> Fraction: ...
+
+    def value(self, expression: ast.Expression, env: Env, item: Arrival | None = None) -> Values: ...
+
+    def drained(self) -> list[DeadLetter]: ...
 
 
 class StandingAnswer:
@@ -36,16 +47,17 @@ class StandingAnswer:
         self._stream = source.name
         self._after_value = False
 
-    def take(self, recollection: Recollection, stream: str, element: Arrival | Passed) -> None:
-        if not isinstance(element, Arrival) or stream != self._stream:
+    def take(self, memory: Memory, place: Place, item: Arrival | None) -> None:
+        """Something has come, from a place: an item, or what only moves time or edits a document."""
+        if item is None or item.place.stream != self._stream:
             return
-        piece = piece_of(recollection.value(self._hole, self._standing.env, element), self._standing.scope)
+        piece = piece_of(memory.value(self._hole, self._standing.env, item), self._standing.scope)
         text = "".join(joined((piece,), self._after_value))
         if piece != NOTHING:
             self._after_value = piece.ends
         if text:
             self._out.piece(text)
-        for letter in recollection.drained():
+        for letter in memory.drained():
             self._out.bury(letter)
 
     def save(self) -> tuple[Any, list[str]]:
@@ -66,16 +78,16 @@ class DisplayAnswer:
         self._failing: dict[DeadLetter, None] = {}
         """What was set aside at the latest moment; it is told once, and again when it has been away."""
 
-    def take(self, recollection: Recollection, stream: str, element: Arrival | Passed) -> None:
-        place = element.place if isinstance(element, Arrival) else element.punctuation.place
+    def take(self, memory: Memory, place: Place, item: Arrival | None) -> None:
+        """Something has come, from a place."""
         letters: list[DeadLetter] = []
         text = ""
         try:
-            text = content_text(recollection.value(self._query.body, Env.of(self._query)))
+            text = content_text(memory.value(self._query.body, Env.of(self._query)))
         except DynamicError as error:
             known = next((each for each in self._failing if not each.raw and each.reason == error.message), None)
             letters = [known or DeadLetter(place, error.message, "", error.code, self._name)]
-        letters += recollection.drained()
+        letters += memory.drained()
         for letter in letters:
             if letter not in self._failing:
                 self._out.bury(letter)
@@ -83,7 +95,7 @@ class DisplayAnswer:
         if text != self._text:
             self._text = text
             self._display.rewrite(_REGION, [Shown(text)] if text else [])
-            at = wire_time(recollection.now)
+            at = wire_time(memory.now)
             self._out.piece("".join((*self._display.wire(at), heartbeat(at), "\n")))
 
     def save(self) -> tuple[Any, list[str]]:

@@ -1,18 +1,27 @@
-"""Which queries about the past of items can be answered as they come, and what each needs."""
+"""Which queries about the past of items can be answered as they come, and what each needs.
+
+Some of them read streams of updates as well, which are documents: a round looks at them as they are when its item
+arrives.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
+from anabranch.algebra.signature import Policy
 from anabranch.branch.ports import Output
+from anabranch.errors import Unsupported
 from anabranch.language import ast
+from anabranch.language.rewrite import parts, rebuild
 from anabranch.reference.arrivals.asked import Asked, asked_of, only_past
+from anabranch.reference.arrivals.mixed import mixes
 from anabranch.reference.arrivals.past import named
 from anabranch.reference.arrivals.recall import asks
 from anabranch.reference.arrivals.remember import shape_of
 from anabranch.reference.calls import PythonFunction
-from anabranch.reference.standing import Standing
+from anabranch.reference.standing import Standing, standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +34,84 @@ class RecalledQuery:
     asked: tuple[Asked, ...]
     standing: Standing | None
     """How its results stand, one round after the other; None where it is on display."""
+    edited: tuple[str, ...] = ()
+    """The streams of updates among those that it reads."""
 
 
 def recalled_query(
-    query: ast.Query, functions: Mapping[str, PythonFunction] | None = None, text: str | None = None
+    query: ast.Query,
+    functions: Mapping[str, PythonFunction] | None = None,
+    text: str | None = None,
+    edited: Collection[str] = (),
 ) -> RecalledQuery | None:
-    """A query about the past, where it is known beforehand how much of it is needed; None for any other."""
+    """A query about the past, where it is known beforehand how much of it is needed; None for any other.
+
+    One that reads streams of updates, which are given by name, is one only where results stand or arrivals count.
+    """
+    streams = named(query)
+    beside = tuple(each for each in streams if each in edited)
+    if beside:
+        return _mixed(query, functions, text, streams, beside)
     if not asks(query):
         return None
     shape = shape_of(query, functions, text)
     if shape is not None:
         return RecalledQuery(query, shape.standing.text, shape.standing.streams, shape.asked, shape.standing)
     asked = asked_of(query) if only_past(query) else None
-    return None if asked is None else RecalledQuery(query, text or "", named(query), asked, None)
+    return None if asked is None else RecalledQuery(query, text or "", streams, asked, None)
+
+
+def refuse_mixture(
+    query: ast.Query,
+    edited: Collection[str],
+    functions: Mapping[str, PythonFunction] | None = None,
+    text: str | None = None,
+    name: str | None = None,
+) -> None:
+    """Refuse a query over streams of items and of updates of which it is not known how much of the items it needs."""
+    items = [each for each in named(query) if each not in edited]
+    if len(items) == len(named(query)) or not mixes(query, items):
+        return
+    if recalled_query(query, functions, text, edited) is None:
+        sources = (part for part in parts(query) if isinstance(part, ast.Source))
+        raise Unsupported(
+            "how much of a stream of items this needs, beside a stream of updates, is not known beforehand",
+            text=text or "",
+            span=next(each.span for each in sources if each.name in items),
+            name=name,
+            hint="put '#[v]' or '?[t]' behind its path, or have one 'for' over it around all else",
+        )
+
+
+def _mixed(
+    query: ast.Query,
+    functions: Mapping[str, PythonFunction] | None,
+    text: str | None,
+    streams: tuple[str, ...],
+    beside: tuple[str, ...],
+) -> RecalledQuery | None:
+    items = [each for each in streams if each not in beside]
+    asked = asked_of(query, beside) if mixes(query, items) else None
+    if asked is None:
+        return None
+    whole = standing(_turned(query, "stream", "doc", beside), functions, text, past=True)
+    if whole.kind == "items" and isinstance(whole.hole, ast.Flwor):
+        hole = _turned(whole.hole, "doc", "stream", beside)
+        return RecalledQuery(
+            query, whole.text, streams, asked, replace(whole, query=query, hole=hole, streams=streams), beside
+        )
+    return RecalledQuery(query, text or "", streams, asked, None, beside) if only_past(query, beside) else None
+
+
+def _turned(node: Any, kind: str, other: str, names: Collection[str]) -> Any:
+    """A part of a query with some of its inputs taken for what they are not: a document is there as a whole."""
+
+    def visit(part: Any) -> Any:
+        if isinstance(part, ast.Source) and part.kind == kind and part.name in names:
+            return replace(part, kind=other)  # type: ignore[arg-type]  # one of the two kinds
+        return rebuild(part, visit)
+
+    return visit(node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +122,5 @@ class RecalledMember:
     name: str
     query: RecalledQuery
     out: Output
+    policy: Policy = "accumulate"
+    """What it does with accents that it cannot let out, which are all (LAWS 4.7)."""

@@ -6,37 +6,48 @@ stand: the answer only grows, a piece at a time (query 3 of the history paper).
 Where streams are read by asking for their past only, the query is evaluated at the latest element, and what it gives is
 on display, to be corrected by the next (queries 4 and 5).
 
+Where a stream evolves, items are read in the units of the query's start, and the answer stays in them (LAWS 4.7).
+
 Both look back over no more than what rounds to come can ask for (`reference/arrivals/recollection.py`): that is the
 state, as raw entries, which are read again.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pyarrow as pa
 
-from anabranch.branch.backlog import Key
 from anabranch.branch.entries import Entry, Origin
-from anabranch.branch.history.hosted import SHOWN
+from anabranch.branch.following import Following
+from anabranch.branch.history.hosted import SHOWN, Given
 from anabranch.branch.keeping import number_nodes
-from anabranch.branch.merge import Changed, Merge, Released, Signal
-from anabranch.branch.past.answers import DisplayAnswer, StandingAnswer
+from anabranch.branch.merge import Changed, Judge, Released, Signal
+from anabranch.branch.merged import Merged
+from anabranch.branch.past.absorbing import Absorbing
+from anabranch.branch.past.answers import DisplayAnswer, Memory, StandingAnswer
 from anabranch.branch.past.queries import RecalledMember
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.reading import EntryReader
 from anabranch.branch.state import State
 from anabranch.errors import StateError
 from anabranch.reference.arrivals.recollection import Recollection
-from anabranch.reference.calls import PythonFunction
+from anabranch.reference.evolving.canonical import remeasured
 from anabranch.reference.inputs import Arrival, Input
 from anabranch.reference.inputs import Signal as Passed
 from anabranch.reference.slices import WholeNeeded
-from anabranch.stream.elements import Item
+from anabranch.stream.affine import Affine
+from anabranch.stream.elements import Item, Place, Punctuation
 from anabranch.stream.lines import Cut
+from anabranch.stream.path import Path
 from anabranch.stream.tree import Document, Element, copy
 
+REACHES_ROOT = "a path of the query reaches the root of a stream"
+"""Why a query ends: there is no root around what is remembered."""
 _ROWS = pa.schema(
     [
         ("stream", pa.string()),
@@ -49,12 +60,13 @@ _ROWS = pa.schema(
         ("encoding", pa.string()),
         ("time", pa.string()),
         ("number", pa.int64()),
+        ("units", pa.string()),
         ("paths", pa.list_(pa.int32())),
     ]
 )
 
 
-class Recalled:
+class Recalled(Merged):
     """A branch that remembers what a query may ask of the past."""
 
     def __init__(
@@ -62,82 +74,98 @@ class Recalled:
         member: RecalledMember,
         inputs: Mapping[str, InputStream],
         state: State | None,
-        functions: Mapping[str, PythonFunction],
-        documents: Mapping[str, Input],
+        given: Given,
         spill: Spill,
+        judge: Judge | None = None,
     ) -> None:
         self._member = member
         self._inputs = inputs
-        self._merge = Merge(list(inputs.values()), spill)
+        super().__init__(inputs.values(), spill, judge)
         self._roots = {name: _root(stream) for name, stream in inputs.items()}
-        given = {name: Input(_document(root), time=inputs[name].time) for name, root in self._roots.items()}
-        asked = member.query
-        self._recollection = Recollection(
-            asked.query, asked.asked, {**documents, **given}, functions, member.name, asked.text
-        )
+        self._remembering(given)
         self._answer: StandingAnswer | DisplayAnswer = (
-            DisplayAnswer(member) if asked.standing is None else StandingAnswer(member)
+            DisplayAnswer(member) if member.query.standing is None else StandingAnswer(member)
         )
-        self._entries: dict[Arrival, tuple[Entry, int]] = {}
-        """Of what is remembered, the raw entry and the how many-th item it was."""
-        self._taken = 0
+        self._entries: dict[Arrival, tuple[Entry, int, Mapping[Path, Affine]]] = {}
+        """Of what is remembered, the raw entry, the how many-th item it was, and the maps into the start's units."""
+        self.taken = 0
+        """How many items came."""
+        self._following = Following([Absorbing.of(member, given.functions)], self._merge, self)
         self._ended: str | None = None
         self.aborted: dict[str, str] = {}
         if state is not None:
             self._restore(state)
+        else:
+            self._following.begin()
+
+    def _remembering(self, given: Given) -> None:
+        """Have a memory."""
+        streams = self._inputs.items()
+        empty = {name: Input(_document(self._roots[name]), time=stream.time) for name, stream in streams}
+        asked, name = self._member.query, self._member.name
+        self._recollection = Recollection(
+            asked.query, asked.asked, {**given.documents, **empty}, given.functions, name, asked.text
+        )
 
     # --- what comes in ------------------------------------------------------------------------------------
-
-    def feed(self, data: bytes) -> None:
-        """Take in a feed."""
-        self._merge.feed(data)
-        self._run()
-
-    def passed(self, time: Fraction) -> None:
-        """No input whose elements have the times of their arrival brings anything at or before `time` any more."""
-        self._merge.passed(time)
-        self._run()
-
-    def end(self, stream: str, partition: int) -> None:
-        """An input has ended."""
-        self._merge.end(stream, partition)
-        self._run()
 
     def _run(self) -> None:
         for each in self._merge.released():
             if self._ended is not None:
                 continue
             match each:
-                case Released(entry, item):
+                case Released(entry, item, units):
                     origin = entry.origin
                     time = self._merge.sources[origin.stream, origin.partition].now
-                    self._take(origin.stream, self._arrival(entry, item, time, self._taken))
-                    self._taken += 1
+                    self._take(origin.stream, self._arrival(entry, item, time, units))
                 case Signal(stream, partition, punctuation) if punctuation is not None:
-                    time = self._merge.sources[stream.name, partition].now
-                    self._take(stream.name, Passed(punctuation, time, partition))
-                case Changed(stream, _, change):
-                    self._abort(f"stream '{stream.name}' has changed ({change.place}), and the past cannot follow yet")
+                    self._following.signal(each)
+                    self._pass(stream.name, partition, punctuation.place)
+                case Changed(stream, partition, change):
+                    self._following.take(each)
+                    self._pass(stream.name, partition, change.place)
                 case _:
                     pass
 
-    def _arrival(self, entry: Entry, item: Item, time: Fraction, number: int) -> Arrival:
-        stream = entry.origin.stream
+    def _pass(self, stream: str, partition: int, place: Place) -> None:
+        """Something came that is no item: time moves, and what was said may have ended the query."""
+        reason = self._following.aborted.get(self._member.key)
+        if reason is not None:
+            self._abort(reason)
+            return
+        time = self._merge.sources[stream, partition].now
+        self._take(stream, Passed(Punctuation(None, place), time, partition))
+
+    def _arrival(
+        self, entry: Entry, item: Item, time: Fraction, units: Mapping[Path, Affine], known: int | None = None
+    ) -> Arrival:
+        """An item that arrives, or one that is known to have been the how many-th."""
+        stream, number = entry.origin.stream, self.taken if known is None else known
+        self.taken += known is None
         item.tree.parent = self._roots[stream]
         number_nodes(item.tree, list(self._inputs).index(stream), number)
         arrival = Arrival(item.tree, time, entry.origin.partition, item.place)
-        self._entries[arrival] = entry, number
+        self._entries[arrival] = entry, number, units
         return arrival
 
     def _take(self, stream: str, element: Arrival | Passed) -> None:
         try:
             self._recollection.take(stream, element)
-            self._answer.take(self._recollection, stream, element)
+            if isinstance(element, Arrival):
+                self._answer.take(self._memory, element.place, element)
+            else:
+                self._answer.take(self._memory, element.punctuation.place, None)
         except WholeNeeded:
-            self._abort("a path of the query reaches the root of a stream")
+            self._abort(REACHES_ROOT)
+
+    @property
+    def _memory(self) -> Memory:
+        """What the answer is found in."""
+        return self._recollection
 
     def _abort(self, reason: str) -> None:
-        self._ended = self.aborted[self._member.key] = reason
+        if self._ended is None:
+            self._ended = self.aborted[self._member.key] = reason
 
     # --- between epochs -----------------------------------------------------------------------------------
 
@@ -146,29 +174,29 @@ class Recalled:
         merge, waiting = self._merge.save()
         rows = []
         for arrival, paths in self._recollection.remembered():
-            entry, number = self._entries[arrival]
+            entry, number, units = self._entries[arrival]
             origin, cut = entry.origin, entry.cut
             place = {"stream": origin.stream, "partition": origin.partition, "file": origin.file}
             bytes_ = {"start": cut.start, "end": cut.end, "raw": cut.raw, "root": cut.root, "encoding": cut.encoding}
-            rows.append({**place, **bytes_, "time": str(arrival.time), "number": number, "paths": paths})
+            known = {"time": str(arrival.time), "number": number, "units": _units_text(units), "paths": paths}
+            rows.append({**place, **bytes_, **known})
         answer, shown = self._answer.save()
-        meta = {
-            "operator": "past",
-            "merge": merge,
-            "taken": self._taken,
-            "now": str(self._recollection.now),
-            "answer": answer,
-            "ended": self._ended,
-        }
+        meta = {"operator": "past", "merge": merge, "answer": answer, **self._put_away()}
         items = pa.Table.from_pylist(rows, schema=_ROWS)
         return State(meta, {"waiting": waiting, "items": items, "shown": pa.table([shown], schema=SHOWN)})
+
+    def _put_away(self) -> dict[str, Any]:
+        """The small things that must be remembered."""
+        said = self._following.save()
+        return {"taken": self.taken, "now": str(self._recollection.now), "ended": self._ended, "said": said}
 
     def _restore(self, state: State) -> None:
         meta = state.meta
         if meta["operator"] != "past":
             raise StateError(f"the state of '{self._member.name}' is that of another kind of branch")
         self._merge.restore(meta["merge"], state.tables["waiting"])
-        self._taken, self._ended = meta["taken"], meta["ended"]
+        self.taken, self._ended = meta["taken"], meta["ended"]
+        self._following.restore(meta["said"])
         readers = {name: EntryReader(stream) for name, stream in self._inputs.items()}
         found: list[tuple[Arrival, list[int]]] = []
         for row in state.tables["items"].to_pylist():
@@ -177,7 +205,10 @@ class Recalled:
             item = readers[row["stream"]].read(entry)
             if not isinstance(item, Item):
                 raise StateError(f"an item that '{self._member.name}' remembers can no longer be read")
-            found.append((self._arrival(entry, item, Fraction(row["time"]), row["number"]), row["paths"]))
+            if units := _units_of(row["units"]):
+                item = replace(item, tree=remeasured(item.tree, units))
+            arrival = self._arrival(entry, item, Fraction(row["time"]), units, row["number"])
+            found.append((arrival, row["paths"]))
         self._recollection.restore(Fraction(meta["now"]), found)
         self._answer.restore(meta["answer"], state.tables["shown"].column("text").to_pylist())
 
@@ -186,15 +217,14 @@ class Recalled:
         """How many items it remembers."""
         return self._recollection.held
 
-    @property
-    def waiting(self) -> dict[Key, int]:
-        """How many elements each input has to hold back."""
-        return self._merge.waiting
 
-    @property
-    def spilled(self) -> tuple[str, ...]:
-        """The names in the spill that the state needs."""
-        return self._merge.spilled
+def _units_text(units: Mapping[Path, Affine]) -> str:
+    return json.dumps([[str(path), str(by.a), str(by.b)] for path, by in units.items()]) if units else ""
+
+
+def _units_of(text: str) -> dict[Path, Affine]:
+    rows = json.loads(text) if text else ()
+    return {Path.parse(path, itself=True): Affine(Fraction(a), Fraction(b)) for path, a, b in rows}
 
 
 def _root(stream: InputStream) -> Element:

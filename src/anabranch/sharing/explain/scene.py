@@ -129,7 +129,9 @@ def scene(queries: Sequence[Explained], more: Mapping[str, int]) -> Scene:
             known = cards[place]
             cards[place] = replace(known, names=(*known.names, query.name, *query.alike))
         elif room.take(streams):
-            cards.append(Card(0, (query.name, *query.alike), query.forest, query.reason))
+            said = "; ".join(query.keeps)
+            reason = f"{query.reason}: {said}" if said else query.reason
+            cards.append(Card(0, (query.name, *query.alike), query.forest, reason))
         else:
             left_out.update(dict.fromkeys(streams, 1 + len(query.alike)))
     together = {stream: place for place, streams in enumerate(_together(cards)) for stream in streams}

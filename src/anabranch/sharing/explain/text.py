@@ -33,6 +33,8 @@ class Explained:
     reason: str | None = None
     alike: tuple[str, ...] = ()
     """The names of others that ask the same."""
+    keeps: tuple[str, ...] = ()
+    """What one about the past has to remember."""
 
 
 def explain_text(queries: Sequence[Explained]) -> Iterator[str]:
@@ -42,6 +44,7 @@ def explain_text(queries: Sequence[Explained]) -> Iterator[str]:
             yield ""
         if query.forest is None:
             yield f"{query.name}: {query.reason}"
+            yield from indented(query.keeps)
             yield from _alike(query)
             continue
         against = [line for each in _against(query.forest, queries[:number]) for line in _verdict_text(*each)]
@@ -97,7 +100,8 @@ def explain_json(queries: Sequence[Explained]) -> dict[str, Any]:
     found: list[dict[str, Any]] = []
     for number, query in enumerate(queries):
         if query.forest is None:
-            found.append({**_names_json(query), "tree": None, "reason": query.reason})
+            keeps = {"keeps": list(query.keeps)} if query.keeps else {}
+            found.append({**_names_json(query), "tree": None, "reason": query.reason, **keeps})
             continue
         against = [_verdict_json(other, each) for other, each in _against(query.forest, queries[:number])]
         found.append({**_names_json(query), **_forest_json(query.forest), "against": against})

@@ -110,13 +110,33 @@ class PathNeed:
             yield depth, each
             pending += [(depth + 1, step) for step in reversed(each.steps.values())]
 
-    def __str__(self) -> str:
+    @property
+    def words(self) -> str:
+        """What is needed here."""
         if self.axis == "attribute":
-            return f"@{self.label}"
-        reaches = f": {says(needed(self.reaches))}" if self.reaches else ""
+            return ""
         deep = needed(self.below)
-        whole = ", whole" if deep == {CURRENT} else f", whole: {says(deep)}" if deep else ""
-        return f"{'//' if self.axis == 'descendant' else ''}{self.label}{reaches}{whole}"
+        whole = "whole" if deep == {CURRENT} else f"whole: {says(deep)}" if deep else ""
+        return ", ".join(filter(None, (says(needed(self.reaches)), whole)))
+
+    @property
+    def path(self) -> str:
+        """The way here from the document."""
+        steps: list[str] = []
+        place: PathNeed | None = self
+        while place is not None and place.parent is not None:
+            steps.append(f"{'//' if place.axis == 'descendant' else '/'}{place._name}")
+            place = place.parent
+        assert place is not None
+        return "".join((place.label, *reversed(steps)))
+
+    @property
+    def _name(self) -> str:
+        return f"@{self.label}" if self.axis == "attribute" else self.label
+
+    def __str__(self) -> str:
+        said = f"{':' if self.reaches else ','} {self.words}" if self.words else ""
+        return f"{'//' if self.axis == 'descendant' else ''}{self._name}{said}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +149,13 @@ class Needs:
         """How long after a change of the stream time alone may change an answer again, in increasing order."""
         found = {reach.seconds for _, each in self.streams[stream].tree() for reach in (*each.reaches, *each.below)}
         return tuple(sorted(found - {Fraction(0)}))
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """In words, each path that is looked at with its stream: `stream("s")//a/b: 2 versions`."""
+        for stream, tree in self.streams.items():
+            for _, each in tree.tree():
+                if each.words:
+                    yield stream, f"{each.path}: {each.words}"
 
     def __str__(self) -> str:
         return "\n".join(f"{'  ' * depth}{each}" for tree in self.streams.values() for depth, each in tree.tree())
