@@ -7,16 +7,32 @@ from importlib import import_module
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
 import pyarrow as pa
 import pytest
 
 import papers
-from anabranch.bench import BENCHES, evolution, ingest, joins, live, memory, queries, sharing, silence, windows
+from anabranch.bench import (
+    BENCHES,
+    evolution,
+    ingest,
+    joins,
+    live,
+    memory,
+    network,
+    queries,
+    sharing,
+    silence,
+    windows,
+)
+from anabranch.bench import run as run_bench
 from anabranch.bench.photons import write_files
 from anabranch.bench.subscriptions import SCHEMA, Sky
-from anabranch.bench.timing import compare
+from anabranch.bench.timing import Figures, compare
+from anabranch.bench.workload import placed
 from anabranch.columnar.shred import Wanted
+from anabranch.errors import UsageError
 from anabranch.language import check, parse
 from anabranch.reference import evaluate, text_input
 from anabranch.site import read_site
@@ -168,6 +184,43 @@ def test_every_bench_can_be_run() -> None:
     """Each name on the command line stands for a module that measures."""
     for name in BENCHES:
         assert callable(import_module(f"anabranch.bench.{name}").measure)
+
+
+def test_the_network_is_drawn() -> None:
+    """Bars for the paper, for us and for the larger network, with their figures; what cannot be drawn is refused."""
+    ours: Figures = {
+        "traffic_percent": {"sharing": 11.1, "widening": 5.2},
+        "cpu_percent": {"sharing": 61.5, "widening": 33.3},
+    }
+    more: Figures = {"shared_queries": {"sharing": 15, "widening": 31}, "planning_s": {"max": 0.25}}
+    figures: Figures = {"queries": 32, **ours, **more, "paper": network.PAPER, "large": {"queries": 100, **ours}}
+    picture = ElementTree.fromstring(network.draw(figures))
+    words = [each.text for each in picture.iter("{http://www.w3.org/2000/svg}text")]
+    for value in ("5.2", "33.3", "12.2", "6.4", "70.6", "53.5"):
+        assert value in words
+    with pytest.raises(UsageError, match="draws nothing"):
+        run_bench("parse", svg_file=Path("parse.svg"))
+
+
+def test_queries_are_spread_over_a_network() -> None:
+    """Each peer has as many, the order is another for each seed."""
+    peers = tuple("abcdefgh")
+    found = placed(1, 32, peers)
+    assert {each: found.count(each) for each in peers} == dict.fromkeys(peers, 4)
+    assert found != placed(2, 32, peers)
+    assert len(placed(1, 100, peers)) == 100
+
+
+def test_a_network_is_measured(spark: SparkSession, tmp_path: Path) -> None:
+    """Shipping sends the stream for each query, widening a part of it once; both answer alike, and both work."""
+    experiment = network.Experiment(spark, tmp_path / "network", network.Scale(1, 4, 1, 300))
+    shipped, widened = (experiment.run(each, 300) for each in ("shipping", "widening"))
+    assert shipped.answers == widened.answers
+    size = sum(map(len, experiment.lines))
+    assert shipped.traffic == pytest.approx(2 * size, rel=0.01)
+    assert 0 < widened.traffic < 0.7 * size
+    assert min(shipped.cpu, widened.cpu) > 0
+    assert (shipped.shared, len(widened.planning)) == (0, 4)
 
 
 def test_averages_equal_those_of_plain_spark(spark: SparkSession, tmp_path: Path) -> None:

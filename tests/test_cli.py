@@ -268,7 +268,7 @@ def test_accents_and_policies_without_spark(evolving: list[str], capsys: pytest.
 
 @pytest.mark.spark
 def test_demo_ends_by_itself(spark: SparkSession) -> None:
-    """The demo makes photons, answers both queries over all of them, and says so; then sensors change their unit."""
+    """The demo makes photons and answers queries over all of them; sensors change their unit, and quotes change."""
     console = Console(record=True, width=100, file=None, force_terminal=False, quiet=False)
     show(3_000, console)
     shown = console.export_text()
@@ -277,3 +277,6 @@ def test_demo_ends_by_itself(spark: SparkSession) -> None:
     assert "0 set aside" in shown
     units = re.findall(r"[0-9.]+ (°[FC]) ", shown)
     assert units == ["°F"] * 4 + ["°C"] * 5
+    stocks = re.findall(r"(\w+) +│ +[0-9.]+ │ +[▲▼] [0-9.]+ %", shown)
+    assert stocks == ["ACME", "Globex", "Hooli", "Initech", "Soylent", "Umbrella"]
+    assert "quotes were replaced" in shown

@@ -225,7 +225,8 @@ def run(example: Example) -> tuple[str, str]:
     """The answer, and what was noted on the way, one line each."""
     text = example.query.text
     schemas = {name: each.schema for name, each in example.inputs.items()}
-    checked = check(parse(text), text, inputs=schemas, functions=FUNCTIONS)
+    edited = [name for name, each in example.inputs.items() if each.updates]
+    checked = check(parse(text), text, inputs=schemas, functions=FUNCTIONS, edited=edited)
     notes = [f"warning: {each.message}" for each in checked.warnings]
     if example.mode == "timeline" or any(example.inputs[name].updates for name in checked.streams):
         answer, more = followed(example)
@@ -262,10 +263,10 @@ def followed(example: Example) -> tuple[str, list[str]]:
     with TemporaryDirectory() as folder:
         sources = [each.source(name, Path(folder)) for name, each in example.inputs.items() if each.text]
         inputs = engine.Inputs(sources, functions=FUNCTIONS)
-        queries = [engine.prepare("q", example.query.text, inputs)]
+        queries = [engine.prepare("q", example.query.text, inputs, "reference")]
         if example.mode == "timeline":
-            run = timelines(queries, inputs)
-            return "".join(run.answers["q"]).removesuffix("\n"), [set_aside(each) for each in run.dead]
+            with timelines(queries, inputs) as run:
+                return "".join(run.answers["q"]).removesuffix("\n"), [set_aside(each) for each in run.dead]
         with engine.answering(queries, inputs) as found:
             return "".join(found.answers["q"]), [set_aside(each) for each in found.dead]
 

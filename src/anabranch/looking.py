@@ -68,7 +68,7 @@ def holdings(file: Path) -> list[Holding]:
 def _kind(subscription: Subscription) -> str:
     if subscription.shows:
         return "display"
-    if past_of(subscription.text, ()):
+    if past_of(subscription.text, (), subscription.edited):
         return "past"
     return "plan" if is_plan(subscription.text) else standing(parse(subscription.text)).kind
 

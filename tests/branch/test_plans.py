@@ -15,7 +15,7 @@ from anabranch.algebra.interpret import Plan, run
 from anabranch.algebra.judged import Element
 from anabranch.algebra.signature import Policy
 from anabranch.algebra.written import streams_of
-from anabranch.branch import plan_left
+from anabranch.branch import left
 from anabranch.branch.entries import Origin, pack
 from anabranch.branch.plans import PlanMember, Planned
 from anabranch.branch.ports import InputStream
@@ -69,7 +69,7 @@ class Told:
         data = saved.to_bytes()
         self.size = len(data)
         if self.count % 2:
-            plan_left.forget()  # as if another process had the branch next
+            left.here = left.Left()  # as if another process had the branch next
         self._open(State.from_bytes(data))
 
     def end(self) -> list[str]:

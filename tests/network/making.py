@@ -6,7 +6,6 @@ from functools import lru_cache
 from random import Random
 
 import papers
-from anabranch.bench.workload import workload
 from anabranch.network.description import Strategy
 from anabranch.network.needs import provides
 from anabranch.network.planner import Planner
@@ -34,10 +33,10 @@ def sample(stream: str = "photons", seed: int = 1, count: int = 400) -> Sample:
 
 
 def planner(
-    topology: Topology, places: dict[str, str], strategy: Strategy = "widening", budget: float = 60.0
+    topology: Topology, places: dict[str, str], strategy: Strategy = "widening", budget: float = 60.0, known: int = 400
 ) -> Planner:
-    """A planner of photon streams that has time to look at everything."""
-    samples = {name: sample(name, seed) for seed, name in enumerate(places, 1)}
+    """A planner of photon streams, of which so many photons are known, that has time to look at everything."""
+    samples = {name: sample(name, seed, known) for seed, name in enumerate(places, 1)}
     return Planner(topology, samples, places, dict.fromkeys(places, SCHEMA), strategy=strategy, budget=budget)
 
 
@@ -69,7 +68,7 @@ def some_query(random: Random, streams: tuple[str, ...]) -> str:
     stream = random.choice(streams)
     match random.randrange(8):
         case 0 | 1 | 2:
-            [text] = workload(random.randrange(10_000), 1)
+            text = some_selection(random)
         case 3 | 4 | 5:
             size, step = random.choice(((20, 10), (60, 40), (10, 10), (30, 10), (40, 20)))
             function = random.choice(("avg", "sum", "count", "min", "max"))
@@ -87,6 +86,25 @@ def some_query(random: Random, streams: tuple[str, ...]) -> str:
         case _:
             text = papers.Q1
     return text.replace('stream("photons")', f'stream("{stream}")')
+
+
+_PIXEL = ("coord/det/dx", "coord/det/dy")
+_ELEMENTS = ("coord", "coord/cel", "coord/cel/ra", "coord/cel/dec", "coord/det", *_PIXEL, "phc", "en", "det_time")
+
+_ENERGIES, _PIXELS = ("0.4", "1.0", "1.3"), ("128", "256", "384")
+
+
+def some_selection(random: Random) -> str:
+    """Some elements, within each other or not, of photons on one side or the other of a few constants."""
+    returned = [path for path in _ELEMENTS if random.random() < 0.5] or ["en"]
+    atoms = [
+        f"$p/{path} {random.choice(('>=', '<='))} {random.choice(_ENERGIES if path == 'en' else _PIXELS)}"
+        for path in random.choice((_PIXEL, ("en",), (*_PIXEL, "en")))
+    ]
+    condition = random.choice((" and ", " or ")).join(atoms)
+    content = "".join(f"{{ $p/{path} }}" for path in returned)
+    head = f'for $p in stream("photons")/photons/photon where {condition}'
+    return f"<photons>{{ {head} return <photon>{content}</photon> }}</photons>"
 
 
 _COUNTED = (

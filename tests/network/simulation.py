@@ -10,15 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from anabranch.language import check, parse
+from anabranch.language import check, parse, print_query
 from anabranch.network.catalogue import Catalogue
 from anabranch.network.operators import (
     Ask,
     HandOn,
-    MakeWindows,
     Operator,
-    PutTogether,
-    ReadWindows,
     answering,
     arriving,
     operator,
@@ -29,6 +26,8 @@ from anabranch.reference import evaluate, text_input
 from anabranch.reference.aggregates import rounded
 from anabranch.reference.values import Untyped, finite_value, spell
 from anabranch.sharing.render import generic_names
+from anabranch.sharing.restructuring.restructure import restructure
+from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows
 from anabranch.sharing.tree import Aggregate, PropertyTree
 
 TIME = "det_time"
@@ -97,9 +96,11 @@ def answers(catalogue: Catalogue, streams: Mapping[str, str], *, arrived: bool =
         match answering(catalogue, each, read):
             case Ask() as asked:
                 found[name] = _asked(asked, given)
-            case ReadWindows(windows, rest):
+            case ReadWindows(windows, text):
                 [made] = given
-                found[name] = _asked(rest, [_document(windows.tree, _put_together(windows, made))])
+                rest = restructure(check(parse(text), text).query, windows.source.schema)
+                document = _document(windows.tree, _put_together(windows, made))
+                found[name] = alone(print_query(rest.query), {windows.tree.stream: document})
     return found
 
 
@@ -124,7 +125,7 @@ def _made(made: Operator, given: Sequence[Carried]) -> Carried:
             return _asked(made, given)
         case MakeWindows(tree):
             return _selected(_windows(tree, _text(given[0])), tree)
-        case PutTogether(tree):
+        case PutTogether(tree, _):
             return _selected(_put_together(made, given[0]), tree)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from itertools import count
-from random import Random
 
 import pytest
 
 import papers
-from anabranch.bench.workload import workload
+from anabranch.bench.workload import placed, workload
 from anabranch.errors import QueryError, UsageError
 from anabranch.network.description import STRATEGIES, Strategy
 from anabranch.network.explanation import decision_json, decision_text, plan_json, plan_text
@@ -63,10 +62,10 @@ PAPER = {"sharing": 12.2, "widening": 6.4}
 
 def experiment(strategy: Strategy, seed: int) -> tuple[Planner, int, float]:
     """Section 6: the planner, how many queries share, and the longest time to plan one."""
-    random = Random(seed)
-    found = planner(hypercube(3), {"photons": "SP0"}, strategy)
+    found = planner(hypercube(3), {"photons": "SP0"}, strategy, known=1_200)  # Vela is bright in the first 360
+    places = placed(seed, 32, found.topology.peers)
     decisions = [
-        found.register(f"q{number}", text, f"SP{random.randrange(8)}") for number, text in enumerate(workload(seed))
+        found.register(f"q{number}", *each) for number, each in enumerate(zip(workload(seed), places, strict=True))
     ]
     check_plan(found)
     shared = sum(each.chosen is not None and each.chosen.shares for each in decisions)
@@ -77,13 +76,13 @@ def test_section_6() -> None:
     """With widening all but the first of 32 random queries share, and traffic falls as much as in the paper."""
     traffic, load, shared = {}, {}, {}
     for strategy in STRATEGIES:
-        found, shared[strategy], _ = experiment(strategy, 1)
+        found, shared[strategy], _ = experiment(strategy, 4)
         traffic[strategy] = sum(found.catalogue.traffic(found.estimates).values())
         load[strategy] = sum(found.catalogue.load(found.estimates).values())
     assert shared == {"shipping": 0, "sharing": shared["sharing"], "widening": 31}
     assert 0 < shared["sharing"] < 20
     assert traffic["widening"] / traffic["sharing"] < PAPER["widening"] / PAPER["sharing"]
-    assert traffic["widening"] < 0.13 * traffic["shipping"]
+    assert traffic["widening"] < PAPER["widening"] / 100 * traffic["shipping"]
     assert load["widening"] < load["sharing"] < load["shipping"]
 
 

@@ -6,18 +6,22 @@ Tests over thousands of queries can afford it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+from unittest import mock
 
 from anabranch.algebra.signature import Policy
 from anabranch.algebra.written import is_plan
+from anabranch.branch import left
 from anabranch.language import check, parse, print_query
 from anabranch.spark import shard, states, task
 from anabranch.spark.answers import AnswerLog
 from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.courses import Axis
 from anabranch.spark.evolution_log import EvolutionLogs
 from anabranch.spark.evolving import run_evolving
 from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
@@ -58,16 +62,28 @@ class BareTrunk:
         self._sharing = sharing
         self.accents = accents
         self.policies = policies
+        self.courses: Mapping[str, tuple[Axis, ...]] = {}
         self._at: Offset = {}
         self._last: Manifest | None = None
         self.plan: Plan | None = None
         self.epochs = self.jobs = self.searches = 0
+        self._processes = [left.Left() for _ in range(2)]
+
+    def resume(self) -> None:
+        """Go on where another trunk in the same folder has ended."""
+        manifests = Manifests(self._checkpoint.manifests)
+        self.epochs = manifests.epochs().stop
+        if self.epochs:
+            self._last = manifests.load(self.epochs - 1)
+            self._at = json.loads((self._checkpoint.spark / "offsets" / str(self.epochs - 1)).read_text())
+            self.plan = Plans(self._checkpoint.plans).newest()
 
     def run(self, queries: Mapping[str, str], epoch_bytes: Sequence[int], shards: Sequence[int]) -> None:
         """Answer what is there, to its end."""
         known = {source.name: source.schema for source in self._sources}
+        edited = {source.name for source in self._sources if source.updates}
         texts = {
-            name: text if is_plan(text) else print_query(check(parse(text), text, inputs=known).query)
+            name: text if is_plan(text) else print_query(check(parse(text), text, inputs=known, edited=edited).query)
             for name, text in queries.items()
         }
         while self._epoch(texts, self._random.choice(epoch_bytes), self._random.choice(shards)):
@@ -81,6 +97,9 @@ class BareTrunk:
         if end == self._at:
             return False
         ranges = survey.ranges(self._at, end)
+        written = self._checkpoint.spark / "offsets" / str(self.epochs)  # as Spark does
+        written.parent.mkdir(parents=True, exist_ok=True)
+        written.write_text(json.dumps(end), encoding="utf-8")
         plan = self.plan = self._planned(texts, shards)
         file = Plans(self._checkpoint.plans).begin(self.epochs, plan)
         carries = self._last.carries if self._last else {}
@@ -103,7 +122,7 @@ class BareTrunk:
         for source in self._sources:
             log = OrderLog(self._checkpoint.order(source.name))
             log.refresh()
-            found.append(StreamPlan.of(source, log.form))
+            found.append(StreamPlan.of(source, log.form, self.courses.get(source.name)))
         aborted = self._last.aborted if self._last else {}
         subscriptions, following = subscriptions_of(
             self.plan,
@@ -135,7 +154,8 @@ class BareTrunk:
         for number in range(shards):
             mine = sorted((row for row in rows if row.shard == number), key=lambda row: row.sequence)
             if mine:
-                reports.append(shard.work(job, number, mine))
+                with mock.patch.object(left, "here", self._random.choice(self._processes)):
+                    reports.append(shard.work(job, number, mine))
         return reports
 
     def _groups(self, ranges: Sequence[Range]) -> list[Sequence[Range]]:

@@ -16,10 +16,13 @@ from rich.console import Console
 from rich.table import Table
 
 from anabranch.bench.timing import Figures
+from anabranch.errors import UsageError
 
 
-def run(name: str, *, quick: bool = False, json_file: Path | None = None) -> None:
-    """Run one bench, show its figures, and write them to a file if asked to."""
+def run(name: str, *, quick: bool = False, json_file: Path | None = None, svg_file: Path | None = None) -> None:
+    """Run one bench, show its figures, and write them to a file, or draw them, if asked to."""
+    if svg_file is not None and name not in DRAWN:
+        raise UsageError(f"the bench '{name}' draws nothing", hint=f"of these there are pictures: {', '.join(DRAWN)}")
     figures = BENCHES[name](quick)
     table = Table("figure", "value", title=f"bench {name}")
     for key, value in _flat(figures):
@@ -27,6 +30,8 @@ def run(name: str, *, quick: bool = False, json_file: Path | None = None) -> Non
     Console().print(table)
     if json_file is not None:
         json_file.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    if svg_file is not None:
+        svg_file.write_text(import_module(f"{__name__}.{name}").draw(figures), encoding="utf-8")
 
 
 def _of(module: str) -> Callable[[bool], Figures]:
@@ -40,9 +45,13 @@ def _of(module: str) -> Callable[[bool], Figures]:
 
 
 BENCHES: Mapping[str, Callable[[bool], Figures]] = {
-    name: _of(name) for name in ("parse", "ingest", "windows", "joins", "sharing", "evolution", "history", "memory")
+    name: _of(name)
+    for name in ("parse", "ingest", "windows", "joins", "sharing", "evolution", "history", "network", "memory")
 }
 """By name; each is told whether to be quick."""
+
+DRAWN = ("network",)
+"""Those whose figures can be drawn."""
 
 
 def _flat(figures: Figures, prefix: str = "") -> Iterator[tuple[str, float]]:

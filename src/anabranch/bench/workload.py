@@ -1,7 +1,7 @@
 """The sharing paper's own workload (section 6): how many of 32 random queries can share a stream.
 
-Queries return some of a photon's elements and select on the detector's pixels (dx, dy), on the energy (en), or on both:
-comparisons with constants joined by *and* or by *or*, the constants normally distributed over a set of reasonable ones.
+Queries return some of a photon's values and select a part of the detector (dx, dy), hard photons (en), or both, joined
+by *and* or by *or*; the constants are normally distributed over a set of reasonable ones.
 They are registered one after another at one place.
 Without widening a query shares if it matches the stream of one before it, else it gets a stream of its own.
 With widening it shares also where a stream can be widened for it and still costs less than two streams would, in bytes
@@ -9,7 +9,11 @@ over a sample of photons; the one that gains most is widened.
 
 The paper prints 14 of 32 without and 31 with widening, and for all of its network 12.2 and 6.4 per cent of the traffic
 of data shipping, where each query has the whole stream for itself.
-It does not print its constants, nor how likely each kind of query is; so figures for several seeds say more than one.
+It does not print its constants; these are such that without widening as many queries share as there, and a stream is
+about as small.
+How far they are spread is a choice of ours, and widening gains less the wider it is
+(docs/design/2026-11-15-network.md).
+Seeds differ, so figures for several say more than one.
 """
 
 from __future__ import annotations
@@ -29,12 +33,10 @@ from anabranch.stream.schema import Schema
 
 QUERIES = 32
 PAPER_WITHOUT, PAPER_WITH = 14, 31
-_PLACE = ("coord/cel", "coord/cel/ra", "coord/cel/dec")
-_PIXEL = ("coord/det/dx", "coord/det/dy")
-_ELEMENTS = ("coord", *_PLACE, "coord/det", *_PIXEL, "phc", "en", "det_time")
-_SELECTED = (_PIXEL, ("en",), (*_PIXEL, "en"))
-_PIXELS = [str(pixel) for pixel in range(64, 512, 64)]
-_ENERGIES = ["0.2", "0.4", "0.7", "1.0", "1.3", "1.6", "2.0"]
+_VALUES = ("coord/cel/ra", "coord/cel/dec", "coord/det/dx", "coord/det/dy", "phc", "en", "det_time")
+_FROM, _TO = ("160", "176", "192", "208", "224"), ("288", "304", "320", "336", "352")
+"""Where a part of the detector begins and ends, across and down: around its middle, as telescopes are pointed."""
+_ENERGIES = ("1.1", "1.2", "1.3", "1.4", "1.5")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +76,23 @@ def workload(seed: int, count: int = QUERIES) -> list[str]:
     return [_query(random) for _ in range(count)]
 
 
+def placed(seed: int, count: int, peers: Sequence[str]) -> list[str]:
+    """Where so many queries are asked in a network: as many at each peer, as far as that goes, in a random order."""
+    random = Random(seed)
+    found: list[str] = []
+    while len(found) < count:
+        found += random.sample(peers, len(peers))
+    return found[:count]
+
+
 def _query(random: Random) -> str:
-    returned = [path for path in _ELEMENTS if random.random() < 0.5] or [random.choice(_ELEMENTS)]
-    atoms = [
-        f"$p/{path} {random.choice(('>=', '<='))} {_constant(random, _ENERGIES if path == 'en' else _PIXELS)}"
-        for path in random.choice(_SELECTED)
-    ]
-    condition = random.choice((" and ", " or ")).join(atoms)
+    returned = random.sample(_VALUES, random.randint(1, len(_VALUES)))
+    pixels = " and ".join(
+        f"$p/coord/det/{axis} >= {_constant(random, _FROM)} and $p/coord/det/{axis} <= {_constant(random, _TO)}"
+        for axis in ("dx", "dy")
+    )
+    energy = f"$p/en >= {_constant(random, _ENERGIES)}"
+    condition = random.choice((pixels, energy, random.choice((" and ", " or ")).join((pixels, energy))))
     content = "".join(f"{{ $p/{path} }}" for path in returned)
     head = f'for $p in stream("photons")/photons/photon where {condition}'
     return f"<photons>{{ {head} return <photon>{content}</photon> }}</photons>"

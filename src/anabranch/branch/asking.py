@@ -14,7 +14,7 @@ from anabranch.algebra.signature import Policy
 from anabranch.branch.answers import Answers
 from anabranch.branch.follower import Follower
 from anabranch.branch.keeping import Held, Kept
-from anabranch.branch.ports import Output
+from anabranch.branch.ports import InputStream, Output
 from anabranch.errors import DynamicError
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.evolving.lineage import Lineage
@@ -61,9 +61,9 @@ class Asker:
         answers = Answers(member.name, member.out)
         return Asker(member.key, member.standing, units, answers, member.policy, tuple(functions or ()))
 
-    def lineage(self) -> Lineage:
+    def lineage(self, inputs: Mapping[str, InputStream]) -> Lineage:
         """What is known of its output."""
-        return lineage_of(self.standing, self.registered)
+        return lineage_of(self.standing, self.registered, {name: each.root.namespaces for name, each in inputs.items()})
 
     def item(self, kept: Kept) -> Piece:
         """What an item adds."""

@@ -15,22 +15,60 @@ that one has kept what it left.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from anabranch.algebra.accents.sets import Domains
 from anabranch.algebra.signature import Policy
-from anabranch.branch.asking import Asker
 from anabranch.branch.follower import Follower
-from anabranch.branch.keeping import Shelf
 from anabranch.branch.merge import Changed, Merge, Signal
-from anabranch.branch.ports import Start
+from anabranch.branch.ports import InputStream, Start
 from anabranch.branch.said import Event, Key, Said, begun, begun_to_json, is_superfluous
 from anabranch.reference.evolving.lineage import Lineage, leads
 from anabranch.reference.evolving.vantage import Vantage
+from anabranch.reference.standing import Standing
 from anabranch.stream.elements import Accent, DeadLetter, Punctuation
 from anabranch.stream.path import Path
+
+
+class Told(Protocol):
+    """Takes the accents of an answer."""
+
+    over: bool
+
+    def announce(self, accents: Iterable[Accent]) -> None: ...
+
+
+class Hearer(Protocol):
+    """One who asks, as far as it follows what was said."""
+
+    follower: Follower | None
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def standing(self) -> Standing: ...
+
+    @property
+    def policy(self) -> Policy: ...
+
+    @property
+    def registered(self) -> tuple[str, ...]: ...
+
+    @property
+    def answers(self) -> Told: ...
+
+    def lineage(self, inputs: Mapping[str, InputStream]) -> Lineage: ...
+
+
+class Taken(Protocol):
+    """Knows how many items a branch took."""
+
+    @property
+    def taken(self) -> int: ...
+
 
 COMPARED = 64
 """The punctuations before a new one that it is compared with."""
@@ -39,7 +77,7 @@ COMPARED = 64
 class Following:
     """What the queries of a branch know of their streams' evolution."""
 
-    def __init__(self, askers: Sequence[Asker], merge: Merge, shelf: Shelf) -> None:
+    def __init__(self, askers: Sequence[Hearer], merge: Merge, shelf: Taken) -> None:
         self.quiet = True
         """Whether nothing was said of a path that a query looks at."""
         self.aborted: dict[str, str] = {}
@@ -123,7 +161,7 @@ class Following:
             return
         inputs = {source.stream.name: source.stream for source in self._merge.sources.values()}
         for asker in self._askers:
-            kind = asker.lineage(), asker.policy
+            kind = asker.lineage(inputs), asker.policy
             if kind not in self._followers:
                 self._followers[kind] = Follower(*kind, inputs)
             asker.follower = self._followers[kind]
@@ -225,7 +263,7 @@ def _pick_up(meta: dict[str, Any], promises: Mapping[Key, Domains], asked: Colle
     return None
 
 
-def _asked(asker: Asker) -> _Asked:
+def _asked(asker: Hearer) -> _Asked:
     return asker.key, asker.standing.text, asker.policy, asker.registered
 
 

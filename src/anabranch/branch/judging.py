@@ -22,6 +22,7 @@ from anabranch.branch.progress import Progress
 from anabranch.language import ast
 from anabranch.reference.paths import base_of
 from anabranch.reference.slices import path_in_item
+from anabranch.reference.spelling import Spelling
 from anabranch.reference.standing import Standing
 from anabranch.reference.windows import Reach
 from anabranch.stream.cover import passed
@@ -41,7 +42,8 @@ class Judge:
         self._number = number
         self._path = None
         if isinstance(clause.window, ast.TimeWindow):
-            self._path = path_in_item(clause.source, clause.window.reference)
+            names = Spelling(standing.env.namespaces, shelf.inputs[source.name].root.namespaces)
+            self._path = path_in_item(clause.source, clause.window.reference, names)
         self.progress = Progress(shelf.inputs[source.name])
         self._everyone = everyone
         self._arrived = 0

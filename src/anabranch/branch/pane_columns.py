@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anabranch.algebra.aggregate import Ranked
 from anabranch.algebra.numbers import nearest_double
 from anabranch.branch.pane_results import (
     Aggregate,
@@ -68,7 +69,12 @@ def is_made_for(result: WindowResult, calls: Sequence[AggregateCall]) -> bool:
     extremes = {call.variable for call in calls if call.function in ("min", "max")}
     aggregates = (each for each in _fragments(result.element) if isinstance(each, Aggregate))
     is_plain = all(each.by == IDENTITY or each.variable not in extremes for each in aggregates)
-    return is_plain and all(_is_double(each) for each in _literals(result.test))
+    return is_plain and is_of_doubles(result.test)
+
+
+def is_of_doubles(test: Test) -> bool:
+    """Whether the comparisons of a test are the same between doubles."""
+    return all(_is_double(each) for each in _literals(test))
 
 
 def _literals(test: Test) -> list[Literal]:
@@ -97,6 +103,11 @@ class WindowColumns:
     def __len__(self) -> int:
         return len(self._spans[0])
 
+    def at(self, chosen: Indices) -> WindowColumns:
+        """Some of the windows, by their places."""
+        begins, ends = self._spans
+        return WindowColumns(self._rows, tuple(self._calls.values()), begins[chosen], ends[chosen])
+
     def column(self, aggregate: Aggregate) -> Column:
         """One aggregate, in its unit."""
         if aggregate not in self._found:
@@ -106,6 +117,36 @@ class WindowColumns:
     def known(self, window: int) -> Known:
         """The aggregates of one window."""
         return lambda aggregate: self.column(aggregate).at(window)
+
+    # --- exactly ----------------------------------------------------------------------------------------------
+
+    def counts(self, path: int) -> list[int]:
+        """How many values of a path each window has."""
+        found: list[int] = self._summed(self._rows.counts[path]).tolist()
+        return found
+
+    def sums(self, path: int) -> tuple[list[int], int]:
+        """The sums of a path in units of 10**-places, and the places."""
+        high, low = self._summed(self._rows.high[path]), self._summed(self._rows.low[path])
+        return totals(high, low), int(self._rows.places[path].max(initial=0))
+
+    def extremes(self, path: int, *, greatest: bool) -> list[Ranked | None]:
+        """The least or greatest value of a path in each window; only that of a zero has its true place."""
+        rows = self._rows
+        values, at = (
+            (rows.greatest[path], rows.greatest_at[path]) if greatest else (rows.least[path], rows.least_at[path])
+        )
+        best = self._best(values, at, -1 if greatest else 1).tolist()
+        return [
+            None if each != each else Ranked(each, 0 if each else self._first_zero(values, at, window))
+            for window, each in enumerate(best)
+        ]
+
+    def _first_zero(self, values: Numbers, at: Indices, window: int) -> int:
+        span = slice(self._spans[0][window], self._spans[1][window])
+        return int(at[span][values[span] == 0].min())
+
+    # --- as doubles -------------------------------------------------------------------------------------------
 
     def _column(self, call: AggregateCall, by: Affine) -> Column:
         rows, path = self._rows, call.path

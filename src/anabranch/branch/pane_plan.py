@@ -12,6 +12,7 @@ from anabranch.algebra.accents.rows import MOST_SHOWN
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.window import Extent, Panes
 from anabranch.branch.pane_results import WindowResult, window_result
+from anabranch.branch.sent.layout import Sending
 from anabranch.columnar.counted import Looked, Seen, Texts
 from anabranch.columnar.pane_query import PaneQuery
 from anabranch.errors import DynamicError
@@ -28,6 +29,7 @@ from anabranch.reference.inputs import Input
 from anabranch.reference.rounds import without_predicates
 from anabranch.reference.sequences import Value, atomize
 from anabranch.reference.slices import path_in_item
+from anabranch.reference.spelling import Namespaces, Spelling
 from anabranch.reference.standing import Standing
 from anabranch.reference.units import Units
 from anabranch.reference.values import Atomic, Measured, spell
@@ -51,23 +53,36 @@ class PanePlan:
     query: PaneQuery
     result: WindowResult | None
     """What it makes of its windows, where that is plain to see: then a window fails only where a value in it does."""
+    names: Spelling
+    """How the items of its stream write its names."""
+    sending: Sending | None = None
+    """What is sent of its windows, where they are not answered here."""
+
+    @property
+    def tells_firsts(self) -> bool:
+        """Whether the first item of each window has to be known, for a dead letter that anything may come to."""
+        return self.result is None and self.sending is None
 
     @cached_property
     def lineage(self) -> Lineage:
         """Found only where a stream evolves."""
-        return lineage_of(self.whole)
+        return lineage_of(self.whole, roots=dict.fromkeys(self.whole.streams, self.names.written))
 
     def aggregates(self, path: Path) -> list[int]:
         """The numbers of the aggregated paths that lead to a path of the items, or to something in it."""
         source = self.query.clause.source
-        known = [path_in_item(source, _bare(each)) for each in self.query.paths]
+        known = [path_in_item(source, _bare(each), self.names) for each in self.query.paths]
         return [number for number, each in enumerate(known) if each is not None and below(each, path)]
 
 
 def pane_plan(
-    standing: Standing, slack: Fraction, origin: Fraction, functions: Mapping[str, PythonFunction] | None = None
+    standing: Standing,
+    slack: Fraction,
+    origin: Fraction,
+    functions: Mapping[str, PythonFunction] | None = None,
+    root: Namespaces | None = None,
 ) -> PanePlan | None:
-    """How to count a query by panes; None where it needs the items of its windows."""
+    """How to count a query by panes; None where it needs the items of its windows. `root` is what that declares."""
     if standing.kind != "windows":
         return None
     (clause,) = standing.fors
@@ -83,7 +98,8 @@ def pane_plan(
     axis = _axis(clause.source, clause.window) if is_plain else None
     query = PaneQuery(clause, seen.paths, asked, Panes.of(extent), slack, origin, is_plain, axis)
     rest = replace(standing, hole=seen.flwor)
-    return PanePlan(standing, rest, seen, extent, query, window_result(rest))
+    names = Spelling(standing.env.namespaces, root or {})
+    return PanePlan(standing, rest, seen, extent, query, window_result(rest), names)
 
 
 def _axis(source: ast.Expression, window: ast.CountWindow | ast.TimeWindow) -> Hashable:
@@ -115,7 +131,7 @@ class PaneLaw:
         """What a punctuation shows, as the value of an item that nobody selects (LAWS 3.2)."""
         query = self._plan.query
         assert isinstance(query.clause.window, ast.TimeWindow)
-        path = path_in_item(query.clause.source, query.clause.window.reference)
+        path = path_in_item(query.clause.source, query.clause.window.reference, self._plan.names)
         value = passed(punctuation, path, self._time)
         if evolution is not None and punctuation.where is not None and path is not None and isinstance(value, Fraction):
             value = _at_start(value, path, evolution)

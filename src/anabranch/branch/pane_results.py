@@ -19,6 +19,7 @@ from fractions import Fraction
 from itertools import product
 from typing import TypeAlias
 
+from anabranch.algebra.aggregate import Function, Partial
 from anabranch.algebra.numbers import nearest_double
 from anabranch.language import ast
 from anabranch.language.ast import ComparisonOperator
@@ -101,7 +102,7 @@ class WindowResult:
 
     def text(self, known: Known) -> str:
         """The text that one window adds."""
-        return _text(self.element, known) if _holds(self.test, known) else ""
+        return _text(self.element, known) if holds(self.test, known) else ""
 
 
 def window_result(standing: Standing) -> WindowResult | None:
@@ -217,6 +218,14 @@ def _in_units(element: Tagged, steps: tuple[str, ...], units: Mapping[Path, Affi
 # --- one window -------------------------------------------------------------------------------------------
 
 
+def value_of(known: Partial, function: Function) -> Values:
+    """An aggregate as the evaluator is given it; raises the failure that concerns it."""
+    found, exact = known.value(function), known.exact(function)
+    if found is None:
+        return []
+    return [found if exact is None else Rounded(found, exact)]
+
+
 def in_its_unit(values: Mapping[str, Values]) -> Known:
     """The aggregates of a window, given by variable in the units of query start."""
     return lambda aggregate: [_mapped(each, aggregate.by) for each in atomize(values[aggregate.variable])]
@@ -234,12 +243,13 @@ def _value(operand: Operand, known: Known) -> Values:
     return known(operand) if isinstance(operand, Aggregate) else operand.value
 
 
-def _holds(test: Test, known: Known) -> bool:
+def holds(test: Test, known: Known) -> bool:
+    """Whether a test holds for a window."""
     match test:
         case AllOf(tests):
-            return all(_holds(each, known) for each in tests)
+            return all(holds(each, known) for each in tests)
         case AnyOf(tests):
-            return any(_holds(each, known) for each in tests)
+            return any(holds(each, known) for each in tests)
         case Compared(operator, left, right):
             pairs = product(atomize(_value(left, known)), atomize(_value(right, known)))
             return any(compare(operator, a, b) for a, b in pairs)

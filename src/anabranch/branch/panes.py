@@ -26,33 +26,32 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 
-from anabranch.algebra.aggregate import Function, Partial
 from anabranch.algebra.sliding import Sliding
 from anabranch.algebra.window import Panes
 from anabranch.branch.answers import Answers
 from anabranch.branch.pane_columns import WindowColumns, is_made_for, texts
 from anabranch.branch.pane_plan import PanePlan
-from anabranch.branch.pane_results import WindowResult, in_its_unit, in_units
+from anabranch.branch.pane_results import WindowResult, in_its_unit, in_units, value_of
 from anabranch.branch.pane_states import PaneState
 from anabranch.branch.ports import InputStream, Output
 from anabranch.branch.progress import Progress
 from anabranch.columnar.counted import Counted
+from anabranch.columnar.kernels import Indices
 from anabranch.columnar.kernels_windows import find_windows
-from anabranch.columnar.pane_rows import MOST_PANES, Pane, Rows
+from anabranch.columnar.pane_rows import MOST_PANES, Pane, Rows, together
 from anabranch.columnar.pane_tables import ManyPanes
 from anabranch.errors import DynamicError
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.evolving.outlet import Outlet, accent_text
 from anabranch.reference.inputs import Input
-from anabranch.reference.sequences import Values
 from anabranch.reference.units import Piece, Units
-from anabranch.reference.values import Rounded
 from anabranch.reference.windows import Reach
 from anabranch.stream.elements import Accent, DeadLetter, Place
 from anabranch.stream.path import Path
@@ -85,12 +84,13 @@ class PaneWindows:
         """The panes that are remembered, before others are added to them, and when they are merged with those."""
         self._odd: dict[int, Pane] = {}
         self._next = 0  # the first window that is not answered yet
-        self._order = 0  # where the next range begins in the stream
+        self.order = 0
+        """Where the next range begins in the stream."""
         self._arrived = 0  # how many nodes were selected, for windows that count them
         self._outlet: Outlet | None = None
         self._progress = Progress(stream)
         if state is not None:
-            self._next, self._order, self._arrived = (state.meta[each] for each in ("next", "order", "arrived"))
+            self._next, self.order, self._arrived = (state.meta[each] for each in ("next", "order", "arrived"))
             self._progress.restore(state.meta["progress"])
             self._answers.restore(state.meta["answers"])
             self.rows, self._odd = state.rows, dict(state.odd)
@@ -120,15 +120,30 @@ class PaneWindows:
             self._progress.passed(partition, reached.largest - self._stream.slack)
         self._next = max(self._next, self._progress.first_window(self._plan.extent))
         for number, pane in odd:
-            self._add(number // finer, pane.moved(self._order))
-        at = self._order, self._arrived
-        self._order += counted.span
+            self._add(number // finer, pane.moved(self.order))
+        at = self.order, self._arrived
+        self.order += counted.span
         self._arrived += counted.selected
         return at
 
+    def gather(self, rows: Rows, odd: Iterable[tuple[int, Pane]], span: int) -> None:
+        """Take in panes that were made elsewhere, and take up so many places in the stream."""
+        self.rows = together([self.rows, rows], self.paths)
+        for number, pane in odd:
+            self._add(number, pane)
+        self.order += span
+
+    def begin(self, first: int) -> None:
+        """No window before the first is whole, and so answered."""
+        self._next = max(self._next, first)
+
+    def reach(self, partition: int, value: Reach) -> None:
+        """Nothing below a value follows."""
+        self._progress.passed(partition, value)
+
     def end_of(self, partition: int) -> None:
         """A partition has ended; a count window that is not full gives nothing."""
-        self._progress.passed(partition, math.inf)
+        self.reach(partition, math.inf)
 
     @property
     def _is_timed(self) -> bool:
@@ -195,9 +210,10 @@ class PaneWindows:
 
     def _close_columns(self, ended: int | None) -> bool:
         """Answer in columns; False, and nothing is answered, where that takes more than plain numbers."""
-        panes, result, rows = self._panes_of, self._result, self.rows
+        panes, rows = self._panes_of, self.rows
         is_near = max(panes.size, panes.step, self._next * panes.step) < MOST_PANES
-        if result is None or self._odd or not is_near or not is_made_for(result, self._plan.seen.calls):
+        write = None if self._odd or not is_near else self._column_writer()
+        if write is None:
             return False
         is_used = (rows.panes >= self._next * panes.step) & (rows.panes % panes.step < panes.size)
         used = rows if is_used.all() else rows.at(is_used)
@@ -205,19 +221,29 @@ class PaneWindows:
         if level is None:
             return False
         room = min(_AT_ONCE, 1 + len(level) * (1 + panes.size // panes.step))  # each pane is in so many windows
-        begins, ends = np.empty((2, room), np.int64)
+        begins, ends, numbers = np.empty((3, room), np.int64)
         k, last, count = self._next, _FAR if ended is None else min(ended, _FAR), room
         while count == room:
-            count, k = find_windows(level.panes, k, last, panes.size, panes.step, begins, ends)
-            found = texts(result, WindowColumns(level, self._plan.seen.calls, begins[:count], ends[:count]))
-            if len(found):
-                _, offsets, data = found.buffers()
-                bounds = np.frombuffer(offsets, np.int32)[: len(found) + 1]
-                self._answers.extend(data[: bounds[-1]].to_pybytes(), len(found), int(bounds[1]))
+            count, k = find_windows(level.panes, k, last, panes.size, panes.step, begins, ends, numbers)
+            write(WindowColumns(level, self._plan.seen.calls, begins[:count], ends[:count]), numbers[:count])
         self._next = max(k if ended is None else ended, self._next)
         open_from = int(np.searchsorted(level.panes, min(self._next * panes.step, _FAR)))
         self.rows = level.part(open_from, len(level))
         return True
+
+    def _column_writer(self) -> Callable[[WindowColumns, Indices], None] | None:
+        """What answers many windows, given with their numbers; None where they must be answered one by one."""
+        result = self._result
+        if result is None or not is_made_for(result, self._plan.seen.calls):
+            return None
+        return lambda columns, _: self._extend(texts(result, columns))
+
+    def _extend(self, found: pa.Array) -> None:
+        """Give texts, one for each window that adds something."""
+        if len(found):
+            _, offsets, data = found.buffers()
+            bounds = np.frombuffer(offsets, np.int32)[: len(found) + 1]
+            self._answers.extend(data[: bounds[-1]].to_pybytes(), len(found), int(bounds[1]))
 
     def _close_panes(self, ended: int | None) -> None:
         """Answer window by window."""
@@ -234,7 +260,7 @@ class PaneWindows:
         """Answer the windows before the number `ended`, or all."""
         panes, numbers = self._panes_of, sorted(held)
         window: Sliding[Pane] = Sliding(Pane.merge)
-        units, result = Units(self._plan.standing, *self._known), self._result
+        write = self._writer()
         k, pushed = self._next, 0
         while True:
             first = bisect_left(numbers, k * panes.step)
@@ -250,9 +276,14 @@ class PaneWindows:
                 pushed += 1
             whole = window.all()
             assert whole is not None, "a window is answered because it holds a pane"
-            self._answer(whole, result, units)
+            write(k, whole)
             k += 1
         self._next = max(k if ended is None else ended, self._next)
+
+    def _writer(self) -> Callable[[int, Pane], None]:
+        """What answers one window, given with its number."""
+        units, result = Units(self._plan.standing, *self._known), self._result
+        return lambda _, window: self._answer(window, result, units)
 
     def _answer(self, window: Pane, result: WindowResult | None, units: Units) -> None:
         try:
@@ -265,9 +296,9 @@ class PaneWindows:
     def _piece(self, window: Pane, result: WindowResult | None, units: Units) -> Piece:
         calls, outlet = self._plan.seen.calls, self._outlet
         if result is not None and not any(each.failure for each in window.partials):
-            values = {call.variable: _value(window.partials[call.path], call.function) for call in calls}
+            values = {call.variable: value_of(window.partials[call.path], call.function) for call in calls}
             return Piece(result.text(in_its_unit(values)), begins=False, ends=False)
-        known = {call.variable: partial(_value, window.partials[call.path], call.function) for call in calls}
+        known = {call.variable: partial(value_of, window.partials[call.path], call.function) for call in calls}
         return units.window((), known, outlet.forward if outlet else None)
 
     # --- between epochs -----------------------------------------------------------------------------------
@@ -281,16 +312,9 @@ class PaneWindows:
         """What to remember after the epoch."""
         meta = {
             "next": self._next,
-            "order": self._order,
+            "order": self.order,
             "arrived": self._arrived,
             "progress": self._progress.save(),
             "answers": self._answers.save(),
         }
         return PaneState(meta, self.rows, tuple(self._odd.items()))
-
-
-def _value(known: Partial, function: Function) -> Values:
-    found, exact = known.value(function), known.exact(function)
-    if found is None:
-        return []
-    return [found if exact is None else Rounded(found, exact)]

@@ -19,7 +19,7 @@ from anabranch.errors import StateError
 from anabranch.reference.windows import Reach
 
 KIND = "anabranch branch"
-VERSION = 3
+VERSION = 4
 
 
 @dataclass(frozen=True, slots=True)

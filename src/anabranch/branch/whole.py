@@ -95,7 +95,8 @@ class Whole:
         changes = ([(each.time, name, each) for each in given[name].changes] for name in self._standing.streams)
         said += (Said(name, each.partition, 0, each.change) for _, name, each in merge(*changes, key=itemgetter(0)))
         if said:
-            lineage = lineage_of(self._standing, tuple(self._functions or ()))
+            roots = {each.name: each.root.namespaces for each in self._streams}
+            lineage = lineage_of(self._standing, tuple(self._functions or ()), roots)
             follower = Follower(lineage, self._member.policy, {each.name: each for each in self._streams})
             for each in said:
                 follower.hear(each)

@@ -1,4 +1,4 @@
-"""The command line: `anabranch query | explain | run | answer | state | history | accent | generate | demo | bench`.
+"""The command line: `anabranch query | explain | run | answer | state | history | accent | network | ...`.
 
 One file per group of commands; each declares its commands with their arguments, and `parser.py` puts them together.
 Answers go to standard output or to files, everything else to standard error.

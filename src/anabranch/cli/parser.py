@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 
-from anabranch.cli import explain, query, site, trying
+from anabranch.cli import explain, network, query, site, trying
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -17,6 +17,6 @@ def command_parser() -> argparse.ArgumentParser:
         prog="anabranch", description="Standing XQuery subscriptions over streams, on Spark."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for group in (query, explain, site, trying):
+    for group in (query, explain, site, network, trying):
         group.declare(commands)
     return parser

@@ -5,7 +5,8 @@ Compiled is what reads plain paths and nothing that can fail in more ways than o
     for $p in stream("s")/root/item[condition] where condition return result
 
 with conditions of `and`, `or`, `not()` and comparisons of a path with a number or string literal, and results of
-constructors, copies and `text()`; or such a path alone.
+constructors, copies, `text()`, and loops over paths of the item; or such a path alone.
+`return if (condition) then result else ()`, as abstract queries have it, is the same as `where`.
 Any other query is answered item by item.
 """
 
@@ -101,6 +102,9 @@ def _compiled(hole: ast.Expression, root: str, template: Template) -> CompiledQu
             scope = Scope({variable: found[0]})
             if where is not None:
                 conditions.append(scope.condition(where))
+            while isinstance(result, ast.If) and result.otherwise == ast.Sequence(()):
+                conditions.append(scope.condition(result.condition))
+                result = result.then
             return CompiledQuery(one_after_the_other(conditions), joined(scope.result(result), (template,)))
         case ast.Path():
             conditions, found = source_spots(hole, root, template)
@@ -118,7 +122,7 @@ def source_spots(
             pass
         case _:
             raise Other
-    found = [Spot(template, -1, side)] if _child_name(top) == root else []
+    found = [Spot(template, -1, side)] if _child_name(top) in (root, "*") else []
     conditions: list[Condition] = []
     for step in steps:
         found = [each for parent in found for each in parent.children(step)]
@@ -160,7 +164,7 @@ class Spot:
     def children(self, step: ast.Step) -> list[Spot]:
         """What a step leads to."""
         name, parts = _child_name(step), self.template.parts
-        found = (each for each in self.template.children(self.number) if parts[each].name == name)
+        found = (each for each in self.template.children(self.number) if name in (parts[each].name, "*"))
         return [Spot(self.template, each, self.side) for each in found]
 
 
@@ -205,6 +209,9 @@ class Scope:
                 return self._constructor(expression)
             case ast.Sequence(items):
                 return [fragment for each in items for fragment in self.result(each)]
+            case ast.Flwor((ast.For(variable, ast.Path() as path, None),), None, (), inside):
+                scopes = [Scope({**self.names, variable: each}) for each in self.spots(path)]
+                return [fragment for each in scopes for fragment in each.result(inside)]
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
                 return [each.text for each in self.spots(ast.Path(start, tuple(steps)))]
             case ast.Path() | ast.Variable():
@@ -269,8 +276,9 @@ _TURNED: dict[ast.ComparisonOperator, ast.ComparisonOperator] = {
 
 
 def _child_name(step: ast.Step) -> str:
+    """The name that a step asks for; `*` for any."""
     match step:
-        case ast.Step("child", ast.NameTest(local, None), _, False) if local != "*":
+        case ast.Step("child", ast.NameTest(local, None), _, False):
             return local
         case _:
             raise Other

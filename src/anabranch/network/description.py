@@ -6,6 +6,9 @@
     bandwidth = 1000000             # of every link, in bytes per second; without it no link is ever short
     strategy = "widening"           # or sharing, shipping
     budget = 1.0                    # seconds to plan one subscription
+    checkpoint = "state"            # all that a run must not forget; nothing else needs it
+    epoch_bytes = 16777216          # how much of its streams a super-peer reads at once, at most
+    log = "network.log"             # of a run; without it, standard error
 
     [[links]]
     between = ["SP0", "SP1"]
@@ -18,6 +21,7 @@
     at = "P0"
     path = "in"
     time = "det_time"
+    accents = false                 # it will not evolve, so that parts of items and windows may travel
 
     [subscriptions.vela]
     at = "P1"
@@ -60,6 +64,8 @@ class RegisteredStream:
     by: str
     """Who registered it: a thin peer, or the super-peer itself."""
     rate: float | None = None
+    accents: bool = True
+    """Whether it may evolve; then it travels in whole items, since an accent may speak of any path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +90,10 @@ class Network:
     strategy: Strategy
     budget: float
     """For how many seconds a subscription may be planned; then the best plan so far is taken."""
+    checkpoint: Path | None = None
+    """Where all that a run must not forget lies; None where nobody has said so, for a network that is planned only."""
+    epoch_bytes: int = 16 << 20
+    log: Path | None = None
 
 
 def read_network(file: Path) -> Network:
@@ -99,6 +109,8 @@ def read_network(file: Path) -> Network:
         hint = f"use {', '.join(STRATEGIES)}"
         raise settings.wrong(f"the strategy '{strategy}' is unknown", key="strategy", hint=hint)
     budget = settings.amount("budget", 1.0)
+    checkpoint, log = settings.path("checkpoint"), settings.path("log")
+    epoch_bytes = settings.whole("epoch_bytes", 16 << 20)
     settings.done()
     thin = {name: _thin(name, table, found) for name, table in peers.items()}
     places = {**{each: each for each in found.peers}, **{each.name: each.at for each in thin.values()}}
@@ -109,6 +121,9 @@ def read_network(file: Path) -> Network:
         {name: _query(name, table, places) for name, table in subscriptions.items()},
         strategy,
         budget,
+        checkpoint,
+        epoch_bytes,
+        log,
     )
 
 
@@ -159,7 +174,8 @@ def _thin(name: str, table: Table, found: Topology) -> ThinPeer:
 def _stream(name: str, table: Table, places: Mapping[str, str]) -> RegisteredStream:
     by = _place(table, places)
     rate = table.amount("rate", None)
-    found = RegisteredStream(source_of(name, table), places[by], by, rate)
+    accents = table.flag("accents", default=True)
+    found = RegisteredStream(source_of(name, table), places[by], by, rate, accents)
     table.done()
     return found
 

@@ -10,6 +10,7 @@ from anabranch.network.estimates import Form
 from anabranch.network.operators import answering, operator, operator_text
 from anabranch.network.options import Option
 from anabranch.network.planner import Decision, Planner
+from anabranch.network.rates import Rates, planned
 from anabranch.network.steps import step_text
 from anabranch.predicate import EVERYTHING
 from anabranch.sharing.forest import PropertyForest
@@ -63,13 +64,13 @@ def decision_text(decision: Decision) -> Iterator[str]:
         yield decision.about
     else:
         late = "" if decision.complete else ", then time was up"
-        yield f"{decision.about}: {_count(decision.looked_at, 'plan')} priced in {decision.seconds:.3f} s{late}"
+        yield f"{decision.about}: {counted(decision.looked_at, 'plan')} priced in {decision.seconds:.3f} s{late}"
         yield f"  chosen, {_price_text(chosen)}"
         for option in decision.others[:SHOWN]:
             yield f"  not, {_price_text(option)}"
         left = decision.looked_at - 1 - len(decision.others[:SHOWN])
         if left > 0:
-            yield f"  nor {_count(left, 'other')}, which cost more"
+            yield f"  nor {counted(left, 'other')}, which cost more"
     if decision.narrowed:
         yield f"  narrowed, for a link was short: {', '.join(decision.narrowed)}"
     if decision.moved:
@@ -116,26 +117,26 @@ def _option_json(option: Option) -> dict[str, Any]:
 # --- the network as it is planned -------------------------------------------------------------------------
 
 
-def plan_text(planner: Planner) -> Iterator[str]:
+def plan_text(planner: Planner, rates: Rates | None = None) -> Iterator[str]:
     """All flows and subscriptions, peer by peer, and what each link carries."""
-    catalogue, estimates = planner.catalogue, planner.estimates
-    load = catalogue.load(estimates)
+    catalogue = planner.catalogue
+    rates = rates or planned(planner)
     hops = list(catalogue.hops)
-    traffic = sum(catalogue.traffic(estimates).values())
     yield (
-        f"{planner.strategy}: {_count(len(catalogue.subscriptions), 'subscription')}, {_count(len(hops), 'flow')} on "
-        f"links, {traffic:,.0f} bytes per second on links, {sum(load.values()):,.0f} read by peers"
+        f"{planner.strategy}: {counted(len(catalogue.subscriptions), 'subscription')}, "
+        f"{counted(len(hops), 'flow')} on links, {sum(map(rates.of, hops)):,.0f} bytes per second, "
+        f"{'measured' if rates.measured else 'estimated'}"
     )
     for peer in planner.topology.peers:
         works = list(peer_works(catalogue, peer))
         if works:
-            yield f"{peer}, {load.get(peer, 0.0):,.0f} bytes per second read"
+            yield f"{peer}, {100 * rates.works.get(peer, 0.0):.0f} % of the work"
             yield from (f"  {each}" for each in works)
+    told: dict[Form, str] = {}
     for flow in hops:
-        yield (
-            f"{flow.before} - {flow.at}: {flow.name}, {estimates.rate(flow.form):,.0f} bytes per second: "
-            f"{carries(flow.form)}"
-        )
+        same = told.setdefault(flow.form, flow.name)
+        said = carries(flow.form) if same == flow.name else f"the same as {same}"
+        yield f"{flow.before} - {flow.at}: {flow.name}, {rates.of(flow):,.0f} bytes per second: {said}"
 
 
 def peer_works(catalogue: Catalogue, peer: str) -> Iterator[str]:
@@ -198,5 +199,6 @@ def plan_json(planner: Planner) -> dict[str, Any]:
     }
 
 
-def _count(number: int, what: str) -> str:
+def counted(number: int, what: str) -> str:
+    """`1 flow`, `2 flows`"""
     return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,6 +1,6 @@
 """Where everything on the map is: boxes for super-peers, arrows for flows, and the names on them.
 
-Boxes never overlap: they stand on a grid that is wide enough for the largest.
+Boxes never overlap: they stand on a grid that is wide enough for the largest, each as high as what it says.
 Several flows on one link run beside each other, and become thinner where there are too many.
 A name stands on its arrow where nothing else does, or nowhere.
 """
@@ -14,17 +14,18 @@ from dataclasses import dataclass
 from anabranch.network.catalogue import Catalogue, Flow
 from anabranch.network.estimates import Form
 from anabranch.network.planner import Planner
+from anabranch.network.rates import Rates, rate_text
 from anabranch.network.topology import Topology
 from anabranch.sharing.explain.svg import shortened, width
 
 COLOURS = ("#3b6ea5", "#c2703d", "#4d8f5b", "#8b5a9f", "#b24a57", "#2f8f95", "#9a7b2f", "#5f6fb8", "#a8558a", "#6b7a3a")
-MARGIN, _GAP_X, _GAP_Y = 36.0, 90.0, 76.0
-LINE, SMALL = 15.0, 11.0
+MARGIN, HEAD, _GAP_X, _GAP_Y = 36.0, 34.0, 128.0, 56.0
+LINE, SMALL = 16.0, 11.0
 _APART = 5.0
 """Between the arrows of one link, if there is room."""
-_ROWS = 5
-"""So many lines of what a peer does are shown."""
-_WORDS = 26
+_NAMED = 3
+"""So many arrows of one link have names of their own."""
+_WORDS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,21 @@ class Arrow:
     end: tuple[float, float]
     across: float
     colour: str
+    words: str
     label: Box | None
-    """Where its name stands; None where there is no room."""
+    """Where its name and rate stand; None where there is no room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing that a peer does."""
+
+    verb: str
+    names: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.verb} {self.names}"
 
 
 @dataclass(frozen=True)
@@ -74,24 +88,26 @@ class Map:
     """Where everything is."""
 
     boxes: Mapping[str, Box]
-    lines: Mapping[str, tuple[str, ...]]
+    lines: Mapping[str, tuple[Line, ...]]
     arrows: tuple[Arrow, ...]
     size: tuple[float, float]
 
 
-def layout(planner: Planner) -> Map:
+def layout(planner: Planner, rates: Rates) -> Map:
     """Boxes on a grid that is wide enough for all of them, and arrows between."""
-    topology, catalogue = planner.topology, planner.catalogue
-    lines = {peer: tuple(_peer_lines(catalogue, peer)) for peer in topology.peers}
-    across = max(max(width(each, SMALL) for each in (f"{peer}  ", *lines[peer])) for peer in topology.peers) + 24
-    across = max(across, 92.0)
-    down = 30 + LINE * max(1, max(map(len, lines.values())))
+    topology = planner.topology
+    lines = {peer: tuple(_peer_lines(planner.catalogue, peer, rates)) for peer in topology.peers}
+    words = [each.words for peer in topology.peers for each in lines[peer]]
+    across = max(92.0, *(width(each, SMALL) + 28 for each in (*words, *topology.peers)))
+    down = {peer: 34 + LINE * len(lines[peer]) for peer in topology.peers}
+    most = max(down.values())
     boxes: dict[str, Box] = {}
     for peer, (x, y) in _places(topology).items():
-        boxes[peer] = Box(MARGIN + x * (across + _GAP_X), MARGIN + y * (down + _GAP_Y), across, down)
+        top = HEAD + MARGIN + y * (most + _GAP_Y) + (most - down[peer]) / 2
+        boxes[peer] = Box(MARGIN + x * (across + _GAP_X), top, across, down[peer])
     right = max(each.x + each.across for each in boxes.values()) + MARGIN
     bottom = max(each.y + each.down for each in boxes.values()) + MARGIN
-    return Map(boxes, lines, _arrows(planner, boxes), (right, bottom))
+    return Map(boxes, lines, _arrows(planner, rates, boxes), (right, bottom))
 
 
 def _places(topology: Topology) -> dict[str, tuple[float, float]]:
@@ -105,7 +121,7 @@ def _places(topology: Topology) -> dict[str, tuple[float, float]]:
             for number, peer in enumerate(topology.peers)
         }
         top = min(y for _, y in placed.values())
-        spread = 1.9 if count > 4 else 1.0
+        spread = 1.75 if count > 4 else 1.0
         return {peer: (x * spread, (y - top) * spread) for peer, (x, y) in placed.items()}
     if topology.shape.startswith("grid of"):
         columns = int(topology.shape.split()[-1])
@@ -131,27 +147,27 @@ def _circle(peers: Iterable[str]) -> dict[str, tuple[float, float]]:
     }
 
 
-def _peer_lines(catalogue: Catalogue, peer: str) -> list[str]:
+def _peer_lines(catalogue: Catalogue, peer: str, rates: Rates) -> list[Line]:
     """What a peer does, in a few words."""
-    found = [f"source of {name}" for name, flow in catalogue.flows.items() if not flow.inputs and flow.at == peer]
-    joins = [each.name for each in catalogue.flows.values() if each.made_at == peer and len(each.inputs) > 1]
+    flows = catalogue.flows.values()
+    sources = [_said(name, rates.sources.get(name, peer), peer) for name in _sources(flows, peer)]
+    joins = [each.name for each in flows if each.made_at == peer and len(each.inputs) > 1]
     made = [
-        each.name
-        for each in catalogue.flows.values()
-        if each.made_at == peer and len(each.inputs) == 1 and not catalogue.is_copy(each)
+        each.name for each in flows if each.made_at == peer and len(each.inputs) == 1 and not catalogue.is_copy(each)
     ]
-    handed = [each for each in catalogue.hops if each.before == peer and catalogue.is_copy(each)]
-    answers = [
-        each.name if each.by == peer else f"{each.name} ({each.by})"
-        for each in catalogue.subscriptions.values()
-        if each.at == peer
-    ]
-    for verb, names in (("joins", joins), ("makes", made), ("answers", answers)):
-        if names:
-            found.append(shortened(f"{verb} {', '.join(names)}", _WORDS))
-    if handed:
-        found.append(f"hands on {len(handed)}")
-    return found[:_ROWS]
+    handed = [each.name for each in catalogue.hops if each.before == peer and catalogue.is_copy(each)]
+    answers = [_said(each.name, each.by, peer) for each in catalogue.subscriptions.values() if each.at == peer]
+    found = [("source of", sources), ("joins", joins), ("makes", made), ("hands on", handed), ("answers", answers)]
+    return [Line(verb, shortened(", ".join(names), _WORDS - len(verb))) for verb, names in found if names]
+
+
+def _sources(flows: Iterable[Flow], peer: str) -> list[str]:
+    return [each.name for each in flows if not each.inputs and each.at == peer]
+
+
+def _said(name: str, by: str, peer: str) -> str:
+    """A name, and the thin peer that it is for."""
+    return name if by == peer else f"{name} ({by})"
 
 
 def kinds(catalogue: Catalogue) -> dict[Form, list[Flow]]:
@@ -162,11 +178,10 @@ def kinds(catalogue: Catalogue) -> dict[Form, list[Flow]]:
     return found
 
 
-def _arrows(planner: Planner, boxes: Mapping[str, Box]) -> tuple[Arrow, ...]:
-    catalogue, estimates = planner.catalogue, planner.estimates
+def _arrows(planner: Planner, rates: Rates, boxes: Mapping[str, Box]) -> tuple[Arrow, ...]:
+    catalogue = planner.catalogue
     colours = {form: COLOURS[number % len(COLOURS)] for number, form in enumerate(kinds(catalogue))}
-    rates = [estimates.rate(flow.form) for flow in catalogue.hops]
-    most = max(rates, default=1.0)
+    most = max((rates.of(flow) for flow in catalogue.hops), default=0.0) or 1.0
     by_link: dict[tuple[str, str], list[Flow]] = {}
     for flow in catalogue.hops:
         assert flow.before is not None
@@ -174,7 +189,7 @@ def _arrows(planner: Planner, boxes: Mapping[str, Box]) -> tuple[Arrow, ...]:
     found: list[Arrow] = []
     labels: list[Box] = []
     for flows in by_link.values():
-        widths = [1.6 + 7.0 * math.sqrt(estimates.rate(flow.form) / most) for flow in flows]
+        widths = [1.8 + 8.2 * math.sqrt(rates.of(flow) / most) for flow in flows]
         room = 0.7 * min(min(each.across, each.down) for each in boxes.values())
         fits = min(1.0, room / (sum(widths) + _APART * (len(flows) - 1)))
         widths = [each * fits for each in widths]
@@ -187,9 +202,13 @@ def _arrows(planner: Planner, boxes: Mapping[str, Box]) -> tuple[Arrow, ...]:
             start, end = one.border(two.middle), two.border(one.middle)
             start = (start[0] + side[0], start[1] + side[1])
             end = (end[0] + side[0], end[1] + side[1])
-            label = _room(flow.name, start, end, [*boxes.values(), *labels])
+            words = f"{flow.name} · {rate_text(rates.of(flow))}"
+            if len(flows) > _NAMED:  # one label for all, on the one in the middle
+                together = rate_text(sum(map(rates.of, flows)))
+                words = f"{len(flows)} flows · {together}" if flow is flows[len(flows) // 2] else ""
+            label = _room(words, start, end, [*boxes.values(), *labels]) if words else None
             labels += [label] if label else []
-            found.append(Arrow(flow, start, end, across, colours[flow.form], label))
+            found.append(Arrow(flow, start, end, across, colours[flow.form], words, label))
     return tuple(found)
 
 
@@ -200,9 +219,9 @@ def _beside(boxes: Mapping[str, Box], link: tuple[str, str], by: float) -> tuple
     return -(y2 - y1) / length * by, (x2 - x1) / length * by
 
 
-def _room(name: str, start: tuple[float, float], end: tuple[float, float], taken: list[Box]) -> Box | None:
-    """A place for a name on its arrow, where nothing else stands."""
-    across, down = width(name, 10) + 4, 13.0
+def _room(words: str, start: tuple[float, float], end: tuple[float, float], taken: list[Box]) -> Box | None:
+    """A place for a few words on an arrow, where nothing else stands."""
+    across, down = width(words, 10) + 4, 15.0
     for share in (0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78):
         x, y = start[0] + (end[0] - start[0]) * share, start[1] + (end[1] - start[1]) * share
         box = Box(x - across / 2, y - down / 2, across, down)

@@ -10,9 +10,10 @@ A join needs its inputs, or else its tuples (5.3.1).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
+from anabranch.branch.sent.queries import can_travel
 from anabranch.language import ast, check, parse
 from anabranch.network.estimates import Form
 from anabranch.sharing.forest import PropertyForest
@@ -21,8 +22,8 @@ from anabranch.sharing.match_joins import FullResults, join_matches, level, merg
 from anabranch.sharing.restructuring.restructure import restructure
 from anabranch.sharing.restructuring.tuples import restructure_join
 from anabranch.sharing.rules.derive import derive_forest
-from anabranch.sharing.settle import unjoined, unwindowed
-from anabranch.sharing.tree import Output, PropertyTree
+from anabranch.sharing.settle import tree_of, unjoined, unwindowed
+from anabranch.sharing.tree import ITEM, Output, PropertyTree
 from anabranch.stream.schema import Schema
 
 
@@ -47,9 +48,12 @@ class Need:
         return next(each for each in self.inputs if each.stream == form.stream)
 
 
-def need_of(text: str, schemas: Mapping[str, Schema], name: str | None = None) -> Need:
-    """What a query needs; `QueryError` where it cannot be answered, or reads something other than streams."""
-    query = check(parse(text, name), text, name=name).query
+def need_of(text: str, schemas: Mapping[str, Schema], name: str | None = None, edited: Collection[str] = ()) -> Need:
+    """What a query needs; `QueryError` where it cannot be answered, or reads something other than streams.
+
+    `edited` are streams of updates.
+    """
+    query = check(parse(text, name), text, name=name, edited=edited).query
     forest = derive_forest(query, schemas, text)
     if forest.kind != "apart":
         tuples = restructure_join(query, "tuples", schemas)
@@ -58,7 +62,7 @@ def need_of(text: str, schemas: Mapping[str, Schema], name: str | None = None) -
         return Need(merge_inputs(tuple(map(unwindowed, forest.trees))), None, query)
     [tree] = forest.trees
     travels = tree.window is not None and tree.window.reference is not None and not tree.outputs
-    if travels and restructure(query, tree.schema).tree.window is None:
+    if travels and (restructure(query, tree.schema).tree.window is None or not can_travel(text, tree)):
         travels = False  # nothing could be read out of the values
     return Need((tree if travels else unwindowed(tree),), None, query)
 
@@ -82,17 +86,29 @@ def provides(flow: Form, need: Form) -> bool:
 def widened(flow: Form, need: Form) -> Form | None:
     """A flow that provides what it did, and the need as well; None where one flow cannot.
 
+    All its items have the same paths, also where somebody needs one of them less often than another: items that look
+    alike are read many times faster than they would be if each said what it has, and are hardly larger.
+
     Joins widen where one gives the tuples of both; what more the paper shares of joins (5.3.2) needs operators that
     know of each other's windows, and is left to a single peer.
     """
     match flow, need:
         case PropertyTree(), PropertyTree() if flow.stream == need.stream:
-            return merge(flow, need)
+            return alike(merge(flow, need))
         case PropertyForest(), PropertyForest() if isinstance(level(flow, need), FullResults):
             merged = merge_joins(flow, need)
             return merged if isinstance(merged, PropertyForest) else None
         case _:
             return None
+
+
+def alike(tree: PropertyTree) -> PropertyTree:
+    """Items with all paths that are sent of any of them, of which somebody needs something."""
+    if tree.window or tree.aggregates:
+        return tree
+    guards = tree.guards
+    outputs = [replace(each, condition=guards[each.path[:ITEM]]) for each in tree.outputs]
+    return tree_of(tree.stream, outputs, None, (), tree.schema)
 
 
 def inputs_of(form: PropertyForest) -> tuple[PropertyTree, ...]:

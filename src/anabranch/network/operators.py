@@ -7,9 +7,9 @@ All but windows are queries, as text, over the flows that are read, each under a
   query over tuples.
 * Windows are made of items, or put together from smaller ones (SELECTWINDOWS).
   What travels of a window is its number and for each aggregate enough to go on with: for an average a sum and a count
-  (LAWS 2.2 and case 8), exact in fractions, and where a value has failed, that it has.
-* A subscription runs its own query over items, and over tuples with its loops inside them; over windows it runs what
-  is left of its query when values have been made (`sharing/restructuring`).
+  (LAWS 2.2 and case 8), exactly, and where a value has failed, that it has (`branch/sent`).
+* A subscription runs its own query over items, and over tuples with its loops inside them; over windows it runs it with
+  their values in the place of its aggregates.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from anabranch.language import check, parse, print_query
 from anabranch.network.catalogue import Catalogue, Flow, Subscription
 from anabranch.network.estimates import Form
 from anabranch.sharing.forest import PropertyForest
-from anabranch.sharing.match_joins import SelectWindows, select_windows
 from anabranch.sharing.restructuring.restructure import restructure
 from anabranch.sharing.restructuring.tuples import over_tuples
+from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows
 from anabranch.sharing.tree import PropertyTree
 
 TUPLES = "tuples"
@@ -42,29 +42,6 @@ class Ask:
 
     text: str
     names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MakeWindows:
-    """Windows with their values, of items."""
-
-    tree: PropertyTree
-
-
-@dataclass(frozen=True, slots=True)
-class PutTogether:
-    """Windows of windows: how many make one, or None where they are the same; and which values are sent of them."""
-
-    tree: PropertyTree
-    selection: SelectWindows | None
-
-
-@dataclass(frozen=True, slots=True)
-class ReadWindows:
-    """An answer out of windows: put together as the query has them, and the rest of the query over their elements."""
-
-    windows: PutTogether
-    rest: Ask
 
 
 Operator: TypeAlias = HandOn | Ask | MakeWindows | PutTogether
@@ -99,7 +76,7 @@ def operator(catalogue: Catalogue, flow: Flow, given: Sequence[str] | None = Non
         case PropertyTree(window=None), _:
             return Ask(flow.abstract, _streams(forms))
         case PropertyTree() as tree, PropertyTree() as source:
-            return MakeWindows(tree) if source.window is None else _put_together(tree, source)
+            return MakeWindows(tree) if source.window is None else PutTogether(tree, source)
         case _:
             return Ask(flow.abstract, _streams(forms))
 
@@ -114,20 +91,12 @@ def answering(catalogue: Catalogue, subscription: Subscription, given: Sequence[
             return Ask(subscription.text, _streams(forms))
         case PropertyTree() as source:
             query = check(parse(subscription.text), subscription.text).query
-            rest = restructure(query, source.schema)
-            return ReadWindows(_put_together(rest.tree, source), Ask(print_query(rest.query), (rest.tree.stream,)))
+            return ReadWindows(PutTogether(restructure(query, source.schema).tree, source), subscription.text)
 
 
 def _over_tuples(text: str, tuples: PropertyForest) -> Ask:
     query = check(parse(text), text).query
     return Ask(print_query(over_tuples(query, tuples, TUPLES)), (TUPLES,))
-
-
-def _put_together(tree: PropertyTree, source: PropertyTree) -> PutTogether:
-    assert tree.window is not None
-    assert source.window is not None
-    made, given = tree.window.extent, source.window.extent
-    return PutTogether(tree, None if made == given else select_windows(given, made))
 
 
 def _streams(forms: Sequence[Form]) -> tuple[str, ...]:
@@ -143,9 +112,8 @@ def operator_text(made: Operator | Answering) -> str:
             return f"query over {' and '.join(names)}"
         case MakeWindows():
             return "make windows"
-        case PutTogether(_, selection):
-            if selection is None:
-                return "select windows"
-            return f"SELECTWINDOWS({selection.count}, {selection.every}, {selection.step})"
+        case PutTogether():
+            found = made.selection
+            return f"SELECTWINDOWS({found.count}, {found.every}, {found.step})" if found else "select windows"
         case ReadWindows(windows):
             return f"{operator_text(windows)}, then the rest of the query"

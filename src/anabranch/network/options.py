@@ -76,6 +76,8 @@ class Options:
         self.is_late = is_late
         self.number = number
         """The number of the next flow."""
+        self.fixed = False
+        """Whether flows that remember something have begun: they are as they are, and nobody else's."""
         self._widenings: dict[tuple[str, Form], dict[str, Form] | None] = {}
 
     def of(self, need: Need, at: str) -> Iterator[Option]:
@@ -97,7 +99,7 @@ class Options:
         if need.join is None:
             return
         for flow in self.catalogue.flows.values():
-            if isinstance(flow.form, PropertyForest):
+            if isinstance(flow.form, PropertyForest) and not self.fixed:
                 changes = self._widening(flow.name, need.join)
                 if changes is not None:
                     yield self._onwards(flow, changes, need.join, at)
@@ -112,6 +114,7 @@ class Options:
         assert not isinstance(form, PropertyForest)
         rate = self.estimates.rate(form)
         flows = [each for each in self.catalogue.flows.values() if each.streams == (form.stream,)]
+        flows = [each for each in flows if not self.fixed or is_loose(each)]
         anchors = [
             (each, min(each.places, key=lambda place: self.topology.distance(place, to)))
             for each in flows
@@ -253,6 +256,11 @@ class Options:
             added += chain
             reads.append(chain[-1].name if chain else each.anchor.name)
         return changes, tuple(added), tuple(reads)
+
+
+def is_loose(flow: Flow) -> bool:
+    """Whether a flow remembers nothing, so that it may be changed under its readers, and who begins later may join."""
+    return not isinstance(flow.form, PropertyForest) and flow.form.window is None
 
 
 def _words(brought: _Brought) -> str:

@@ -28,11 +28,12 @@ from anabranch.network.catalogue import Catalogue, Flow, Subscription
 from anabranch.network.description import Network, Strategy
 from anabranch.network.estimates import Estimates, Form
 from anabranch.network.needs import Need, inputs_of, need_of, provides, whole, widened
-from anabranch.network.options import Option, Options
+from anabranch.network.options import Option, Options, is_loose
 from anabranch.network.pricing import shortage, total
 from anabranch.network.sample import Sample, sample_of
 from anabranch.network.steps import Step, steps
 from anabranch.network.topology import Link, Topology
+from anabranch.network.travelling import travelling
 from anabranch.sharing.forest import PropertyForest
 from anabranch.stream.schema import Schema
 
@@ -76,13 +77,21 @@ class Planner:
         strategy: Strategy = "widening",
         budget: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
+        travelling: Callable[[Need], Need] = lambda need: need,
     ) -> None:
+        """`travelling` says what of a need may travel (`travelling.py`)."""
         self.topology = topology
         self.estimates = Estimates(samples)
         self.schemas = dict(schemas or {})
         self.strategy = strategy
         self.budget = budget
+        self.edited: frozenset[str] = frozenset()
+        """The streams of updates."""
+        self.moves = True
+        """Whether nobody remembers anything yet: later on, a subscription is not answered out of other flows, and
+        windows that have begun are as they are."""
         self._clock = clock
+        self._travelling = travelling
         self._ended: set[str] = set()
         """Streams that have ended, and that a join still knows of."""
         self._number = _number_behind(places)
@@ -90,8 +99,8 @@ class Planner:
         self.catalogue = Catalogue({each.name: each for each in streams}, {})
 
     @staticmethod
-    def of(network: Network, strategy: Strategy | None = None) -> tuple[Planner, list[Decision]]:
-        """The planner of a network that was written down, with all that is registered there."""
+    def over(network: Network, strategy: Strategy | None = None) -> Planner:
+        """The planner of a network that was written down, before anybody has subscribed."""
         streams = network.streams
         planner = Planner(
             network.topology,
@@ -100,23 +109,39 @@ class Planner:
             {name: each.source.schema for name, each in streams.items() if each.source.schema},
             strategy=strategy or network.strategy,
             budget=network.budget,
+            travelling=lambda need: travelling(need, streams),
         )
+        planner.edited = frozenset(name for name, each in streams.items() if each.source.updates)
+        return planner
+
+    @staticmethod
+    def of(network: Network, strategy: Strategy | None = None) -> tuple[Planner, list[Decision]]:
+        """The same with all that is registered there."""
+        planner = Planner.over(network, strategy)
         asked = network.subscriptions.values()
-        return planner, [planner.register(each.name, each.text, each.at, by=each.by) for each in asked]
+        return planner, [
+            planner.register(each.name, each.text, each.at, by=each.by, label=str(each.file)) for each in asked
+        ]
 
     # --- subscriptions come and go --------------------------------------------------------------------------
 
-    def register(self, name: str, text: str, at: str, *, by: str | None = None) -> Decision:
-        """Plan a new subscription; `QueryError` where it cannot be, `UsageError` where it makes no sense here."""
+    def register(self, name: str, text: str, at: str, *, by: str | None = None, label: str | None = None) -> Decision:
+        """Plan a new subscription; `QueryError` where it cannot be, `UsageError` where it makes no sense here.
+
+        Errors in the text call it by its label, a file name say.
+        """
         if name in self.catalogue.subscriptions:
             raise UsageError(f"there is a subscription '{name}' already")
         if at not in self.topology.places:
             raise UsageError(f"'{at}' is no super-peer")
         begun = self._clock()
-        need = need_of(text, self.schemas, name)
+        need = need_of(text, self.schemas, label or name, self.edited)
         for stream in need.streams:
             if stream not in self.catalogue.flows or stream in self._ended:
-                raise UsageError(f"'{name}' reads a stream '{stream}' that nobody has registered")
+                known = [each.name for each in self.catalogue.flows.values() if not each.inputs]
+                hint = f"there is {' and '.join(each for each in known if each not in self._ended) or 'none'}"
+                raise UsageError(f"'{name}' reads a stream '{stream}' that nobody has registered", hint=hint)
+        need = self._travelling(need)
         old = self.catalogue
         narrowed: tuple[str, ...] = ()
         options, complete = self._options(need, at, begun)
@@ -125,11 +150,25 @@ class Planner:
             options, complete = self._options(need, at, begun)
             chosen = min(options, key=lambda each: each.price)
         self._take(chosen, Subscription(name, at, by or at, text, need, chosen.reads))
-        moved = self._settle(name, begun) if self.strategy == "widening" else ()
+        moved = self._settle(name, begun) if self.strategy == "widening" and self.moves else ()
         others = sorted((each for each in options if each is not chosen), key=lambda each: each.price)[:_MOST_KEPT]
         seconds = self._clock() - begun
         changes = steps(old, self.catalogue)
         return Decision(name, changes, chosen, tuple(others), len(options), seconds, complete, narrowed, moved)
+
+    def resume(self, catalogue: Catalogue, number: int) -> None:
+        """Go on with a catalogue that is in force; `number` is the largest that a flow has had."""
+        self.catalogue = catalogue
+        self._number = max(self._number, number + 1)
+
+    @property
+    def numbered(self) -> int:
+        """The largest number that a flow has had."""
+        return self._number - 1
+
+    def need_of(self, text: str, name: str) -> Need:
+        """What a query is sent of its streams."""
+        return self._travelling(need_of(text, self.schemas, name, self.edited))
 
     def _options(self, need: Need, at: str, begun: float) -> tuple[list[Option], bool]:
         late = False
@@ -140,6 +179,7 @@ class Planner:
             return late
 
         found = Options(self.catalogue, self.topology, self.estimates, self.strategy, is_late, self._number)
+        found.fixed = not self.moves
         return list(found.of(need, at)), not late
 
     def _take(self, option: Option, subscription: Subscription) -> None:
@@ -241,7 +281,7 @@ class Planner:
     def _narrow(self, names: set[str]) -> tuple[str, ...]:
         found: list[str] = []
         for flow in reversed(self.catalogue.downwards()):
-            if flow.name not in names or not flow.inputs:
+            if flow.name not in names or not flow.inputs or not (self.moves or is_loose(flow)):
                 continue
             asked = self._asked(flow)
             # what several ask for may be relaxed to more than the flow has ever had

@@ -31,7 +31,7 @@ from anabranch.stream.tree import Element, string_value
 Numbers: TypeAlias = npt.NDArray[np.float64]
 Verdicts: TypeAlias = npt.NDArray[np.uint8]
 
-MOST_ITEMS = 400
+MOST_ITEMS = 1_200
 YES = 2
 
 

@@ -4,10 +4,9 @@ The steps follow from the two catalogues alone, whatever led from one to the oth
 flows that were widened or narrowed.
 
 1. New flows and new forms *begin*, from the streams downwards, so that whoever makes one has what it is made of.
-   A flow that is replaced goes on beside the new form.
-2. Its dependants *switch*: the peer that makes it names the end of an epoch, a position in its partitions, from which
-   on the new form has everything; each dependant reads the old form up to there and the new one from there on.
-   Since both are derived from the same elements with the same positions, nothing is lost, and nothing comes twice.
+2. A flow that is *replaced* has its new form from the next epoch of its maker on.
+   By then its dependants have read all that was sent in the old one, and go over with it (`peers/team.py`); so
+   nothing is lost, and nothing comes twice.
 3. What nobody reads any more *ends*, from the subscribers upwards.
 """
 
@@ -28,7 +27,7 @@ class Begin:
 
 @dataclass(frozen=True)
 class Replace:
-    """A peer makes a flow in a new form beside the old; its dependants switch at the end of an epoch they agree on."""
+    """A peer makes a flow in a new form; its dependants switch with it at the end of an epoch."""
 
     flow: Flow
     before: Flow

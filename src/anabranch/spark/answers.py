@@ -11,14 +11,16 @@ ended.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 from anabranch.algebra.history.replay import CLOSING, OPENING, Moment, Replay
 from anabranch.algebra.written import is_plan
 from anabranch.branch.history.hosted import shown_in
 from anabranch.branch.past.queries import recalled_query
+from anabranch.branch.sent.written import is_sent, read_sent
 from anabranch.branch.state import State
 from anabranch.errors import StateError, UsageError
 from anabranch.language import parse
@@ -28,6 +30,7 @@ from anabranch.reference.calls import PythonFunction
 from anabranch.reference.history.document import Document
 from anabranch.reference.history.timeline import answer
 from anabranch.reference.standing import standing
+from anabranch.sharing.sent import ReadWindows
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.manifest import Manifest, Manifests
 from anabranch.spark.plan import Subscription
@@ -47,13 +50,24 @@ class Frame:
     empty: str
 
     @staticmethod
-    def of(text: str, functions: Mapping[str, PythonFunction] | None = None, *, shows: bool = False) -> Frame:
-        """The frame of a query that was checked; what the builder made has none, and a display is a document."""
+    def of(
+        text: str,
+        functions: Mapping[str, PythonFunction] | None = None,
+        *,
+        shows: bool = False,
+        edited: Collection[str] = (),
+    ) -> Frame:
+        """The frame of a query that was checked; a display is a document.
+
+        What the builder made has none, nor have windows that are sent.
+        """
         if shows:
             return Frame(OPENING, CLOSING, f"{OPENING}{CLOSING}")
+        if is_sent(text) and isinstance(operator := read_sent(text), ReadWindows):
+            return Frame.of(operator.text, functions)
         if is_plan(text):
             return Frame("", "", "")
-        past = recalled_query(parse(text), functions, text)
+        past = recalled_query(parse(text), functions, text, edited)
         query = past.standing if past and past.standing else standing(parse(text), functions)
         return Frame(query.opening, query.closing, query.empty)
 
@@ -101,6 +115,10 @@ class Answer:
         """The whole answer."""
         return "".join(self)
 
+    def moments(self) -> Iterator[Shown]:
+        """What a display has shown, after each moment that changed it."""
+        return self.log.moments(self.subscription)
+
 
 class AnswerLog:
     """The answers in a checkpoint."""
@@ -121,7 +139,7 @@ class AnswerLog:
         return None
 
     def answer(self, subscription: Subscription, functions: Mapping[str, PythonFunction] | None = None) -> Answer:
-        frame = Frame.of(subscription.text, functions, shows=subscription.shows)
+        frame = Frame.of(subscription.text, functions, shows=subscription.shows, edited=subscription.edited)
         return Answer(subscription, frame, self, functions)
 
     def shown(self, subscription: Subscription, functions: Mapping[str, PythonFunction] | None = None) -> str:
@@ -173,7 +191,8 @@ class AnswerLog:
             return None
         state = self.manifests.load(kept[-1]).states.get(subscription.branch)
         try:
-            return None if state is None else shown_in(State.from_bytes(read_blob(self._states, state.state)))
+            read = partial(read_blob, self._states)
+            return None if state is None else shown_in(State.from_bytes(read(state.state)), read)
         except StateError:
             return None  # a run at work has swept it away meanwhile
 

@@ -92,7 +92,7 @@ class PaneTaking:
                 first = plans[numbers[group[0]]]
                 query = relaxed([queries[each] for each in group])
                 # Between partitions, a window may wait long after the range in which all of it lies.
-                told = stream.partitions > 1 or any(plans[numbers[each]].plan.result is None for each in group)
+                told = stream.partitions > 1 or any(plans[numbers[each]].plan.tells_firsts for each in group)
                 law = PaneLaw(first.plan, root, time, functions, documents)
                 panes = tuple(queries[each].panes for each in group)
                 members.append(Member(first.name, query, law, panes, told, view))

@@ -267,7 +267,8 @@ class Trunk:
         self._retention.add(number, manifest.size)
         answers = read_index(self.checkpoint.segments, manifest.segments).entries()
         seconds = (planned - begun, worked - planned, published - worked, monotonic() - published)
-        self._listener.epoch(Epoch(manifest, plan, Metrics.of(manifest, plan, answers, seconds)))
+        cpu = sum(each.cpu for each in reports)
+        self._listener.epoch(Epoch(manifest, plan, Metrics.of(manifest, plan, answers, seconds), cpu))
         self._told = number
 
     def _tell_ended(self, plan: Plan, manifest: Manifest) -> None:
@@ -283,7 +284,10 @@ class Trunk:
             self._planned = None
             return written
         wanted = self._wanted
-        streams = tuple(StreamPlan.of(source, self._orders[name].form) for name, source in wanted.streams.items())
+        streams = tuple(
+            StreamPlan.of(source, self._orders[name].form, wanted.courses.get(name))
+            for name, source in wanted.streams.items()
+        )
         if self._planned is not None and self._planned[0] is wanted and self._planned[1] == streams:
             self._plans.again(epoch, self._planned[2])
             return self._planned[2]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anabranch.branch.entries import Origin, pack, pack_columns
 from anabranch.columnar import kernels
@@ -22,6 +23,9 @@ from anabranch.columnar.template import Template
 from anabranch.spark.ranges import Range
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.lines import Cut
+
+_MOST_RUNS = 16
+"""Entries of the usual look are packed apart from others where that makes no more feeds than these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +61,17 @@ class RawFeed:
             self._reasons[entry] = element.reason
 
     def take(self) -> None:
-        shredded, picks = self._shredded, np.flatnonzero(self._good)
-        if not len(picks):
-            return
+        picks = np.flatnonzero(self._good)
+        fits = self._shredded.fits[picks]
+        borders = np.flatnonzero(fits[1:] != fits[:-1]) + 1
+        runs = np.split(picks, borders) if len(borders) < _MOST_RUNS else [picks]
+        for each in runs:
+            if len(each):
+                self._pack(each)
+
+    def _pack(self, picks: NDArray[np.int64]) -> None:
+        """Pack entries as one feed."""
+        shredded = self._shredded
         if not shredded.fits[picks].all():
             self._packed.append(pack(self._origin, [self._cut(int(entry)) for entry in picks]))
             return

@@ -27,6 +27,7 @@ from anabranch.reference.evolving.canonical import canonical
 from anabranch.reference.evolving.lineage import Lineage
 from anabranch.reference.evolving.outlet import Outlet, accent_text
 from anabranch.reference.evolving.tracing import lineage_of
+from anabranch.reference.spelling import Namespaces
 from anabranch.reference.standing import Standing
 from anabranch.spark.plan import StreamPlan
 from anabranch.spark.stream_views import Event, Said, StreamView
@@ -46,11 +47,13 @@ class Alike:
     first: int
     """The epoch they began with, -1 for the beginning of the stream."""
     numbers: range
+    root: Namespaces
+    """What the root of their stream declares."""
 
     @cached_property
     def lineage(self) -> Lineage:
         """Found only where a stream evolves."""
-        return lineage_of(self.shape)
+        return lineage_of(self.shape, roots=dict.fromkeys(self.shape.streams, self.root))
 
 
 class Follower:

@@ -22,13 +22,16 @@ class IntakeStream:
     schema_root: str | None
     timed: bool = False
     """Whether its items carry their time; then its partitions are merged later on, and read side by side."""
+    ended: bool = False
+    """Whether nothing more comes than what is there."""
 
     @staticmethod
     def of(source: Source) -> IntakeStream:
         form = None if source.format == "auto" else source.format
         schema_root = source.schema.root if source.schema else None
         paths = tuple(str(path.absolute()) for path in source.partitions)
-        return IntakeStream(source.name, paths, form, source.implied_root, schema_root, source.time is not None)
+        timed = source.time is not None
+        return IntakeStream(source.name, paths, form, source.implied_root, schema_root, timed, source.ended)
 
     @property
     def keys(self) -> dict[str, str]:

@@ -51,7 +51,7 @@ def item_queries(
     shapes = shapes_of(functions)
     found: dict[tuple[Shape, Policy, int, int], dict[tuple[Constant, ...], _Member]] = {}
     for each in plan.subscriptions:
-        if each.shows or is_plan(each.text):
+        if each.shows or each.edited or is_plan(each.text):
             continue
         shaped = shapes.of(each.text)
         query = shaped.shape.standing
@@ -80,7 +80,8 @@ def item_queries(
         ]
         before = sum(len(each.members) for each in held.queries)
         held.queries.append(ItemQueries(_hole(standing_query), marks, made))
-        held.alike.append(Alike(standing_query, policy, first, range(before, before + len(made))))
+        numbers = range(before, before + len(made))
+        held.alike.append(Alike(standing_query, policy, first, numbers, roots[stream].namespaces))
     return asked
 
 

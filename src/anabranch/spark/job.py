@@ -110,6 +110,8 @@ class Report:
     """By stream: what its accents and punctuations say."""
     begins: Mapping[str, Position] = field(default_factory=dict)
     """By partition: where the last of its ranges begins."""
+    cpu: float = 0.0
+    """Seconds of its process."""
 
     def to_json(self) -> str:
         fields = asdict(self)
@@ -131,4 +133,5 @@ class Report:
             {int(key): reason for key, reason in fields["aborted"].items()},
             {stream: list(map(Change.from_json, found)) for stream, found in fields["changes"].items()},
             {key: Position(*begin) for key, begin in fields["begins"].items()},
+            fields["cpu"],
         )

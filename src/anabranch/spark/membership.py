@@ -16,6 +16,7 @@ from anabranch.algebra.signature import Policy
 from anabranch.branch.family import family_of, twin_of
 from anabranch.branch.history.hosted import DisplayQuery
 from anabranch.branch.past.queries import RecalledQuery
+from anabranch.branch.sent.written import is_sent
 from anabranch.reference.standing import Standing
 from anabranch.spark.plan import Plan, StreamPlan, Subscription
 from anabranch.spark.roles import Functions, Role, role_of
@@ -59,7 +60,7 @@ def subscriptions_of(
         late = tuple(stream for stream in role.streams if stream in begun)
         family = _family(role, by_name, endless=endless) if sharing and role.is_branch else ""
         policy = chosen.get(name, "accumulate")
-        new = replace(role.subscription, late=late, family=family, policy=policy, shows=role.shows)
+        new = replace(role.subscription, late=late, family=family, policy=policy, shows=role.shows, edited=role.edited)
         if family and (branch := branches.setdefault(_sight(new), new.id)) != new.id:
             new = replace(new, joined=branch)
         found[name] = new
@@ -70,6 +71,8 @@ def subscriptions_of(
 def _family(role: Role, streams: Mapping[str, StreamPlan], *, endless: bool) -> str:
     if isinstance(role.query, DisplayQuery | RecalledQuery):
         return f"history {role.subscription.text}"  # only twins share one
+    if is_sent(role.subscription.text):
+        return f"sent {role.subscription.text}"  # and of these as well, whatever query it was made of
     if not isinstance(role.query, Standing):
         return ""  # what the builder made goes by itself
     if role.panes is not None:

@@ -72,6 +72,7 @@ class Metrics:
             deliver_ms,
         )
 
-    def to_json(self) -> str:
-        """One line of a structured log."""
-        return json.dumps({"event": "epoch", **asdict(self)})
+    def to_json(self, peer: str | None = None) -> str:
+        """One line of a structured log; in a network it names the peer."""
+        whose = {} if peer is None else {"peer": peer}
+        return json.dumps({"event": "epoch", **whose, **asdict(self)})

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.sets import Domains
 from anabranch.algebra.signature import Policy
 from anabranch.predicate import Finite
+from anabranch.spark.courses import Axis
 from anabranch.spark.order import Form
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import implied_root
+from anabranch.stream.parse import implied_root, parse_root
 from anabranch.stream.path import Path
 from anabranch.stream.reader import Format
 from anabranch.stream.schema import Schema
@@ -40,9 +43,13 @@ class StreamPlan:
     """By path, the only values that items have there."""
     updates: bool = False
     """Whether what has passed may be edited (LAWS 5.1)."""
+    retain: str | None = None
+    """For how many seconds what has not changed stays in the document of a stream of updates (LAWS 3.6)."""
+    axes: tuple[Axis, ...] | None = None
+    """By what it is told how far the stream is, for whoever hands it on; None where nobody does (`courses.py`)."""
 
     @staticmethod
-    def of(source: Source, form: Form | None) -> StreamPlan:
+    def of(source: Source, form: Form | None, axes: tuple[Axis, ...] | None = None) -> StreamPlan:
         """A stream as it was registered and, once it has bytes, as it is written."""
         known = form or Form("lines", serialize(implied_root(source.implied_root)))
         return StreamPlan(
@@ -58,6 +65,8 @@ class StreamPlan:
             source.strict,
             tuple((str(path), values) for path, values in source.domains),
             source.updates,
+            None if source.retain is None else str(source.retain),
+            axes,
         )
 
     @property
@@ -70,9 +79,20 @@ class StreamPlan:
         """What is promised of paths, by declared domains."""
         return {Path.parse(path): Finite(frozenset(texts)) for path, texts in self.domains}
 
+    @property
+    def namespaces(self) -> Mapping[str, str]:
+        """The prefixes that the root declares."""
+        return _declared(self.root)
+
     def evolution(self) -> Evolution:
         """The evolution of a partition at its beginning."""
         return Evolution(None if self.declared is None else self.declared.declares, self.promises)
+
+
+@lru_cache
+def _declared(root: str) -> Mapping[str, str]:
+    """Read once, and not for each subscription."""
+    return parse_root(root.encode()).namespaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +117,8 @@ class Subscription:
     """Why it has ended, where an accent ended it (LAWS 4.6); its answer stays."""
     shows: bool = False
     """Whether its answer is the update stream of a display (LAWS 5.7)."""
+    edited: tuple[str, ...] = ()
+    """The streams of updates that it reads beside items, where it has results that stand (LAWS 5.5)."""
 
     @property
     def branch(self) -> int:

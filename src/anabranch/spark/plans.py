@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 
 from anabranch.errors import StateError
 from anabranch.spark import durable
+from anabranch.spark.courses import Axis
 from anabranch.spark.plan import Plan, StreamPlan, Subscription
 from anabranch.stream.limits import Limits
 from anabranch.stream.schema import Declaration, Part, Schema
@@ -193,7 +194,13 @@ def _read(path: Path, digest: str) -> bytes:
 def _stream(fields: dict[str, Any]) -> StreamPlan:
     schema = fields.pop("declared")
     domains = tuple((path, tuple(texts)) for path, texts in fields.pop("domains"))
-    return StreamPlan(**fields, declared=None if schema is None else _schema(schema), domains=domains)
+    axes = fields.pop("axes")
+    return StreamPlan(
+        **fields,
+        declared=None if schema is None else _schema(schema),
+        domains=domains,
+        axes=None if axes is None else tuple(Axis(**each) for each in axes),
+    )
 
 
 def _schema(fields: dict[str, Any]) -> Schema:

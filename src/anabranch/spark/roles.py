@@ -6,6 +6,8 @@ by side and have a time (LAWS 1.2).
 What the builder made is a branch by itself, whatever its operators are (`branch/plans.py`); so is a query over a stream
 of updates, whose answer is a display (`branch/history/hosted.py`), and one about the past of items
 (`branch/past/`).
+Where windows travel between trunks, who makes them counts them as any window query does, and who reads them has a
+branch of its own (`branch/sent/`).
 Each stream of updates has a branch that keeps its document, whoever subscribes (`branch/history/keeper.py`).
 A branch belongs to one shard, by its number, and serves one subscription or several (`membership.py`).
 """
@@ -13,7 +15,7 @@ A branch belongs to one shard, by its number, and serves one subscription or sev
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
@@ -26,6 +28,9 @@ from anabranch.branch.family import twin_of
 from anabranch.branch.history.hosted import DisplayQuery
 from anabranch.branch.pane_plan import PanePlan, pane_plan
 from anabranch.branch.past.queries import RecalledQuery, recalled_query
+from anabranch.branch.sent.making import sent_plan
+from anabranch.branch.sent.queries import SentQuery, sent_query
+from anabranch.branch.sent.written import is_sent, read_sent, stream_of
 from anabranch.errors import UsageError
 from anabranch.language import parse
 from anabranch.reference import Input, document_input
@@ -33,6 +38,7 @@ from anabranch.reference.arrivals.past import named
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.shapes import Shapes
 from anabranch.reference.standing import Standing, standing
+from anabranch.sharing.sent import MakeWindows
 from anabranch.spark.plan import Plan, StreamPlan, Subscription
 from anabranch.spark.plans import PlanFile
 from anabranch.stream.parse import parse_document
@@ -46,7 +52,7 @@ class Role:
     """A subscription with its query, taken apart or for a display, or with the operators that the builder gave it."""
 
     subscription: Subscription
-    query: Standing | Operators | DisplayQuery | RecalledQuery
+    query: Standing | Operators | DisplayQuery | RecalledQuery | SentQuery
     is_branch: bool
     panes: PanePlan | None = None
     """How a branch is counted by panes, where it can be."""
@@ -54,7 +60,7 @@ class Role:
     @property
     def streams(self) -> tuple[str, ...]:
         """The streams that it reads."""
-        if isinstance(self.query, Standing | DisplayQuery | RecalledQuery):
+        if isinstance(self.query, Standing | DisplayQuery | RecalledQuery | SentQuery):
             return self.query.streams
         return streams_of(self.query)
 
@@ -68,6 +74,11 @@ class Role:
                 return found is None
             case _:
                 return False
+
+    @property
+    def edited(self) -> tuple[str, ...]:
+        """The streams of updates beside items, where there are results that stand."""
+        return self.query.edited if isinstance(self.query, RecalledQuery) else ()
 
     @property
     def standing(self) -> Standing:
@@ -126,18 +137,40 @@ def role_of(subscription: Subscription, streams: Mapping[str, StreamPlan], funct
 
     Of a query that is answered item by item only its shape is looked at: its constants are not those of the text.
     """
+    if is_sent(subscription.text):
+        return _sent_role(subscription, streams)
     if is_plan(subscription.text):
         return Role(subscription, read_plan(subscription.text), is_branch=True)
-    if display := display_of(subscription.text, edited_streams(streams.values())):
-        return Role(subscription, display, is_branch=True)
-    if past := past_of(subscription.text, functions):
-        return Role(subscription, past, is_branch=True)
+    edited = edited_streams(streams.values())
+    if found := past_of(subscription.text, functions, edited) or display_of(subscription.text, edited):
+        return Role(subscription, found, is_branch=True)
     query = shapes_of(functions).of(subscription.text).shape.standing
     remembered = set(query.streams) <= streams.keys() and remembers(query, streams)
     if remembered:
         query = _taken_apart(subscription.text, functions)
     panes = _panes(query, streams[query.streams[0]], functions) if remembered else None
     return Role(subscription, query, remembered, panes)
+
+
+def _sent_role(subscription: Subscription, streams: Mapping[str, StreamPlan]) -> Role:
+    operator = read_sent(subscription.text)
+    stream = streams.get(stream_of(operator))
+    if stream is not None and stream.partitions > 1 and (stream.time or not isinstance(operator, MakeWindows)):
+        raise UsageError(
+            f"windows of stream '{stream.stream}' cannot be made or read on their way: it has several partitions",
+            hint="send the items",
+        )
+    if not isinstance(operator, MakeWindows):
+        return Role(subscription, sent_query(operator), is_branch=True)
+    slack, origin = (stream.slack, stream.origin) if stream else ("0", "0")
+    plan = sent_plan(operator.tree, Fraction(slack), Fraction(origin))
+    return Role(subscription, plan.whole, is_branch=True, panes=plan)
+
+
+def not_begun(name: str, text: str, streams: Mapping[str, StreamPlan], functions: Functions) -> Subscription:
+    """A subscription that no epoch has seen."""
+    role = role_of(Subscription(-1, name, text, 0), streams, functions)
+    return replace(role.subscription, shows=role.shows, edited=role.edited)
 
 
 def edited_streams(streams: Collection[StreamPlan]) -> tuple[str, ...]:
@@ -148,19 +181,24 @@ def edited_streams(streams: Collection[StreamPlan]) -> tuple[str, ...]:
 @lru_cache(maxsize=1 << 14)
 def display_of(text: str, edited: tuple[str, ...]) -> DisplayQuery | None:
     """A query that reads a stream of updates, which are given by name; None for another one."""
-    if not any(each in text or not each.isidentifier() for each in edited):
-        return None  # the name would be there, as it is
+    if not _may_read(text, edited):
+        return None
     query = parse(text)
     streams = named(query)
     return None if set(streams).isdisjoint(edited) else DisplayQuery(query, text, streams)
 
 
+def _may_read(text: str, streams: Collection[str]) -> bool:
+    """Whether a query may read one of some streams: where it does, the name is there, as it is."""
+    return any(each in text or not each.isidentifier() for each in streams)
+
+
 @lru_cache(maxsize=1 << 14)
-def past_of(text: str, functions: Functions) -> RecalledQuery | None:
+def past_of(text: str, functions: Functions, edited: tuple[str, ...] = ()) -> RecalledQuery | None:
     """A query about the past of items that is answered as they come; None for another one."""
-    if "#" not in text and "?" not in text:
+    if "#" not in text and "?" not in text and not _may_read(text, edited):
         return None
-    return recalled_query(parse(text), dict(functions), text)
+    return recalled_query(parse(text), dict(functions), text, edited)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -198,7 +236,7 @@ def _panes(query: Standing, stream: StreamPlan, functions: Functions) -> PanePla
     """Panes are merged in the order in which ranges are read, which is not that of timed partitions."""
     if stream.partitions > 1 and stream.time is not None:
         return None
-    return pane_plan(query, Fraction(stream.slack), Fraction(stream.origin), dict(functions))
+    return pane_plan(query, Fraction(stream.slack), Fraction(stream.origin), dict(functions), stream.namespaces)
 
 
 @lru_cache(maxsize=4)

@@ -41,7 +41,9 @@ HELD, LARGE = 16 << 20, 1 << 20
 
 DEAD_LETTERS = -1
 LATE_ITEMS = -2
-"""Stand in a chunk for the number of a subscription; late items are lines as a user gets to see them."""
+COURSES = -3
+"""Stand in a chunk for the number of a subscription; late items are lines as a user gets to see them,
+and `courses.py` says what courses are."""
 
 
 @dataclass(frozen=True, slots=True)

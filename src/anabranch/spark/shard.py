@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from time import process_time
 
 import pyarrow as pa
 
@@ -21,10 +22,14 @@ from anabranch.branch.history.hosted import Displayed, DisplayMember, DisplayQue
 from anabranch.branch.history.keeper import Keeper
 from anabranch.branch.pane_states import PaneState, unpack
 from anabranch.branch.panes import PaneWindows
+from anabranch.branch.past.mixing import Mixed
 from anabranch.branch.past.queries import RecalledMember, RecalledQuery
 from anabranch.branch.past.recalling import Recalled
 from anabranch.branch.plans import PlanMember, Planned
 from anabranch.branch.ports import Start
+from anabranch.branch.sent.gathering import Gathered, SentMember
+from anabranch.branch.sent.making import SentWindows
+from anabranch.branch.sent.queries import SentQuery
 from anabranch.errors import AnabranchError
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.inputs import Input
@@ -66,6 +71,7 @@ def answer_shards(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
 
 def work(job: Job, shard: int, rows: list[Row]) -> Report:
     """Run the branches of a shard over the rows of one epoch."""
+    begun = process_time()
     plan = job.plan.load()
     last = Manifests(job.checkpoint.manifests).load(job.before) if job.before is not None else None
     before = last.states if last else {}
@@ -86,7 +92,7 @@ def work(job: Job, shard: int, rows: list[Row]) -> Report:
     except AnabranchError as error:
         fault = Fault.of(error)
     point("states-written", job.epoch)
-    return Report(segments=segment.segments, states=states, fault=fault, aborted=aborted)
+    return Report(segments=segment.segments, states=states, fault=fault, aborted=aborted, cpu=process_time() - begun)
 
 
 def _rows_for(branch: BranchPlan, rows: list[tuple[str | None, Row]]) -> list[Row]:
@@ -137,8 +143,13 @@ class _Shard:
             shown = DisplayMember(branch.keys[0], role.subscription.name, role.query, self._output(twins))
             return Displayed(shown, inputs, state, self._given(branch, state), self.files)
         if isinstance(role.query, RecalledQuery):
-            recalled = RecalledMember(branch.keys[0], role.subscription.name, role.query, self._output(twins))
-            return Recalled(recalled, inputs, state, *self._known, self.files)
+            name, policy = role.subscription.name, role.subscription.policy
+            recalled = RecalledMember(branch.keys[0], name, role.query, self._output(twins), policy)
+            hosting = Mixed if role.query.edited else Recalled
+            return hosting(recalled, inputs, state, self._given(branch, state), self.files)
+        if isinstance(role.query, SentQuery):
+            sent = SentMember(branch.keys[0], role.subscription.name, role.query, self._output(twins))
+            return Gathered(sent, inputs[role.query.stream], state, *self._known)
         if not isinstance(role.query, Standing):
             name, policy = role.subscription.name, role.subscription.policy
             member = PlanMember(branch.keys[0], name, role.query, self._output(twins), policy)
@@ -195,7 +206,8 @@ class _Shard:
             if sight not in inputs:
                 inputs[sight] = self._input(branch.streams[0], branch)
             assert role.panes is not None, "only such branches are counted"
-            windows = PaneWindows(role.panes, name, inputs[sight], state, output, *self._known)
+            made = PaneWindows if role.panes.sending is None else SentWindows
+            windows = made(role.panes, name, inputs[sight], state, output, *self._known)
             (stream,) = branch.streams
             counting = Counting(name, role.panes, beginning(role.subscription, stream, parting[stream]))
             return PaneBranch(stream, counting, role.subscription.policy, windows, output, state is None)
@@ -251,6 +263,8 @@ def _input(stream: StreamPlan, plan: Plan, *, late: bool) -> InputStream:
         late,
         not plan.finite,
         stream.evolution,
+        updates=stream.updates,
+        retain=None if stream.retain is None else Fraction(stream.retain),
     )
 
 

@@ -95,14 +95,13 @@ class Survey:
         if not moves.to and start.get(_CLOCK, {}).get("position") == sight.moment:
             sight = self._look(settings, start, None)
             moves = self._moves(settings, start, sight)
-        if settings.finite:
-            return start | moves.to | self._ended(settings, start, moves)
-        if not moves.to:
-            return start
+        ended = self._ended(settings, start, moves)
+        if settings.finite or not moves.to:
+            return start | moves.to | ended
         self._sight = sight if moves.unfinished else None
         if moves.unfinished:
             sight.save(self._checkpoint)
-        return start | moves.to | {_CLOCK: {"file": int(not moves.unfinished), "position": sight.moment}}
+        return start | moves.to | ended | {_CLOCK: {"file": int(not moves.unfinished), "position": sight.moment}}
 
     def ranges(self, start: Offset, end: Offset) -> list[Range]:
         """The pieces between two offsets, in stream order, the end of each partition, and how far the time is."""
@@ -186,7 +185,7 @@ class Survey:
         """Go on in every partition, and write down which files are begun for it."""
         groups: list[list[_View]] = []
         for stream in settings.streams:
-            views = list(self._views(stream, start, settings.finite, sight))
+            views = list(self._views(stream, start, settings.finite or stream.ended, sight))
             # Without a time the partitions come one after the other; with one they are merged, so all must go on.
             groups += [[view] for view in views] if stream.timed else [views] if views else []
         share = max(1, settings.epoch_bytes // max(1, len(groups)))
@@ -210,8 +209,9 @@ class Survey:
         return found
 
     def _ended(self, settings: IntakeSettings, start: Offset, moves: _Moves) -> Offset:
-        """The partitions of finite inputs that are read to their end."""
-        keys = [key for stream in settings.streams for key in stream.keys if key not in moves.unfinished]
+        """The partitions that are read to their end, of inputs that have one."""
+        streams = [each for each in settings.streams if settings.finite or each.ended]
+        keys = [key for stream in streams for key in stream.keys if key not in moves.unfinished]
         return {f"{_ENDED}{key}": {"file": 0, "position": 0} for key in keys if f"{_ENDED}{key}" not in start}
 
     def _views(self, stream: IntakeStream, start: Offset, finite: bool, sight: Sight) -> Iterator[_View]:

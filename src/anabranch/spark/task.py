@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache, partial
+from time import process_time
 
 import pyarrow as pa
 
@@ -18,6 +19,7 @@ from anabranch.columnar.programs import Compile
 from anabranch.errors import AnabranchError
 from anabranch.spark.changes import Change
 from anabranch.spark.counting import Counting, PaneTaking, RangeCount
+from anabranch.spark.courses import RangeCourse, course_leaves
 from anabranch.spark.faults import Fault
 from anabranch.spark.feeding import RawFeed, Unread
 from anabranch.spark.following import Following
@@ -30,7 +32,7 @@ from anabranch.spark.plans import PlanFile
 from anabranch.spark.ranges import Position, Range
 from anabranch.spark.roles import BranchPlan, Functions, branches_of, documents_of
 from anabranch.spark.rows import ALL, DRIVER, Outbox, Row
-from anabranch.spark.segments import SegmentWriter
+from anabranch.spark.segments import COURSES, SegmentWriter
 from anabranch.spark.stream_views import borders, view_from
 from anabranch.stream.parse import parse_root
 from anabranch.stream.tree import Element
@@ -60,6 +62,7 @@ def _ranges(batches: Iterable[pa.RecordBatch]) -> list[Range]:
 
 def work(job: Job, found: Sequence[Range], outbox: Outbox) -> Report:
     """Read some ranges; what is for branches goes to the outbox."""
+    begun = process_time()
     reading = _Reading(job, outbox)
     fault: Fault | None = None
     segment = SegmentWriter(job.segments, job.epoch, found[0].sequence)
@@ -80,6 +83,7 @@ def work(job: Job, found: Sequence[Range], outbox: Outbox) -> Report:
         aborted=reading.aborted,
         changes=reading.changes,
         begins=reading.begins,
+        cpu=process_time() - begun,
     )
 
 
@@ -116,10 +120,13 @@ class _Reading:
         taking = programme.counted[each.stream]
         counted = RangeCount(taking, each, passage, view) if taking.members else None
         feed = RawFeed(each) if programme.fed[each.stream] else None
-        takers: list[Taker] = [taker for taker in (counted, feed) if taker]
+        course = None if stream.axes is None else RangeCourse(stream.stream, stream.axes)
+        takers: list[Taker] = [taker for taker in (counted, feed, course) if taker]
         count = passage.show(programme.answers[each.stream], segment, takers)
         if count is not None:
             self.items[each.stream] = self.items.get(each.stream, 0) + count
+        if course:
+            segment.add(COURSES, course.course().to_json() + "\n")
         self.begins[each.key] = passage.reader.start
         if passage.changes:
             self.changes.setdefault(each.stream, []).extend(passage.changes)
@@ -204,6 +211,7 @@ def programme_of(
     for name, each in streams.items():
         compiles: list[Compile] = [counted[name].compile] if counted[name].members else []
         compiles += [Unread.compile] if fed[name] else []
+        compiles += [] if each.axes is None else [course_leaves(each.axes)]
         answers[name] = StreamAnswers(
             asked[name].queries, roots[name], plan.limits, each.schema, compiles, together=plan.sharing
         )

@@ -13,13 +13,15 @@ from pyspark.sql import SparkSession
 
 from anabranch.algebra.signature import Policy
 from anabranch.algebra.written import is_plan, read_plan, streams_of
+from anabranch.branch.past.queries import refuse_mixture
 from anabranch.language import check, parse, print_query
+from anabranch.reference.arrivals.past import named
 from anabranch.reference.calls import PythonFunction
-from anabranch.reference.standing import standing
 from anabranch.spark.answers import Answer, AnswerLog
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.epochs import Trunk
-from anabranch.spark.plan import Subscription
+from anabranch.spark.plan import StreamPlan
+from anabranch.spark.roles import not_begun
 from anabranch.spark.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Wanted
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
@@ -87,13 +89,16 @@ def run_queries(
     """
     inputs = {**{source.name: source.schema for source in sources}, **dict.fromkeys(documents or {})}
     registered = dict(functions or {})
+    edited = {source.name for source in sources if source.updates}
     plans = {name: read_plan(text) for name, text in queries.items() if is_plan(text)}
     checked = {
-        name: check(parse(text, name), text, inputs=inputs, functions=registered, name=name).query
+        name: check(parse(text, name), text, inputs=inputs, functions=registered, name=name, edited=edited).query
         for name, text in queries.items()
         if name not in plans
     }
-    needed = {each for name, query in checked.items() for each in standing(query, registered, queries[name]).streams}
+    for name, query in checked.items():
+        refuse_mixture(query, edited, registered, queries[name], name)
+    needed = {each for query in checked.values() for each in named(query)}
     needed |= {each for plan in plans.values() for each in streams_of(plan)}
     texts = {name: queries[name] if name in plans else print_query(checked[name]) for name in queries}
     streams = {source.name: source for source in sources if source.name in needed}
@@ -123,7 +128,10 @@ def run_queries(
         plan = trunk.plan
     # A stream without a byte has no epoch, and so no plan; its subscriptions have an answer all the same.
     known = {each.name: each for each in plan.subscriptions} if plan else {}
-    found = {name: known.get(name) or Subscription(-1, name, text, 0) for name, text in texts.items()}
+    views = {name: StreamPlan.of(source, None) for name, source in streams.items()}
+    found = {
+        name: known.get(name) or not_begun(name, text, views, tuple(registered.items())) for name, text in texts.items()
+    }
     answers = {name: display.log.answer(each, registered) for name, each in found.items()}
     return Outcome(answers, display.progress, display.aborted, display.log)
 

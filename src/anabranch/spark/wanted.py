@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from anabranch.algebra.signature import Policy
+from anabranch.spark.courses import Axis
 from anabranch.spark.manifest import Manifest
 from anabranch.spark.metrics import Metrics
 from anabranch.spark.plan import Plan
@@ -53,6 +54,8 @@ class Wanted:
     """The files behind `doc()`."""
     policies: Mapping[str, Policy] = field(default_factory=dict)
     """What subscriptions do with accents that their answers cannot express, where it is not `accumulate`."""
+    courses: Mapping[str, tuple[Axis, ...]] = field(default_factory=dict)
+    """By stream, for those that are handed on: by what it is told how far they are (`courses.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,8 @@ class Epoch:
     manifest: Manifest
     plan: Plan
     metrics: Metrics
+    cpu: float = 0.0
+    """Seconds that the processes of its tasks have worked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,8 @@ class AnswerFile(GrowingFile):
     def take(self, subscription: Subscription, epoch: int, texts: Iterable[str]) -> None:
         """Write what an epoch adds to the answer of a subscription."""
         begins = self.begins(subscription.id)
-        frame = Frame.of(subscription.text, self._functions, shows=subscription.shows) if begins else None
+        shows, edited = subscription.shows, subscription.edited
+        frame = Frame.of(subscription.text, self._functions, shows=shows, edited=edited) if begins else None
         opening = (frame.opening,) if frame else ()
         self.append(subscription.id, epoch, (*opening, *texts))
 

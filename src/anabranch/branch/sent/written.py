@@ -1,0 +1,90 @@
+"""Operators over windows in writing: as one line of JSON, which a trunk takes as a subscription's text.
+
+    {"windows":"make","query":"<photons>{ for $w in stream(\\"photons\\")/photons/photon |...| ... }</photons>"}
+
+A property tree is written as its abstract query, of which the same tree is derived again (`sharing/render.py`), so
+reading goes through the parser and the checks that all queries go through, and nothing is run.
+The text is canonical, and no query begins as it does.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from anabranch.errors import AnabranchError, StateError, UsageError
+from anabranch.language import check, parse
+from anabranch.sharing.match import matches
+from anabranch.sharing.render import render
+from anabranch.sharing.restructuring.restructure import restructure
+from anabranch.sharing.rules.derive import derive
+from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows, Sent
+from anabranch.sharing.tree import PropertyTree
+
+_BEGINS = '{"windows":'
+
+
+def is_sent(text: str) -> bool:
+    """Whether a subscription's text is that of an operator over windows."""
+    return text.startswith(_BEGINS)
+
+
+def stream_of(operator: Sent) -> str:
+    """The stream that an operator reads."""
+    match operator:
+        case MakeWindows(tree):
+            return tree.stream
+        case PutTogether(_, source) | ReadWindows(PutTogether(_, source)):
+            return source.stream
+
+
+def write_sent(operator: Sent, stream: str) -> str:
+    """The text of an operator that reads a stream of this name."""
+    match operator:
+        case MakeWindows(tree):
+            fields = {"windows": "make", "query": _tree_text(tree, stream)}
+        case PutTogether(tree, source):
+            query = _tree_text(tree, stream)
+            fields = {"windows": "put together", "query": query, "of": _tree_text(source, stream)}
+        case ReadWindows(PutTogether(_, source), text):
+            fields = {"windows": "read", "query": text, "of": _tree_text(source, stream)}
+    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+
+
+def _tree_text(tree: PropertyTree, stream: str) -> str:
+    named = replace(tree, stream=stream)
+    text = render(named)
+    if not matches(_tree(text), named):
+        raise UsageError("these windows cannot be written down", hint="send the items")
+    return text
+
+
+@lru_cache(maxsize=1 << 10)
+def read_sent(text: str) -> Sent:
+    """The operator of a text, read once per process; StateError where it is damaged."""
+    try:
+        return _read(json.loads(text))
+    except (ValueError, TypeError, KeyError, RecursionError, AnabranchError) as error:
+        raise StateError(f"the text of an operator over windows is damaged: {error}") from None
+
+
+def _read(found: Any) -> Sent:
+    match found:
+        case {"windows": "make", "query": str(query), **others} if not others:
+            return MakeWindows(_tree(query))
+        case {"windows": "put together", "query": str(query), "of": str(source), **others} if not others:
+            return PutTogether(_tree(query), _tree(source))
+        case {"windows": "read", "query": str(text), "of": str(source), **others} if not others:
+            rest = restructure(check(parse(text), text).query)
+            return ReadWindows(PutTogether(rest.tree, _tree(source)), text)
+        case _:
+            raise ValueError("it is none that is known")
+
+
+def _tree(text: str) -> PropertyTree:
+    tree = derive(check(parse(text), text).query)
+    if tree.window is None or tree.window.reference is None or tree.outputs:
+        raise ValueError("windows that are sent are of time, and have values only")
+    return tree

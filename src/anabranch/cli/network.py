@@ -1,0 +1,92 @@
+"""The commands about a network of peers: `network plan | show | run | answer NETWORK.toml`.
+
+`plan` and `show` need no Spark; what the others need is imported when they run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from anabranch.cli.arguments import Commands
+from anabranch.cli.printing import print_text, write_picture
+from anabranch.network.description import STRATEGIES, read_network
+from anabranch.network.explanation import decision_json, decision_text, plan_json, plan_text
+from anabranch.network.picture import draw
+from anabranch.network.planner import Planner
+from anabranch.network.rates import planned
+
+
+def declare(commands: Commands) -> None:
+    """The commands and what they take."""
+    network = commands.add_parser("network", help="peers that share streams on the way").add_subparsers(
+        required=True, metavar="COMMAND"
+    )
+
+    plan = network.add_parser("plan", help="print what would flow where, and who would compute what")
+    _file(plan)
+    plan.add_argument("--strategy", choices=STRATEGIES, help="instead of the one that the file names")
+    plan.add_argument("--explain", action="store_true", help="also why: for each subscription the plans and prices")
+    plan.add_argument("--json", action="store_true", help="as JSON")
+    plan.set_defaults(run=_plan)
+
+    show = network.add_parser("show", help="print what flows where, measured if the network has run")
+    _file(show)
+    show.add_argument("--strategy", choices=STRATEGIES, help="instead of the one that the file names; as planned")
+    show.add_argument("--svg", type=Path, metavar="FILE", help="draw the map there, too")
+    show.set_defaults(run=_show)
+
+    run = network.add_parser("run", help="let all peers run on this machine")
+    _file(run)
+    run.add_argument("--once", action="store_true", help="to the end of what is there, then stop")
+    run.set_defaults(run=_run)
+
+    answer = network.add_parser("answer", help="print the committed answer of one subscription")
+    _file(answer)
+    answer.add_argument("name", metavar="NAME", help="the subscription")
+    answer.set_defaults(run=_answer)
+
+
+def _file(command: argparse.ArgumentParser) -> None:
+    command.add_argument("network", type=Path, metavar="NETWORK.toml", help="the peers, streams and subscriptions")
+
+
+def _plan(options: argparse.Namespace) -> None:
+    planner, decisions = Planner.of(read_network(options.network), options.strategy)
+    if options.json:
+        found = plan_json(planner)
+        if options.explain:
+            found["decisions"] = [decision_json(each) for each in decisions]
+        print_text((json.dumps(found, indent=2, ensure_ascii=False),))
+        return
+    lines = [line for each in decisions for line in decision_text(each)] if options.explain else []
+    print_text(("\n".join((*lines, *plan_text(planner))),))
+
+
+def _show(options: argparse.Namespace) -> None:
+    from anabranch.peers.looking import RanNetwork
+
+    network = read_network(options.network)
+    ran = None if options.strategy else RanNetwork.of(network)
+    if ran is None:
+        planner, _ = Planner.of(network, options.strategy)
+        rates = planned(planner, {name: each.by for name, each in network.streams.items()})
+    else:
+        planner = ran.planner()
+        rates = ran.rates(planner)
+    if options.svg is not None:
+        write_picture(draw(planner, rates), options.svg)
+    print_text(("\n".join(plan_text(planner, rates)),))
+
+
+def _run(options: argparse.Namespace) -> None:
+    from anabranch.network_run import run
+
+    run(options.network, once=options.once)
+
+
+def _answer(options: argparse.Namespace) -> None:
+    from anabranch.network_run import committed
+
+    print_text(committed(options.network, options.name))

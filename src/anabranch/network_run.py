@@ -1,0 +1,157 @@
+"""`anabranch network run`: all peers of a network on this machine, until they are stopped.
+
+A run watches its file: subscriptions, thin peers and streams come and go with what is written there, without a restart,
+and a new version that is wrong in any way is reported and the old one stays, whole.
+A thin peer that is no longer written down has gone: its subscriptions are cancelled and its streams end.
+What cannot change while peers are at work, super-peers and links above all, takes effect with the next start.
+
+SIGTERM and SIGINT let the round at work finish; kill -9 costs nothing but its repetition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Event
+
+from anabranch.attending import Log, Watch, changes, signals
+from anabranch.engine import Inputs
+from anabranch.engine.checking import Checking
+from anabranch.errors import AnabranchError, UsageError
+from anabranch.network.description import Network, read_network
+from anabranch.network.planner import Planner
+from anabranch.peers.looking import RanNetwork
+from anabranch.peers.running import RunningNetwork
+from anabranch.spark.wanted import Epoch
+
+_PAUSE = 0.2
+_FIXED = ("topology", "strategy", "budget", "checkpoint", "epoch_bytes", "log")
+
+Opens = Callable[[Network, Path, Callable[[str, Epoch], None]], RunningNetwork]
+"""Gives a network that can run in a folder and tells of the epochs of its peers."""
+
+
+def on_spark(network: Network, folder: Path, on_epoch: Callable[[str, Epoch], None]) -> RunningNetwork:
+    """Peers whose epochs run on Spark."""
+    return RunningNetwork(network, folder, epoch_bytes=network.epoch_bytes, on_epoch=on_epoch)
+
+
+def run(file: Path, *, once: bool = False, stop: Event | None = None, opens: Opens | None = None) -> None:
+    """Run a network: to the end of what is there (`once`), or until a signal comes or `stop` is set.
+
+    Without other `opens`, its peers run on Spark.
+    """
+    network = read_network(file)
+    folder = checkpoint(network, file)
+    check(network)
+    stop = stop or Event()
+    with ExitStack() as held:
+        log = held.enter_context(Log.opened(network.log))
+        held.enter_context(signals(stop))
+        log.say("starting Spark")
+        running = held.enter_context((opens or on_spark)(network, folder, lambda peer, epoch: log.epoch(epoch, peer)))
+        asked = len(running.catalogue.subscriptions)
+        log.event("started", strategy=network.strategy, peers=len(network.topology.peers), subscriptions=asked)
+        if once:
+            running.drain()
+        else:
+            _attend(file, network, running, stop, log)
+        log.event("stopped")
+
+
+def _attend(file: Path, network: Network, running: RunningNetwork, stop: Event, log: Log) -> None:
+    """Let the network run, and take changes of its file."""
+    watch = Watch(_files(file, network))
+    running.start()
+    while running.running and not stop.wait(_PAUSE):
+        if watch.touched():
+            network = _reload(file, watch, network, running, log)
+    running.stop()
+
+
+def _files(file: Path, network: Network) -> list[Path]:
+    return [file, *(each.file for each in network.subscriptions.values())]
+
+
+def checkpoint(network: Network, file: Path) -> Path:
+    """Where a network keeps what it must not forget."""
+    if network.checkpoint is None:
+        raise UsageError(f"'{file}': [network] lacks 'checkpoint'", hint='as in checkpoint = "state"')
+    return network.checkpoint
+
+
+def check(network: Network) -> None:
+    """Refuse what cannot be planned, or cannot be answered without an end."""
+    checking = Checking(Inputs(tuple(each.source for each in network.streams.values())))
+    for name, each in network.subscriptions.items():
+        checking.printed(name, each.text, label=str(each.file))
+    Planner.of(network)
+
+
+def committed(file: Path, name: str) -> Iterator[str]:
+    """The committed answer of one subscription of a network, in pieces."""
+    network = read_network(file)
+    checkpoint(network, file)
+    ran = RanNetwork.of(network)
+    if ran is None:
+        hint = f"'anabranch network run {file}' lets it run"
+        raise UsageError(f"the network of '{file}' has not run yet", hint=hint)
+    return ran.answer(name)
+
+
+# --- changes ----------------------------------------------------------------------------------------------
+
+
+def _reload(file: Path, watch: Watch, network: Network, running: RunningNetwork, log: Log) -> Network:
+    """Take the new version of a network, or keep the old one and say why; gives the one that holds."""
+    watch.follow(_files(file, network))  # before reading: what is written from here on is another change
+    try:
+        fresh = read_network(file)
+        if fresh == network:
+            return network
+        moved = changes(network.streams, fresh.streams)["changed"]
+        if moved:
+            raise UsageError(f"the stream '{moved[0]}' is read already, and cannot become another one")
+        check(fresh)
+    except AnabranchError as error:
+        log.event("refused", message=str(error))
+        return network
+    watch.follow(_files(file, fresh))
+    for kind, name in _carry_out(network, fresh, running):
+        log.event(kind, name=name)
+    fixed = [key for key in _FIXED if getattr(network, key) != getattr(fresh, key)]
+    if fixed:
+        log.event("warning", message=f"'{', '.join(fixed)}' takes effect with the next start")
+    return fresh
+
+
+def _carry_out(old: Network, new: Network, running: RunningNetwork) -> Iterator[tuple[str, str]]:
+    """Change a running network, and say what was changed: first who goes, then, at one place of all streams, the rest.
+
+    So a subscription that comes with its stream sees all of it.
+    """
+    thin, streams = changes(old.thin, new.thin), changes(old.streams, new.streams)
+    asked = changes(old.subscriptions, new.subscriptions)
+    for name in (*thin["removed"], *thin["changed"]):
+        running.leave(name)
+        yield "peer left", name
+    for name in streams["removed"]:
+        if old.streams[name].by in new.thin or old.streams[name].by in new.topology.places:  # else it has left with it
+            running.end_stream(name)
+        yield "stream removed", name
+    for name in (*thin["added"], *thin["changed"]):
+        running.join(name, new.thin[name].at)
+        yield "peer joined", name
+    with running.together():
+        gone = [name for name in (*asked["removed"], *asked["changed"]) if name in running.catalogue.subscriptions]
+        if gone:
+            running.cancel(*gone)
+        for name in streams["added"]:
+            each = new.streams[name]
+            running.register_stream(each.source, each.at, each.by, each.rate, accents=each.accents)
+        for name in (*asked["added"], *asked["changed"]):
+            query = new.subscriptions[name]
+            running.register(name, query.text, query.at, query.by)
+    yield from (("stream added", name) for name in streams["added"])
+    yield from ((f"subscription {kind}", name) for kind, names in asked.items() for name in names)

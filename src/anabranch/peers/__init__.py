@@ -1,0 +1,16 @@
+"""A network of peers at work: every super-peer is a trunk, every link a durable log between two of them.
+
+What flows where is planned elsewhere (`network/`); here it is done (`running.py`, `team.py`).
+What a peer runs follows from the catalogue (`programs.py`): its subscriptions ask their own queries of the flows that
+reach it, and each flow that it sends is a subscription of its trunk, whose answer is the flow's abstract query.
+After each epoch the peer adds what the flows have gained to their links (`sending.py`, `links.py`), exactly once,
+whatever is killed when.
+
+Every reader of a flow applies all of its own query, so a flow may always carry more than it has to, and that is what
+keeps answers exact (LAWS 3.7).
+Items that nobody selected travel along where a stream has come far by them (`spark/courses.py`), and an epoch with
+anything out of the ordinary in it travels whole (`verbatim.py`): late items, accents, updates, what has failed.
+
+Plans change between epochs, when everything that has been sent has been read; so a subscription begins at one place of
+each of its streams, wherever it is answered.
+"""

@@ -1,0 +1,137 @@
+"""A super-peer at work: a trunk that is run to the end of what is there, again and again, and the links it fills.
+
+A peer for which nothing has come costs nothing: its trunk is not started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import thread_time
+from typing import Protocol
+from urllib.parse import quote
+
+from anabranch.peers.links import Link
+from anabranch.peers.programs import Program
+from anabranch.peers.sending import Sender
+from anabranch.spark.answers import AnswerLog
+from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.folders import listing
+from anabranch.spark.manifest import Manifest
+from anabranch.spark.wanted import EPOCH_BYTES, Wanted
+
+
+def checkpoint_of(network: Path, peer: str) -> Path:
+    """Where a peer keeps its checkpoint, in the folder of its network."""
+    return network / "peers" / quote(peer, safe="")
+
+
+def record_of(network: Path, peer: str) -> Path:
+    """Where it is written down how far a peer has sent."""
+    return network / "sent" / f"{quote(peer, safe='')}.json"
+
+
+class Workings(Protocol):
+    """What runs the epochs of a peer."""
+
+    checkpoint: Checkpoint
+
+    def want(self, wanted: Wanted) -> None:
+        """Do this from the next epoch on."""
+
+    def run(self) -> None:
+        """Read to the end of what is there."""
+
+
+@dataclass(slots=True)
+class Worked:
+    """What a peer has done since the network was opened."""
+
+    epochs: int = 0
+    items: int = 0
+    bytes_read: int = 0
+    cpu_s: float = 0.0
+    """Inside its tasks, and for what it has sent."""
+    executor_cpu_s: float = 0.0
+    """What Spark counts for its pool."""
+
+
+@dataclass(slots=True)
+class Peer:
+    """One super-peer; only the network that it belongs to tells it what to do."""
+
+    name: str
+    workings: Workings
+    links: Path
+    record: Path
+    epoch_bytes: int = EPOCH_BYTES
+    program: Program = field(init=False)
+    plan: int = 0
+    sending_s: float = 0.0
+    """CPU seconds for what was sent."""
+    _seen: dict[str, dict[str, int]] | None = None
+    """What lay in its streams when it was run last."""
+    sender: Sender = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sender = Sender(self.workings.checkpoint, self.record, self.links)
+        self.program = Program(self.name, {}, {})
+
+    def want(self, program: Program, plan: int) -> None:
+        """Do this from now on, under a plan with a number; all that was read before has been sent."""
+        self.program, self.plan = program, plan
+        self.workings.want(
+            Wanted(
+                program.streams,
+                program.subscriptions,
+                epoch_bytes=self.epoch_bytes,
+                courses=program.courses or {},
+            )
+        )
+
+    def _look(self) -> dict[str, dict[str, int]]:
+        found: dict[str, dict[str, int]] = {}
+        for name, source in self.program.streams.items():
+            found |= {str(path): listing(str(path)) for path in source.partitions}
+            found[name] = {"ended": int(source.ended)} if source.ended else {}
+        return found
+
+    def has_news(self) -> bool:
+        """Whether anything has come since it was run last."""
+        seen = self._seen or {}
+        return any(found != seen.get(path, {}) for path, found in self._look().items())
+
+    def run(self) -> None:
+        """Read to the end of what is there, and send what comes of it."""
+        self._seen = {**(self._seen or {}), **self._look()}
+        self.workings.run()
+        self.send()
+
+    def send(self) -> None:
+        """Send what has not been sent."""
+        begun = thread_time()
+        self.sender.send(self.program, self.plan)
+        self.sending_s += thread_time() - begun
+
+    def hand_on(self, link: Callable[[str], Link]) -> bool:
+        """Send what is only passed on; whether there was anything."""
+        found = False
+        begun = thread_time()
+        for flow, source in self.program.handed_on:
+            for size in link(flow).hand_on(link(source), self.plan):
+                self.sender.note(flow, size, 0)
+                found = True
+        self.sending_s += thread_time() - begun
+        return found
+
+    @property
+    def log(self) -> AnswerLog:
+        """What it has answered."""
+        return AnswerLog(self.workings.checkpoint)
+
+    def last(self) -> Manifest | None:
+        """What its newest epoch did."""
+        manifests = self.log.manifests
+        epochs = manifests.epochs()
+        return manifests.load(epochs[-1]) if epochs else None

@@ -1,0 +1,168 @@
+"""What each peer runs, which follows from the catalogue.
+
+A peer reads the streams that are registered at it, and the flows that reach it if it asks anything of them.
+It answers its subscriptions, and makes the flows that it sends: those that are the same as what it has got are handed
+on without being read, the others are subscriptions of its trunk, too.
+What a plan makes of a stream at one peer for several directions is made for each of them from what has reached the
+peer; equal queries are answered once there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from anabranch.branch.sent.written import is_sent, write_sent
+from anabranch.language import ast, check, parse, print_query
+from anabranch.language.rewrite import rebuild
+from anabranch.network.catalogue import Catalogue, Flow
+from anabranch.network.description import RegisteredStream
+from anabranch.network.operators import Ask, HandOn, answering, arriving, operator
+from anabranch.network.travelling import asks_when, is_verbatim
+from anabranch.peers.axes import axes
+from anabranch.peers.links import Link
+from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows
+from anabranch.sharing.tree import PropertyTree
+from anabranch.spark.courses import Axis
+from anabranch.stream.source import Source
+
+FLOW = "flow "
+"""What the names of subscriptions begin with that make flows."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A flow that a peer makes of one of its streams: a selection of its items, all of it, or windows."""
+
+    flow: str
+    stream: str
+    """What it is made of, under its name at the peer."""
+    text: str
+    kind: Literal["selection", "whole", "windows"]
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a peer does."""
+
+    peer: str
+    streams: Mapping[str, Source]
+    answers: Mapping[str, str]
+    """By subscription, a query over its streams."""
+    made: tuple[Made, ...] = ()
+    handed_on: tuple[tuple[str, str], ...] = ()
+    """Flows that are sent as they came, each with the one it is the same as."""
+    courses: Mapping[str, tuple[Axis, ...]] | None = None
+
+    @property
+    def subscriptions(self) -> dict[str, str]:
+        """All that its trunk answers."""
+        return {**self.answers, **{FLOW + each.flow: each.text for each in self.made if each.kind != "whole"}}
+
+    def reading(self, more: Mapping[str, Source]) -> Program:
+        """The same, with streams that nobody asks yet."""
+        return replace(self, streams={**self.streams, **more})
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where streams come in, and where the links lie."""
+
+    registered: Mapping[str, RegisteredStream]
+    links: Path
+    ended: frozenset[str] = frozenset()
+    """The flows of which nothing more comes."""
+
+    def origin(self, flow: Flow) -> RegisteredStream:
+        """The stream that a flow comes from."""
+        (stream,) = flow.streams
+        return self.registered[stream]
+
+    def link(self, flow: Flow) -> Link:
+        """The log of a flow."""
+        return Link.of(self.links, flow.name, len(self.origin(flow).source.partitions) if is_items(flow) else 1)
+
+    def source(self, flow: Flow) -> Source:
+        """A flow as its reader has it."""
+        source = replace(self.origin(flow).source, ended=flow.name in self.ended)
+        if flow.before is None:
+            return source
+        first, *more = self.link(flow).paths
+        if not is_items(flow):
+            return Source(flow.name, first, "document", ended=source.ended)
+        return replace(
+            source, name=flow.name, path=first, more=tuple(more), format="document", strict=False, item=None, root=None
+        )
+
+
+def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> dict[str, Program]:
+    """What all peers do."""
+    needs = [each.need for each in catalogue.subscriptions.values()]
+    edited = {name for name, each in sources.registered.items() if each.source.updates}
+    dated = {stream for need in needs if asks_when(need) for stream in need.streams}
+    streams: dict[str, dict[str, Source]] = {peer: {} for peer in peers}
+    answers: dict[str, dict[str, str]] = {peer: {} for peer in peers}
+    made: dict[str, list[Made]] = {peer: [] for peer in peers}
+    handed_on: dict[str, list[tuple[str, str]]] = {peer: [] for peer in peers}
+    courses: dict[str, dict[str, tuple[Axis, ...]]] = {peer: {} for peer in peers}
+
+    def reads(peer: str, names: tuple[str, ...]) -> None:
+        for name in names:
+            streams[peer].setdefault(name, sources.source(catalogue.flows[name]))
+
+    for flow in catalogue.flows.values():
+        if not flow.inputs:
+            reads(flow.at, (flow.name,))
+    for flow in catalogue.hops:
+        peer, given = flow.made_at, arriving(catalogue, flow)
+        (stream,) = given
+        origin = sources.origin(flow)
+        match operator(catalogue, flow, given):
+            case HandOn() if catalogue.flows[stream].before is not None:
+                handed_on[peer].append((flow.name, stream))
+                continue
+            case HandOn():
+                text = over(flow.abstract, {flow.streams[0]: stream})
+            case Ask(asked, names):
+                text = over(asked, dict(zip(names, given, strict=True)))
+            case MakeWindows() | PutTogether() as windows:
+                text = write_sent(windows, stream)
+        reads(peer, given)
+        if is_sent(text):
+            made[peer].append(Made(flow.name, stream, text, "windows"))
+            continue
+        is_whole = is_verbatim(origin) or (origin.source.time is None and flow.streams[0] in dated)
+        made[peer].append(Made(flow.name, stream, text, "whole" if is_whole else "selection"))
+        courses[peer][stream] = axes(flow.streams[0], origin, needs)
+    for each in catalogue.subscriptions.values():
+        given = arriving(catalogue, each)
+        reads(each.at, given)
+        match answering(catalogue, each, given):
+            case Ask(asked, names):
+                text = over(asked, dict(zip(names, given, strict=True)), edited)
+            case ReadWindows() as windows_read:
+                text = write_sent(windows_read, given[0])
+        answers[each.at][each.name] = text
+    return {
+        peer: Program(peer, streams[peer], answers[peer], tuple(made[peer]), tuple(handed_on[peer]), courses[peer])
+        for peer in peers
+    }
+
+
+def is_items(flow: Flow) -> bool:
+    """Whether a flow carries items of its stream, and not windows."""
+    return isinstance(flow.form, PropertyTree) and flow.form.window is None
+
+
+def over(text: str, names: Mapping[str, str], edited: Collection[str] = ()) -> str:
+    """A query over streams that have other names, checked and printed; `edited` are streams of updates."""
+
+    def visit(node: Any) -> Any:
+        if isinstance(node, ast.Source) and node.kind == "stream":
+            return replace(node, name=names[node.name])
+        return rebuild(node, visit)
+
+    query = check(parse(text), text, edited=edited).query
+    return print_query(rebuild(query, visit))

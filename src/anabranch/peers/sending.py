@@ -1,0 +1,219 @@
+"""What the epochs of a peer add to the flows that it makes.
+
+Of a usual epoch that is the answer to the flow's query; before it the first item of the epoch, and behind it those that
+have brought the stream furthest, unless they are in the answer anyway (`spark/courses.py`).
+So whoever reads the flow judges what is late, and which windows have closed, as if it had seen everything.
+An epoch in which anything else happened is sent as it came; so is everything behind the first accent, since what
+conditions and paths mean from there on depends on when somebody began.
+
+How far a peer has sent is on the disk, behind the links themselves: whoever was killed in between sends the same again,
+and finds it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from anabranch.errors import DynamicError
+from anabranch.language import parse
+from anabranch.peers.links import Link
+from anabranch.peers.programs import FLOW, Made, Program
+from anabranch.peers.verbatim import verbatim
+from anabranch.reference.standing import standing
+from anabranch.reference.units import Units
+from anabranch.spark import durable
+from anabranch.spark.answers import AnswerLog
+from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.courses import Course, Top, numbers_at
+from anabranch.spark.manifest import Manifest
+from anabranch.spark.plan import Plan, StreamPlan
+from anabranch.spark.plans import Plans
+from anabranch.spark.segments import COURSES
+from anabranch.stream.limits import Limits
+from anabranch.stream.parse import parse_item, parse_root
+
+_WINDOWS = "<windows/>"
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What was sent of a flow."""
+
+    bytes: int = 0
+    items: int = 0
+    documents: int = 0
+
+    def plus(self, size: int, items: int) -> Sent:
+        return Sent(self.bytes + size, self.items + items, self.documents + 1)
+
+
+@dataclass(slots=True)
+class Reached:
+    """How far a peer has come with sending; it is on the disk, too."""
+
+    next: int = 0
+    """The epoch that is sent next."""
+    tops: dict[str, dict[str, float]] = field(default_factory=dict)
+    """By stream and axis: the largest value so far."""
+    sent: dict[str, Sent] = field(default_factory=dict)
+    """By flow."""
+
+
+class Sender:
+    """Sends what a peer makes; the only one to write to its links."""
+
+    def __init__(self, checkpoint: Checkpoint, record: Path, links: Path) -> None:
+        self._checkpoint = checkpoint
+        self._record = record
+        self._links = links
+        self._log = AnswerLog(checkpoint)
+        self._plans = Plans(checkpoint.plans)
+        self.reached = Reached()
+        if record.exists():
+            found = durable.unsealed(record)
+            sent = {flow: Sent(**each) for flow, each in found["sent"].items()}
+            self.reached = Reached(found["next"], found["tops"], sent)
+
+    def send(self, program: Program, plan: int) -> None:
+        """Send what the epochs since the last time have added, under the plan with this number."""
+        epochs = self._log.manifests.epochs()
+        for epoch in range(self.reached.next, epochs.stop):
+            self._send_epoch(program, plan, self._log.manifests.load(epoch))
+            self.reached.next = epoch + 1
+            self._save()
+
+    def note(self, flow: str, size: int, items: int) -> None:
+        """Count what was sent of a flow without having been made here."""
+        self._count(flow, size, items)
+        self._save()
+
+    def _count(self, flow: str, size: int, items: int) -> None:
+        self.reached.sent[flow] = self.reached.sent.get(flow, Sent()).plus(size, items)
+
+    def _save(self) -> None:
+        durable.replace(self._record, durable.sealed(asdict(self.reached)))
+
+    def _send_epoch(self, program: Program, plan: int, manifest: Manifest) -> None:
+        file = self._plans.of(manifest.epoch)
+        assert file is not None, "an epoch with a manifest has a plan"
+        given = file.load()
+        streams = {each.stream: each for each in given.streams}
+        courses = self._courses(manifest, streams)
+        failed = {letter.subscription for letter in self._log.buried(manifest)} if manifest.dead_letters else set()
+        for made in program.made:
+            stream = streams.get(made.stream)
+            if stream is None:
+                continue
+            course = courses.get(made.stream)
+            if made.kind == "windows":
+                self._send_windows(made, plan, manifest, given)
+                continue
+            usual = (
+                made.kind == "selection" and made.stream not in manifest.evolution and FLOW + made.flow not in failed
+            )
+            if not usual or course is None or course.odd:
+                self._send_all(made, plan, manifest.epoch, given, stream)
+            elif course.first is not None:
+                self._send_selected(made, plan, manifest, given, stream, course)
+
+    # --- usual epochs ---------------------------------------------------------------------------------------
+
+    def _courses(self, manifest: Manifest, streams: Mapping[str, StreamPlan]) -> dict[str, Course]:
+        """What an epoch did by stream, held against what was before it."""
+        found: dict[str, Course] = {}
+        for chunk in self._log.chunks(manifest, COURSES):
+            for line in self._log.text(chunk).splitlines():
+                course = Course.from_json(line)
+                axes = streams[course.stream].axes or ()
+                before = found.get(course.stream)
+                found[course.stream] = course if before is None else before.then(course, axes)
+        for name, course in found.items():
+            axes = streams[name].axes or ()
+            tops = self.reached.tops.setdefault(name, {})
+            earlier = tuple(Top(tops[each.path], "") if each.path in tops else None for each in axes)
+            held = Course(name, None, earlier, (None,) * len(axes)).then(course, axes)
+            found[name] = replace(course, odd=held.odd)
+            tops |= {axis.path: top.value for axis, top in zip(axes, held.tops, strict=True) if top is not None}
+        return found
+
+    def _send_selected(
+        self, made: Made, plan: int, manifest: Manifest, given: Plan, stream: StreamPlan, course: Course
+    ) -> None:
+        """Send what is selected, or everything where that would not show how far the stream is."""
+        number = next(each.id for each in given.subscriptions if each.name == FLOW + made.flow)
+        chunks = self._log.chunks(manifest, number)
+        others = dict.fromkeys(filter(None, (course.first, *(each.item for each in course.tops if each is not None))))
+        shown = {each: _shown(made.text, stream, each) for each in others}
+        if "odd" in shown.values():
+            self._send_all(made, plan, manifest.epoch, given, stream)
+            return
+        unselected = [each for each, found in shown.items() if found == "nothing"]
+        before = [each for each in unselected if each == course.first]
+        behind = [each for each in unselected if each != course.first]
+        content = (*before, *map(self._log.text, chunks), *behind)
+        items = sum(each.entries for each in chunks) + len(unselected)
+        size = self._link(made, stream).append(plan, manifest.epoch + 1, stream.root, content)
+        self._count(made.flow, size, items)
+
+    def _send_windows(self, made: Made, plan: int, manifest: Manifest, given: Plan) -> None:
+        """Windows say themselves how far they are (`branch/sent`)."""
+        number = next(each.id for each in given.subscriptions if each.name == FLOW + made.flow)
+        chunks = self._log.chunks(manifest, number)
+        if chunks:
+            content = map(self._log.text, chunks)
+            size = Link.of(self._links, made.flow).append(plan, manifest.epoch + 1, _WINDOWS, content)
+            self._count(made.flow, size, sum(each.entries for each in chunks))
+
+    # --- others ---------------------------------------------------------------------------------------------
+
+    def _send_all(self, made: Made, plan: int, epoch: int, given: Plan, stream: StreamPlan) -> None:
+        partitions: dict[int, list[str]] = {}
+        for partition, text in verbatim(self._checkpoint, epoch, given, stream):
+            partitions.setdefault(partition, []).append(text)
+        for partition, texts in partitions.items():
+            size = self._link(made, stream).append(plan, epoch + 1, stream.root, texts, partition)
+            self._count(made.flow, size, len(texts))
+
+    def root(self, stream: str) -> str:
+        """The root of a stream that has begun, as text."""
+        found = self._plans.newest()
+        assert found is not None, "a stream that has begun was read in an epoch"
+        return next(each.root for each in found.streams if each.stream == stream)
+
+    def history(self, stream: str) -> Iterator[tuple[int, str]]:
+        """All that a stream has brought, as it came: the text of each element, and the number of its partition."""
+        for epoch in self._log.manifests.epochs():
+            file = self._plans.of(epoch)
+            assert file is not None, "an epoch with a manifest has a plan"
+            given = file.load()
+            for each in given.streams:
+                if each.stream == stream:
+                    yield from verbatim(self._checkpoint, epoch, given, each)
+
+    def _link(self, made: Made, stream: StreamPlan) -> Link:
+        return Link.of(self._links, made.flow, stream.partitions)
+
+
+def _shown(text: str, stream: StreamPlan, item: str) -> Literal["nothing", "same", "odd"]:
+    """What a flow's query gives for an item: nothing, something that has come as far, or something that has not."""
+    root = parse_root(stream.root.encode())
+    whole = parse_item(item.encode(), Limits(), root.namespaces)
+    try:
+        given = _units(text).item(root, whole).text
+    except DynamicError:
+        return "odd"
+    if not given:
+        return "nothing"
+    sent = parse_item(given.encode(), Limits(), root.namespaces)
+    paths = [each.path.split("/") for each in stream.axes or ()]
+    same = all(list(numbers_at(sent, path)) == list(numbers_at(whole, path)) for path in paths)
+    return "same" if same else "odd"
+
+
+@lru_cache(maxsize=1_000)
+def _units(text: str) -> Units:
+    return Units(standing(parse(text)), {}, {})

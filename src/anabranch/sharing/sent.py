@@ -1,0 +1,72 @@
+"""Windows that are sent: who makes them of items, who puts larger ones together, and who reads an answer out of them.
+
+What is sent of a window is its number and, for each path that is aggregated, enough to go on with: for an average a sum
+and a count (LAWS 2.2 and case 8).
+How that is written down is the business of whoever carries it (`branch/sent`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from anabranch.language import ast
+from anabranch.language.aggregates import Aggregated
+from anabranch.sharing.match_joins import SelectWindows, select_windows
+from anabranch.sharing.rules.conditions import Nodes
+from anabranch.sharing.rules.rules import Rules
+from anabranch.sharing.tree import Aggregate, PropertyTree, Steps, Window
+
+
+@dataclass(frozen=True, slots=True)
+class MakeWindows:
+    """Windows with their values, of items."""
+
+    tree: PropertyTree
+
+
+@dataclass(frozen=True, slots=True)
+class PutTogether:
+    """Windows of those of a source, and which values are sent of them."""
+
+    tree: PropertyTree
+    source: PropertyTree
+
+    @property
+    def selection(self) -> SelectWindows | None:
+        """How many windows make one, or None where they are the same."""
+        made, given = window_of(self.tree).extent, window_of(self.source).extent
+        return None if made == given else select_windows(given, made)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadWindows:
+    """An answer out of the windows of a source: put together as the query has them, and the query over their values."""
+
+    windows: PutTogether
+    text: str
+
+
+Sent: TypeAlias = MakeWindows | PutTogether | ReadWindows
+
+
+def window_of(tree: PropertyTree) -> Window:
+    """The window of a tree that has one."""
+    assert tree.window is not None
+    return tree.window
+
+
+def named_aggregates(seen: Aggregated, variable: str, path: Steps) -> dict[str, Aggregate] | None:
+    """The aggregates of a window query by the variables that stand for them; None where one has no place in a tree.
+
+    The query's own variable and path are those of its window.
+    """
+    rules = Rules(windows=True)
+    found: dict[str, Aggregate] = {}
+    for call in seen.calls:
+        asked = ast.Call(call.function, (seen.paths[call.path],))
+        aggregate = rules.aggregate(asked, {variable: Nodes(path, window=True)})
+        if aggregate is None:
+            return None
+        found[call.variable] = aggregate
+    return found

@@ -1,0 +1,190 @@
+"""Windows in writing: the texts of operators, and the lines in which windows travel."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from anabranch.algebra.aggregate import Partial
+from anabranch.algebra.written import is_plan
+from anabranch.branch.sent.layout import Layout
+from anabranch.branch.sent.lines import (
+    From,
+    Mark,
+    NoLine,
+    Reached,
+    Window,
+    mark_text,
+    plain_line,
+    read_line,
+    window_text,
+)
+from anabranch.branch.sent.making import sent_plan
+from anabranch.branch.sent.queries import can_travel
+from anabranch.branch.sent.tiling import Tiling
+from anabranch.branch.sent.written import is_sent, read_sent, stream_of, write_sent
+from anabranch.errors import DynamicError, StateError, UsageError
+from anabranch.language import check, parse
+from anabranch.sharing.match import merge
+from anabranch.sharing.match_joins import SelectWindows
+from anabranch.sharing.rules.derive import derive
+from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows
+from anabranch.sharing.tree import PropertyTree
+from anabranch.stream.limits import Limits
+from anabranch.stream.parse import parse_item
+
+LARGE = 'for $w in stream("s")/r/i[g = 1] |t diff 30 step 10| let $a := avg($w/en) where $a >= 1.3 return <o>{ $a }</o>'
+SMALL = 'for $w in stream("s")/r/i[g = 1] |t diff 20 step 10| return <m>{ min($w/en[. > 1]) }</m>'
+LAYOUT = Layout(("a", "b"), ("cs", "lg"))
+
+
+def tree_of(text: str) -> PropertyTree:
+    return derive(check(parse(text), text).query)
+
+
+def test_operators_are_read_as_they_were_written() -> None:
+    """Under the name of the stream that is read, in one canonical line that is no query."""
+    shared = merge(tree_of(LARGE), tree_of(SMALL))
+    put = PutTogether(tree_of(LARGE), shared)
+    for operator in (MakeWindows(shared), put, ReadWindows(put, LARGE)):
+        text = write_sent(operator, 's "1"')
+        assert "\n" not in text
+        assert is_sent(text)
+        assert is_plan(text), "those who do not know it pass it over"
+        found = read_sent(text)
+        assert stream_of(found) == 's "1"'
+        assert write_sent(found, 's "1"') == text
+    assert put.selection == SelectWindows(3, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"windows": "make"},
+        {"windows": "make", "query": 7},
+        {"windows": "make", "query": "1 +"},
+        {"windows": "make", "query": 'doc("x")/r/i'},
+        {"windows": "make", "query": 'for $p in stream("s")/r/i return $p'},
+        {"windows": "make", "query": SMALL.replace("t diff", "count")},
+        {"windows": "make", "query": SMALL, "of": SMALL},
+        {"windows": "make", "query": "(" * 5_000},
+        {"windows": "read", "query": LARGE},
+        {"windows": "run", "query": LARGE},
+        {"windows": ["make"], "query": LARGE},
+    ],
+)
+def test_hostile_texts_are_refused(fields: dict[str, object]) -> None:
+    """What is no operator over windows is damaged, and nothing else happens."""
+    with pytest.raises(StateError, match="damaged"):
+        read_sent(json.dumps(fields))
+
+
+def test_what_cannot_travel() -> None:
+    """Values that do not follow from items one by one are made where the answer is."""
+    assert can_travel(LARGE, tree_of(LARGE))
+    two = LARGE.replace("$w/en)", "$w/c[en > 1]/d[en < 5])")
+    assert tree_of(two).window is not None
+    assert not can_travel(two, tree_of(two))
+    with pytest.raises(UsageError, match="cannot be counted"):
+        sent_plan(tree_of(two))
+
+
+def some(*texts: str) -> Partial:
+    """What is known of some values, as they follow each other."""
+    found = Partial()
+    for order, text in enumerate(texts, 5):
+        found = found.merge(Partial.of(text, order))
+    return found
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        (),
+        ("1", "2.50"),
+        ("-0", "0"),
+        ("0", "-0"),
+        ("INF", "-INF", "1"),
+        ("NaN", "3"),
+        ("1e300", "-1e-300"),
+        ("<x>", "2"),
+    ],
+)
+def test_nothing_is_lost_on_the_way(values: tuple[str, ...]) -> None:
+    """Whatever values a window holds, what is told of them gives the same, also together with others."""
+    known = some(*values)
+    text = window_text(7, (known, known), LAYOUT)
+    found = read_line(parse_item(text.encode(), Limits()), LAYOUT)
+    assert isinstance(found, Window)
+    assert found.number == 7
+    more = some("0", "4").moved(100)
+    for (read, other), function in (
+        ((found.partials[0], known), "sum"),
+        ((found.partials[0], known), "avg"),
+        ((found.partials[0], known), "count"),
+        ((found.partials[1], known), "min"),
+        ((found.partials[1], known), "max"),
+    ):
+        assert outcome(read, function) == outcome(other, function)
+        assert outcome(read.merge(more), function) == outcome(other.merge(more), function)
+
+
+def outcome(known: Partial, function: str) -> str:
+    try:
+        return repr(known.value(function))  # type: ignore[arg-type]  # one of the five
+    except DynamicError as error:
+        return f"{error.code} {error.message}"
+
+
+def test_plain_numbers_are_seen_as_such() -> None:
+    """What columns read is what single lines are, and nothing that they cannot hold."""
+    pattern = plain_line(LAYOUT)
+    assert pattern.fullmatch(window_text(7, (some("1.5"), some("-0")), LAYOUT).encode())
+    assert pattern.fullmatch(window_text(7, (some(), some()), LAYOUT).encode())
+    for odd in (some("INF"), some("word"), some("12345678901234567890")):
+        assert not pattern.fullmatch(window_text(7, (odd, some("1")), LAYOUT).encode())
+    assert not pattern.fullmatch(b'<w n="7"><v c="1" s="1.2.3"/><v l="" g=""/></w>')
+
+
+@pytest.mark.parametrize("mark", [From(0), From(12), Reached(3), Reached(None)])
+def test_marks(mark: Mark) -> None:
+    """Marks are read as they were written."""
+    assert read_line(parse_item(mark_text(mark).encode(), Limits()), LAYOUT) == mark
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<i/>",
+        "<w/>",
+        '<w n="-1"><v c="1" s="1"/><v l="" g=""/></w>',
+        '<w n="1"><v c="1" s="1"/></w>',
+        '<w n="1"><v c="1"/><v l="" g=""/></w>',
+        '<w n="1"><v c="x" s="1"/><v l="" g=""/></w>',
+        '<w n="1"><v c="1" s="1e5"/><v l="" g=""/></w>',
+        '<w n="1"><v c="1" s="1"/><v l="nan" g=""/></w>',
+        "<from/>",
+    ],
+)
+def test_other_items_are_no_lines(text: str) -> None:
+    """An item that says something else is no window."""
+    with pytest.raises(NoLine):
+        read_line(parse_item(text.encode(), Limits()), LAYOUT)
+
+
+@pytest.mark.parametrize("selection", [(1, 1, 1), (3, 1, 2), (2, 2, 4), (2, 3, 4), (2, 2, 1)])
+def test_windows_of_windows(selection: tuple[int, int, int]) -> None:
+    """The panes of a tiling make exactly the windows that SELECTWINDOWS says, and close them with their last part."""
+    count, every, step = selection
+    tiling = Tiling(SelectWindows(count, every, step))
+    places, panes = tiling.placed(np.arange(40))
+    for k in range(6):
+        parts = sorted(places[np.isin(panes, tiling.panes.window(k))].tolist())
+        assert parts == [k * step + i * every for i in range(count)]
+        assert tiling.panes.ended(Fraction(tiling.reached(parts[-1] + 1))) > k
+        assert tiling.panes.ended(Fraction(tiling.reached(parts[-1]))) <= k
+    assert tiling.first(step * 2) == 2
+    assert tiling.first(step * 2 + 1) == 3

@@ -1,0 +1,64 @@
+"""What of a stream may travel: as little as keeps every answer what it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from anabranch.network.description import RegisteredStream
+from anabranch.network.needs import Need, need_of, whole
+from anabranch.network.travelling import asks_when, references, tells, travelling
+from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.source import Source
+
+SELECTION = 'for $p in stream("s")/r/i where $p/k >= 2 return if ($p/k >= 3) then $p/t else $p/v'
+WINDOW = 'for $w in stream("s")/r/i[k >= 2]|t diff 10| return sum($w/v)'
+JOIN = 'for $x in stream("s")/r/i|count 2| for $y in stream("u")/r/i|count 2| where $x/k = $y/k return $x/v'
+PAST = 'for $p in stream("s")/r/i return count(stream("s")/r/i?[5])'
+
+
+def sent(text: str, *, accents: bool = False, time: str | None = "t", updates: bool = False) -> Need:
+    """What travels for a query over streams of one kind."""
+    path = None if time is None else ItemPath.parse(time)
+    streams = {
+        name: RegisteredStream(Source(name, Path(name), time=path, updates=updates), "SP0", "SP0", None, accents)
+        for name in "su"
+    }
+    return travelling(need_of(text, {}), streams)
+
+
+def test_parts_of_items() -> None:
+    """Of a stream without accents only what is asked for travels, and windows as such."""
+    (tree,) = sent(SELECTION).inputs
+    assert {each.path[2:] for each in tree.outputs} == {("k",), ("t",), ("v",)}
+    assert sent(WINDOW).inputs[0].window is not None
+
+
+def test_whole_items() -> None:
+    """Where accents may come, the items selected travel with all that they hold, and no windows."""
+    for text in (SELECTION, WINDOW):
+        (tree,) = sent(text, accents=True).inputs
+        (output,) = tree.outputs
+        assert (output.path, output.whole, tree.window) == (("r", "i"), True, None)
+
+
+@pytest.mark.parametrize("text", [JOIN, PAST])
+def test_times_are_told(text: str) -> None:
+    """Who asks when items came is sent the time of each, and all of a stream that declares none."""
+    need = sent(text)
+    assert asks_when(need)
+    assert all(tells(each, ("t",)) for each in need.inputs)
+    assert sent(text, time=None).inputs[0] == whole("s")
+
+
+def test_updates_travel_as_they_are() -> None:
+    """Nothing is left out of a stream that is edited."""
+    assert sent('<a>{ stream("s")/r/i/k }</a>', updates=True).inputs == (whole("s"),)
+
+
+def test_references() -> None:
+    """A time window is placed by a plain path, or its stream travels whole."""
+    assert references(need_of(WINDOW, {})) == {"s": frozenset({"i/t"})}
+    odd = WINDOW.replace("|t diff", "|x/@t diff")
+    assert references(need_of(odd, {})) is None

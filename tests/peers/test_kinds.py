@@ -1,0 +1,122 @@
+"""Streams of other kinds travel, too: edited ones, several partitions, JSON, and questions of the past."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from anabranch.network.description import RegisteredStream
+from anabranch.network.topology import line
+from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.source import Source
+from peers.working import Alone, GrowingStream, bare_network, network_of
+
+S = 'xmlns:s="urn:anabranch:stream"'
+EDITED = (
+    f'<ticker {S} s:at="1"><name>A</name><s:mutable id="1"><quote>100</quote></s:mutable></ticker>',
+    f'<ticker {S} s:at="2"><name>B</name><s:mutable id="2"><quote>7</quote></s:mutable></ticker>',
+    f'<s:replace {S} target="9" at="3"><quote>7</quote></s:replace>',
+    f'<s:replace {S} target="1" id="3" at="12.5"><quote>120</quote></s:replace>',
+    f'<s:replace {S} target="2" at="14"><quote>8</quote></s:replace>',
+    f'<ticker {S} s:at="15"><name>C</name><s:mutable id="4"><quote>1</quote></s:mutable></ticker>',
+    f'<s:replace {S} target="3" at="16"><quote>121</quote></s:replace>',
+    f'<s:replace {S} target="4" at="17"/>',
+)
+QUOTES = 'for $t in stream("s")/root/ticker where $t/quote > $t/quote#1 return <risen>{ $t/name }{ $t/quote }</risen>'
+ALL = '<all>{ stream("s")/root/ticker/quote }</all>'
+ITEMS = tuple(
+    f"<i><t>{time}</t><k>{place % 3}</k><v>{place}</v></i>"
+    for place, time in enumerate((1, 2, 2, 5, 4, 9, 11, 12, 15, 14, 20, 21, 30))
+)
+RECENT = 'for $i in stream("s")/root/i where $i/k = 1 return <r>{ $i/v }{ count(stream("s")/root/i?[5]) }</r>'
+WINDOWS = 'for $w in stream("s")/root/i[k >= 1]|t diff 10 step 5| return <w>{ $w/v }</w>'
+COUNTS = 'for $w in stream("s")/root/i[k >= 1]|count 2| return <w>{ $w/v }</w>'
+
+
+def both(
+    folder: Path,
+    source: Source,
+    grown: list[GrowingStream],
+    queries: dict[str, str],
+    *,
+    portion: int,
+    accents: bool = True,
+) -> None:
+    """Register queries along a line, between portions of a stream; the answers must be those of a single engine."""
+    random = Random(7)
+    alone = Alone(folder / "alone", [source], random)
+    registered = RegisteredStream(source, "SP0", "SP0", None, accents)
+    with bare_network(network_of(line(3), [registered]), folder / "network", random) as network:
+        for number, (name, text) in enumerate(queries.items()):
+            network.register(name, text, f"SP{2 - number % 2}")
+            alone.drain()
+            alone.queries[name] = text
+            for each in grown:
+                each.grow(portion)
+            network.drain()
+            alone.drain()
+        for each in grown:
+            each.grow(100)
+        network.drain()
+        alone.drain()
+        for name in queries:
+            assert network.answer(name) == alone.answer(name)
+        assert any(len(network.answer(name)) > 20 for name in queries), "nothing was answered"
+
+
+def test_a_stream_of_updates(tmp_path: Path) -> None:
+    """Updates travel as they came, and who begins late starts from the document as it stands (LAWS 3.6, 5)."""
+    source = Source("s", tmp_path / "s", "lines", updates=True)
+    queries = {"a": ALL, "b": QUOTES, "c": ALL, "d": QUOTES}
+    both(tmp_path, source, [GrowingStream(tmp_path / "s", EDITED)], queries, portion=2)
+
+
+@pytest.mark.parametrize("accents", [True, False])
+def test_the_past_of_items(tmp_path: Path, accents: bool) -> None:
+    """A query that asks when items came is told (LAWS 5.5)."""
+    source = Source("s", tmp_path / "s", "lines", time=ItemPath.parse("t"))
+    queries = {"a": RECENT, "b": COUNTS, "c": RECENT, "d": WINDOWS}
+    both(tmp_path, source, [GrowingStream(tmp_path / "s", ITEMS)], queries, portion=3, accents=accents)
+
+
+def test_several_partitions(tmp_path: Path) -> None:
+    """Partitions travel side by side: what is late is late in its own (LAWS 3.2)."""
+    paths = [tmp_path / "s" / each for each in "ab"]
+    source = Source("s", paths[0], "lines", time=ItemPath.parse("t"), more=(paths[1],))
+    grown = [GrowingStream(path, ITEMS[number::2]) for number, path in enumerate(paths)]
+    both(tmp_path, source, grown, {"a": WINDOWS, "b": COUNTS, "c": WINDOWS}, portion=2)
+
+
+def test_a_document_that_grows(tmp_path: Path) -> None:
+    """Where a portion ends inside an item, the rest of it comes with the next; accents and all travel as they came."""
+    accent = f'<s:accent {S} where="k = 1"><s:alter path="v" by=". * 10"/></s:accent>'
+    text = "".join(("<root>", *ITEMS[:8], accent, *ITEMS[8:]))
+    source = Source("s", tmp_path / "s", "document", time=ItemPath.parse("t"))
+    cuts = [text[place : place + 70] for place in range(0, len(text), 70)]
+    grown = [GrowingStream(tmp_path / "s", cuts, one_file=True)]
+    both(tmp_path, source, grown, {"a": COUNTS, "b": WINDOWS, "c": WINDOWS, "d": COUNTS}, portion=1)
+
+
+def test_what_fails_on_the_way(tmp_path: Path) -> None:
+    """An item for which the flow's query fails goes on, and the subscriber's own query fails for it (LAWS 2.4)."""
+    source = Source("s", tmp_path / "s", "lines", time=ItemPath.parse("t"))
+    grown = GrowingStream(tmp_path / "s", (*ITEMS[:3], "<i><t>3</t><k>1</k><v>much</v></i>", *ITEMS[3:]))
+    registered = RegisteredStream(source, "SP0", "SP0", None, accents=False)
+    text = 'for $i in stream("s")/root/i where $i/v >= 2 return $i/v'
+    with bare_network(network_of(line(3), [registered]), tmp_path / "network", Random(8)) as network:
+        network.register("a", text, "SP2")
+        grown.grow(50)
+        network.drain()
+        assert network.answer("a") == "".join(f"<v>{place}</v>" for place in range(2, len(ITEMS)))
+        (letter,) = network.dead_letters("a")
+        assert (letter.code, letter.raw) == ("FORG0001", "<i><t>3</t><k>1</k><v>much</v></i>")
+
+
+def test_json_items(tmp_path: Path) -> None:
+    """Items that came as JSON travel as XML."""
+    items = [f'{{"t": {place}, "k": {place % 3}, "v": "{place}\\n<"}}' for place in range(20)]
+    source = Source("s", tmp_path / "s", "json", item="i", time=ItemPath.parse("t"))
+    grown = [GrowingStream(tmp_path / "s", items)]
+    both(tmp_path, source, grown, {"a": WINDOWS, "b": COUNTS, "c": WINDOWS}, portion=4, accents=False)

@@ -1,0 +1,97 @@
+"""Networks for tests: peers without Spark, streams that grow, and the single engine that answers are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from random import Random
+
+from anabranch.network.description import Network, RegisteredQuery, RegisteredStream, Strategy
+from anabranch.network.topology import Topology
+from anabranch.peers.programs import over
+from anabranch.peers.running import RunningNetwork
+from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.wanted import Wanted
+from anabranch.stream.source import Source
+from spark.bare import BareTrunk
+
+
+class BareWorkings:
+    """Runs the epochs of a peer in this process."""
+
+    def __init__(self, folder: Path, random: Random, epoch_bytes: Sequence[int]) -> None:
+        self.checkpoint = Checkpoint.make(folder)
+        self._trunk = BareTrunk(folder, (), random, finite=False)
+        self._trunk.resume()
+        self._epoch_bytes = epoch_bytes
+        self._queries: Mapping[str, str] = {}
+
+    def want(self, wanted: Wanted) -> None:
+        self._trunk._sources = tuple(wanted.streams.values())
+        self._trunk.courses = wanted.courses
+        self._queries = wanted.subscriptions
+
+    def run(self) -> None:
+        self._trunk.run(self._queries, self._epoch_bytes, (1, 2))
+
+
+def bare_network(
+    network: Network, folder: Path, random: Random, epoch_bytes: Sequence[int] = (1_500, 9_000)
+) -> RunningNetwork:
+    """A network whose peers run in this process."""
+
+    def opened(name: str, where: Path) -> BareWorkings:
+        return BareWorkings(where, random, epoch_bytes)
+
+    return RunningNetwork(network, folder, workings=opened)
+
+
+def network_of(
+    topology: Topology,
+    streams: Iterable[RegisteredStream],
+    strategy: Strategy = "widening",
+    queries: Iterable[tuple[str, str, str]] = (),
+) -> Network:
+    """A network with streams, and queries that are asked from the beginning: name, text, and where."""
+    asked = {name: RegisteredQuery(name, text, Path(name), at, at) for name, text, at in queries}
+    return Network(topology, {}, {each.source.name: each for each in streams}, asked, strategy, 60.0)
+
+
+class Alone:
+    """The same queries on a single engine, registered at the same places of the same streams."""
+
+    def __init__(self, folder: Path, sources: Sequence[Source], random: Random) -> None:
+        self._trunk = BareTrunk(folder, sources, random, finite=False)
+        self.queries: dict[str, str] = {}
+
+    def drain(self) -> None:
+        """Read what is there."""
+        names = {each.name: each.name for each in self._trunk._sources}
+        edited = [each.name for each in self._trunk._sources if each.updates]
+        self._trunk.run(
+            {name: over(text, names, edited) for name, text in self.queries.items()}, (1_200, 8_000), (1, 2)
+        )
+
+    def answer(self, name: str) -> str:
+        """What has been answered so far."""
+        return self._trunk.answer(name)
+
+
+class GrowingStream:
+    """A stream whose items come in portions, each a file, or in one file that grows."""
+
+    def __init__(self, folder: Path, items: Sequence[str], *, one_file: bool = False) -> None:
+        folder.mkdir(parents=True)
+        self._folder = folder
+        self._items = list(items)
+        self._one_file = one_file
+        self._files = 0
+
+    def grow(self, count: int) -> None:
+        """Bring some more items."""
+        portion, self._items = self._items[:count], self._items[count:]
+        if portion:
+            end = "" if self._one_file else "\n"
+            with (self._folder / f"{self._files:04}.xml").open("a", encoding="utf-8") as file:
+                file.write("".join(each + end for each in portion))
+            self._files += not self._one_file
