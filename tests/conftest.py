@@ -1,7 +1,7 @@
-"""What all tests share: those that start a JVM are marked `spark`, run last, and all in one process.
+"""What all tests share: those that start a JVM are marked `spark` and run last, so cheap failures show first.
 
-So cheap failures show first; and with two processes (`pytest -n 2 --dist loadgroup`, as in `make test`) the others run
-beside them.
+With two processes (`pytest -n 2 --dist loadgroup`, as in `make test`) each has a Spark of its own: one has the tests of
+the trunk and of networks, the other those of commands, the engine and faults, and who is done first does the rest.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_TRUNK = ("spark", "peers", "together")
+
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -23,7 +25,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
         if item.get_closest_marker("spark") is not None:
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            folder = item.path.relative_to(item.config.rootpath).parts[1]
+            item.add_marker(pytest.mark.xdist_group("trunk" if folder in _TRUNK else "around it"))
     items.sort(key=lambda item: item.get_closest_marker("spark") is not None)
 
 
