@@ -57,7 +57,7 @@ def _query(options: argparse.Namespace) -> None:
             print(f"anabranch: note: {warning}", file=sys.stderr)
     if options.timeline:
         with timelines(prepared, inputs, limits) as run:
-            _write_timelines(prepared, run, options.out)
+            _write(prepared, run, options.out, timeline=True)
             _report(run, options.dead_letter)
         _check_aborted(run)
         return
@@ -74,7 +74,7 @@ def _query(options: argparse.Namespace) -> None:
         ) as run,
     ):
         status.stop()
-        _write_answers(prepared, run, options.out)
+        _write(prepared, run, options.out)
         _report(run, options.dead_letter)
     _check_aborted(run)
 
@@ -84,26 +84,17 @@ def _check_aborted(run: Run) -> None:
         raise Aborted("; ".join(f"the query '{name}' has ended: {why}" for name, why in run.aborted.items()))
 
 
-def _write_answers(prepared: Sequence[Prepared], run: Run, out: Path | None) -> None:
+def _write(prepared: Sequence[Prepared], run: Run, out: Path | None, *, timeline: bool = False) -> None:
+    """Print the one answer, or write each to a file of its own; a timeline is lines that bring their ends along."""
+    show, suffix, end = (print_lines, "jsonl", "") if timeline else (print_text, "xml", "\n")
     if out is None:
-        print_text(run.answers[prepared[0].name])
+        show(run.answers[prepared[0].name])
         return
     out.mkdir(parents=True, exist_ok=True)
     for query in prepared:
-        with (out / f"{query.name}.xml").open("w", encoding="utf-8", newline="") as file:
-            for piece in run.answers[query.name]:
-                file.write(piece)
-            file.write("\n")
-
-
-def _write_timelines(prepared: Sequence[Prepared], run: Run, out: Path | None) -> None:
-    if out is None:
-        print_lines(run.answers[prepared[0].name])
-        return
-    out.mkdir(parents=True, exist_ok=True)
-    for query in prepared:
-        with (out / f"{query.name}.jsonl").open("w", encoding="utf-8", newline="") as file:
+        with (out / f"{query.name}.{suffix}").open("w", encoding="utf-8", newline="") as file:
             file.writelines(run.answers[query.name])
+            file.write(end)
 
 
 def _report(run: Run, dead_letter: Path | None) -> None:
