@@ -3,6 +3,7 @@
 bin := .venv/bin
 stamp := .venv/installed
 java := scripts/with-java.sh
+unexport PYTHONDONTWRITEBYTECODE # Python is started again and again here, and would compile everything each time
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -22,7 +23,7 @@ demo: $(stamp) ## show the main job at work
 	@$(java) $(bin)/anabranch demo
 
 test: $(stamp) ## run all tests, those on Spark beside the others
-	@$(java) $(bin)/pytest -n 2 --dist loadgroup
+	@$(java) $(bin)/pytest -n 2 --dist worksteal
 
 test-fast: $(stamp) ## run the tests that need no Java
 	@$(bin)/pytest -n 2 --dist worksteal -m 'not spark'

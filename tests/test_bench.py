@@ -24,6 +24,7 @@ from anabranch.bench import (
     queries,
     sharing,
     silence,
+    steady,
     windows,
 )
 from anabranch.bench import run as run_bench
@@ -178,6 +179,16 @@ def test_silence_is_that_around_the_evolution() -> None:
     (at, sensor, degrees), *others = rows
     other = silence.Heard.of([0.0, 1.0, 4.0], 0.5, [*others, others[0], (at, sensor, degrees + 1)], 2)
     assert (other.silence, other.wrong, other.lost) == (3.0, 2, 1)
+
+
+def test_updates_without_end_leave_a_state_as_large_as_the_regions() -> None:
+    """Sixty updates of each region, in sixty epochs: a state that kept them would be many times as large."""
+    course = steady.steady(regions=12, updates=720, epoch=12)
+    assert [each.updates for each in course.points] == list(range(72, 721, 72))
+    sizes = [each.state_kb for each in course.points]
+    assert course.growth("state_kb") == max(sizes[5:]) / max(sizes[1:5]) < 1.3  # a state knows its last 64 epochs
+    assert sizes[-1] < 10
+    assert min(each.seconds_per_100k for each in course.points) > 0
 
 
 def test_every_bench_can_be_run() -> None:

@@ -38,13 +38,15 @@ def test_the_session_of_the_page(
     """The network is planned, runs, answers, and is drawn."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(network_run, "on_spark", bare)
-    (tmp_path / "in").mkdir()
+    for folder in ("in", "other"):
+        (tmp_path / folder).mkdir()
     (tmp_path / "photons.dtd").write_text(photons_dtd())
-    for number in range(1, 5):
-        copy(TOP / f"docs/queries/q{number}.xq", tmp_path)
+    for name in ("q1", "q2", "q3", "q4", "meeting"):
+        copy(TOP / f"docs/queries/{name}.xq", tmp_path)
     page = list(blocks(PAGE))
-    (network,) = (each for each in page if not each.kind and each.text.startswith("[network]"))
-    (tmp_path / "NETWORK.toml").write_text(network.text)
+    network, pairs = (each.text for each in page if not each.kind and "[network]" in each.text)
+    (tmp_path / "NETWORK.toml").write_text(network)
+    (tmp_path / "PAIRS.toml").write_text(pairs)
     for block in (each for each in page if each.kind == "console"):
         lines: list[str] = []
         for command in (line for line in block.text.splitlines() if line.startswith("$ ")):

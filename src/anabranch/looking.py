@@ -21,7 +21,7 @@ from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.manifest import Manifests
 from anabranch.spark.plan import Subscription
 from anabranch.spark.plans import Plans
-from anabranch.spark.roles import edited_streams, keeper_of, past_of
+from anabranch.spark.roles import edited_streams, keeper_of, numbers_of, past_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,9 @@ def holdings(file: Path) -> list[Holding]:
     for each in plan.load().subscriptions:
         members.setdefault(each.branch, []).append(each)
     branches = {number: (tuple(each.name for each in served), _kind(served[0])) for number, served in members.items()}
+    for served in members.values():
+        names = tuple(each.name for each in served)
+        branches |= dict.fromkeys(numbers_of(served[0])[1:], (names, "strand"))
     branches |= {keeper_of(name): ((f"stream {name}",), "document") for name in edited_streams(plan.load().streams)}
     found: list[Holding] = []
     for number, (names, kind) in branches.items():

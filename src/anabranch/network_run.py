@@ -5,7 +5,7 @@ and a new version that is wrong in any way is reported and the old one stays, wh
 A thin peer that is no longer written down has gone: its subscriptions are cancelled and its streams end.
 What cannot change while peers are at work, super-peers and links above all, takes effect with the next start.
 
-SIGTERM and SIGINT let the round at work finish; kill -9 costs nothing but its repetition.
+SIGTERM and SIGINT let the epochs at work finish; kill -9 costs nothing but their repetition.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from anabranch.engine.checking import Checking
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.network.description import Network, read_network
 from anabranch.network.planner import Planner
+from anabranch.peers.letters import LetterFile
 from anabranch.peers.looking import RanNetwork
 from anabranch.peers.running import RunningNetwork
 from anabranch.spark.wanted import Epoch
 
 _PAUSE = 0.2
-_FIXED = ("topology", "strategy", "budget", "checkpoint", "epoch_bytes", "log")
+_FIXED = ("topology", "strategy", "budget", "checkpoint", "epoch_bytes", "log", "dead_letters")
 
 Opens = Callable[[Network, Path, Callable[[str, Epoch], None]], RunningNetwork]
 """Gives a network that can run in a folder and tells of the epochs of its peers."""
@@ -37,14 +38,23 @@ def on_spark(network: Network, folder: Path, on_epoch: Callable[[str, Epoch], No
     return RunningNetwork(network, folder, epoch_bytes=network.epoch_bytes, on_epoch=on_epoch)
 
 
-def run(file: Path, *, once: bool = False, stop: Event | None = None, opens: Opens | None = None) -> None:
+def run(
+    file: Path,
+    *,
+    once: bool = False,
+    dead_letters: Path | None = None,
+    stop: Event | None = None,
+    opens: Opens | None = None,
+) -> None:
     """Run a network: to the end of what is there (`once`), or until a signal comes or `stop` is set.
 
+    What is set aside goes to `dead_letters`, which comes before the file that the network names.
     Without other `opens`, its peers run on Spark.
     """
     network = read_network(file)
     folder = checkpoint(network, file)
     check(network)
+    letters = _letters(dead_letters or network.dead_letters, folder)
     stop = stop or Event()
     with ExitStack() as held:
         log = held.enter_context(Log.opened(network.log))
@@ -56,15 +66,32 @@ def run(file: Path, *, once: bool = False, stop: Event | None = None, opens: Ope
         if once:
             running.drain()
         else:
-            _attend(file, network, running, stop, log)
+            _attend(file, network, running, stop, log, letters)
+        letters(running)
         log.event("stopped")
 
 
-def _attend(file: Path, network: Network, running: RunningNetwork, stop: Event, log: Log) -> None:
+def _letters(path: Path | None, folder: Path) -> Callable[[RunningNetwork], None]:
+    """Tells a file what was set aside in a network that keeps its records in a folder."""
+    if path is None:
+        return lambda running: None
+    return LetterFile.of(path, folder).take
+
+
+def _attend(
+    file: Path,
+    network: Network,
+    running: RunningNetwork,
+    stop: Event,
+    log: Log,
+    letters: Callable[[RunningNetwork], None],
+) -> None:
     """Let the network run, and take changes of its file."""
     watch = Watch(_files(file, network))
-    running.start()
+    if not running.start():
+        log.event("warning", message="peers are run in rounds: items have times of arrival, or the machine is too busy")
     while running.running and not stop.wait(_PAUSE):
+        letters(running)
         if watch.touched():
             network = _reload(file, watch, network, running, log)
     running.stop()

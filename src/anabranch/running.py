@@ -68,7 +68,12 @@ def run(
         log.say("starting Spark")
         listener = Listener(log.epoch, lambda message: log.event("warning", message=message))
         settings = Settings(
-            site.trigger_ms, Keep.parse(site.keep), shards=site.shards, sharing=site.sharing, accents=site.accents
+            site.trigger_ms,
+            Keep.parse(site.keep),
+            shards=site.shards,
+            sharing=site.sharing,
+            accents=site.accents,
+            strands=site.strands,
         )
         trunk = held.enter_context(Trunk(local_session(), site.checkpoint, settings, listener=listener))
         trunk.want(wanted)
@@ -164,7 +169,7 @@ def _reload(file: Path, watch: Watch, trunk: Trunk, site: Site, outputs: Outputs
             log.event(f"subscription {kind}", name=name, epoch=trunk.last + 1)
     fixed = [
         key
-        for key in ("checkpoint", "trigger_ms", "shards", "sharing", "accents", "keep", "log")
+        for key in ("checkpoint", "trigger_ms", "shards", "strands", "sharing", "accents", "keep", "log")
         if getattr(site, key) != getattr(fresh, key)
     ]
     if fixed:

@@ -41,6 +41,8 @@ class Site:
     trigger_ms: int
     shards: int | None
     """How many tasks share the branches; None for as many as there are cores."""
+    strands: int | None
+    """In how many strands a new query over updates is answered, if it can be; None for what suits the shards."""
     sharing: bool
     """Whether what subscriptions have in common is done once."""
     accents: bool
@@ -71,6 +73,7 @@ def read_site(path: Path) -> Site:
         engine.whole("epoch_files", None),
         engine.whole("trigger_ms", 200),
         engine.whole("shards", None),
+        engine.whole("strands", None),
         engine.flag("sharing", default=True),
         engine.flag("accents", default=True),
         engine.take("keep", lambda value: isinstance(value, int | str), "a number of epochs or a size", None),

@@ -57,7 +57,7 @@ def test_state_round_trip() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ((b'"version": 4', b'"version": 5'), "the state of a branch is of version 5, and this release reads version 4"),
+        ((b'"version": 5', b'"version": 6'), "the state of a branch is of version 6, and this release reads version 5"),
         ((b"anabranch branch", b"anabranch twig"), "this is 'anabranch twig', not the state of a branch"),
         ((b'{"kind"', b"kind"), "the state of a branch is damaged"),
         ((b'["a", ', b'["a", 9'), "the state of a branch is damaged"),

@@ -44,11 +44,11 @@ def check_against_law(seed: int, monkeypatch: pytest.MonkeyPatch) -> int:
     return taken.at_once
 
 
-@pytest.mark.parametrize("first", range(0, 40, 20))
+@pytest.mark.parametrize("first", range(0, 26, 13))
 def test_any_query_gives_the_answer_of_the_law(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers, dead letters and states, with the partitions cut into feeds and epochs at random."""
-    at_once = [check_against_law(seed, monkeypatch) for seed in range(first, first + 20)]
-    assert sum(each > 0 for each in at_once) > 5
+    at_once = [check_against_law(seed, monkeypatch) for seed in range(first, first + 13)]
+    assert sum(each > 0 for each in at_once) > 3
 
 
 def usual(*times: object) -> list[str]:

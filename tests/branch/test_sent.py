@@ -25,13 +25,13 @@ from anabranch.branch.sent.lines import (
 from anabranch.branch.sent.making import sent_plan
 from anabranch.branch.sent.queries import can_travel
 from anabranch.branch.sent.tiling import Tiling
-from anabranch.branch.sent.written import is_sent, read_sent, stream_of, write_sent
+from anabranch.branch.sent.written import is_sent, read_sent, stream_of, write_sent, write_tuples
 from anabranch.errors import DynamicError, StateError, UsageError
 from anabranch.language import check, parse
 from anabranch.sharing.match import merge
 from anabranch.sharing.match_joins import SelectWindows
 from anabranch.sharing.rules.derive import derive
-from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows
+from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows, SendTuples
 from anabranch.sharing.tree import PropertyTree
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import parse_item
@@ -55,9 +55,12 @@ def test_operators_are_read_as_they_were_written() -> None:
         assert is_sent(text)
         assert is_plan(text), "those who do not know it pass it over"
         found = read_sent(text)
+        assert not isinstance(found, SendTuples)
         assert stream_of(found) == 's "1"'
         assert write_sent(found, 's "1"') == text
     assert put.selection == SelectWindows(3, 1, 1)
+    assert read_sent(write_tuples(SMALL)) == SendTuples(SMALL)
+    assert is_sent(write_tuples(SMALL))
 
 
 @pytest.mark.parametrize(
@@ -74,10 +77,14 @@ def test_operators_are_read_as_they_were_written() -> None:
         {"windows": "read", "query": LARGE},
         {"windows": "run", "query": LARGE},
         {"windows": ["make"], "query": LARGE},
+        {"tuples": "send"},
+        {"tuples": "send", "query": "1 +"},
+        {"tuples": "send", "query": SMALL, "of": SMALL},
+        {"tuples": "make", "query": SMALL},
     ],
 )
 def test_hostile_texts_are_refused(fields: dict[str, object]) -> None:
-    """What is no operator over windows is damaged, and nothing else happens."""
+    """What is no operator over windows or tuples is damaged, and nothing else happens."""
     with pytest.raises(StateError, match="damaged"):
         read_sent(json.dumps(fields))
 

@@ -118,10 +118,10 @@ class Kind:
 
 
 KINDS = {
-    "joins": Kind(joins, 6, "ab"),
-    "windows": Kind(windows, 6, "a"),
-    "intervals": Kind(intervals, 5, "ab", timed=1, endless=True),
-    "items": Kind(items, 6, "a", partitions=3, timed=1),
+    "joins": Kind(joins, 4, "ab"),
+    "windows": Kind(windows, 4, "a"),
+    "intervals": Kind(intervals, 3, "ab", timed=1, endless=True),
+    "items": Kind(items, 4, "a", partitions=3, timed=1),
 }
 
 

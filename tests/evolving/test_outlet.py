@@ -426,18 +426,18 @@ def exact_maps(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_queries_commute_with_canonisation(query: Callable[[Random], str]) -> None:
     """canonical(query(S)) = query(canonical(S)) for random queries over random accented streams (LAWS 4.1)."""
     came = 0
-    for seed in range(40):
+    for seed in range(25):
         across, down, accents = square(seed, query)
         assert across == down, seed
         came += accents
-    assert came > 12
+    assert came > 7
 
 
 @pytest.mark.usefixtures("exact_maps")
 def test_queries_let_out_what_the_operators_do() -> None:
     """A query that selects and projects answers what Select and Project of the algebra answer, accents included."""
     came = 0
-    for seed in range(25):
+    for seed in range(15):
         random = Random(seed)
         kept = random.sample(["s", "t", "x", "p"], random.randint(1, 3))
         where = random.choice(("t > 10", "s = 1", "x <= 20"))

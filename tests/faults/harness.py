@@ -43,7 +43,6 @@ from faults.site import BY_ARRIVAL, DISPLAYS, EPOCH_BYTES, Feed, Site, twins_in_
 _PATIENCE = 180.0
 """Seconds after which a run that neither ends nor gets on counts as hung."""
 _POLL = 0.002
-_QUICK_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 _NEW_FILES = 20
 """A random kill waits for at most so many new files: those of about three epochs."""
 
@@ -106,7 +105,7 @@ class Machine:
         make = f"-XX:ArchiveClassesAtExit={self.archive}"
         environment = {
             **os.environ,
-            "SPARK_SUBMIT_OPTS": f"{_QUICK_JVM} {use if self.archive.exists() else make}",
+            "SPARK_SUBMIT_OPTS": f"{os.environ['SPARK_SUBMIT_OPTS']} {use if self.archive.exists() else make}",
             "ANABRANCH_CRASH": crash or "",
         }
         command = Path(sys.executable).with_name("anabranch")

@@ -223,7 +223,8 @@ class Site:
         # The elements say when they come; a stream that has a time is waited for by the others (LAWS 1.2).
         edited = 'source = "files"\nformat = "lines"\ntime = "when"\nupdates = true\n'
         tables = [
-            f'[engine]\ncheckpoint = "state"\nlate = "late"\nepoch_bytes = {epoch_bytes}\nshards = {shards}\n',
+            f'[engine]\ncheckpoint = "state"\nlate = "late"\nepoch_bytes = {epoch_bytes}\nshards = {shards}',
+            "strands = 2\n",
             '[streams.photons]\nsource = "files"\npath = "in/photons"\ndtd = "photons.dtd"\n',
             '[streams.survey]\nsource = "files"\npath = "in/survey.xml"\n',
             f'[streams.east]\npath = ["in/east-0", "in/east-1"]\n{timed}',

@@ -113,7 +113,7 @@ def test_the_state_of_another_release_is_refused(half: Half) -> None:
     kept["state"] = str(at._replace(check=zlib.crc32(state)))
     manifest.write_bytes(durable.sealed(fields))
     before = contents(half.small.checkpoint / "manifest")
-    with pytest.raises(StateError, match="the state of a branch is of version 9, and this release reads version 4"):
+    with pytest.raises(StateError, match="the state of a branch is of version 9, and this release reads version 5"):
         half.small.run()
     assert contents(half.small.checkpoint / "manifest") == before
 

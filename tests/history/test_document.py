@@ -212,3 +212,11 @@ def test_an_element_has_its_own_time_beside_a_partition_that_is_further() -> Non
     one = '<e s:at="1">a<s:mutable id="1" at="5"/></e>'
     asked = Asked('for $e in stream("s")/root/e?1 return string($e)', s=[one, '<e s:at="3">b</e>'])
     assert asked.timeline() == [(Fraction(5), "a"), (Fraction(5), "a b")]
+
+
+def test_content_keeps_its_namespaces_wherever_it_goes() -> None:
+    """What is in no namespace stays so below a default one, and alone it need not say so."""
+    text = '<a xmlns="urn:d"><s:mutable id="1"/></a><s:replace target="1"><c><b/></c></s:replace>'
+    assert ask('stream("s")/root/*', text) == '<a xmlns="urn:d"><c xmlns=""><b/></c></a>'
+    assert ask('stream("s")//c', text) == "<c><b/></c>"
+    assert ask('<o xmlns="urn:d">{ stream("s")//*:c }</o>', text) == '<o xmlns="urn:d"><c xmlns=""><b/></c></o>'

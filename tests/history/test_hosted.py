@@ -9,12 +9,14 @@ from random import Random
 
 import pytest
 
-from anabranch.branch.history.hosted import wire_time
+from anabranch.branch.history.showing import wire_time
 from anabranch.spark.roles import keeper_of
+from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.source import Source
 from anabranch.stream.tree import STREAM_NAMESPACE
-from history.hosting import Law, random_case, replayed
+from history.hosting import WHEN, Case, Law, random_case, replayed
 from spark.bare import BareTrunk
+from test_docs import TOP, blocks
 
 S = f'xmlns:s="{STREAM_NAMESPACE}"'
 
@@ -40,6 +42,14 @@ class Lines:
         return [(str(at), text) for at, text in replayed(self.trunk.log, name)]
 
 
+@pytest.fixture(params=[0, 3], ids=["in one piece", "in strands"])
+def stream(tmp_path: Path, request: pytest.FixtureRequest) -> Lines:
+    """A stream whose queries are answered in one piece, or in strands where they can be."""
+    found = Lines(tmp_path)
+    found.trunk.strands = request.param
+    return found
+
+
 def region(id: str, content: str, at: int) -> str:
     return f'<s:mutable {S} id="{id}" at="{at}">{content}</s:mutable>'
 
@@ -56,7 +66,10 @@ def test_random_cases_on_a_trunk(seed: int, tmp_path: Path) -> None:
     sources = {name: each.sources(tmp_path) for name, each in cases.items()}
     given = [each for several in sources.values() for each in several]
     trunk = BareTrunk(tmp_path / "state", given, Random(seed), finite=True)
+    trunk.strands = 2 * seed
     trunk.run({name: each.query for name, each in cases.items()}, [300, 1_000, 5_000], [1, 2, 3])
+    assert trunk.plan is not None
+    assert any(each.strands for each in trunk.plan.subscriptions) is (seed > 0)
     for name, case in cases.items():
         law = Law.of(case, sources[name])
         assert replayed(trunk.log, name) == law.shown, case
@@ -82,6 +95,7 @@ def test_large_documents_in_any_epochs(tmp_path: Path) -> None:
     told: list[list[str]] = []
     for number, sizes in enumerate(((1_000_000,), (500, 3_000), (1_000, 5_000))):
         trunk = BareTrunk(tmp_path / f"state{number}", [source], Random(number), finite=False)
+        trunk.strands = number + 1
         trunk.run(queries, sizes, [1, 2, 3, 4])
         found = [trunk.log.subscription(name) for name in queries]
         told.append(["".join(trunk.log.answer(each).pieces()) for each in found if each])
@@ -90,9 +104,8 @@ def test_large_documents_in_any_epochs(tmp_path: Path) -> None:
     assert told[0] == told[1] == told[2]
 
 
-def test_who_comes_late_begins_with_the_document_as_it_stands(tmp_path: Path) -> None:
+def test_who_comes_late_begins_with_the_document_as_it_stands(stream: Lines) -> None:
     """LAWS 3.6: lives begin at its start, so there is no version before; ids are known, updates of them act."""
-    stream = Lines(tmp_path)
     early = {"early": 'stream("s")/root/b#1'}
     stream.add(region("1", "<b>X</b>", 1), replace("1", "<b>Y</b>", 2), queries=early)
     both = {**early, "late": 'stream("s")/root/b#[1]', "past": 'stream("s")/root/b?[1]'}
@@ -117,9 +130,8 @@ def test_a_document_is_kept_though_nobody_asks(tmp_path: Path) -> None:
     assert stream.trunk.answer("q") == "<b>110</b><b>111</b><b>112</b><b>113</b><b>new</b>"
 
 
-def test_bad_elements_are_set_aside_once(tmp_path: Path) -> None:
+def test_bad_elements_are_set_aside_once(stream: Lines) -> None:
     """Whatever the number of queries, none included: reason and position, and the rest is exact (LAWS 2.5)."""
-    stream = Lines(tmp_path)
     queries = {"one": 'count(stream("s")/root/b)', "two": 'stream("s")/root/b#1'}
     good = [region("1", "<b>X</b>", 3), replace("1", "<b>Y</b>", 5)]
     bad = [replace("9", "<b/>", 3), region("1", "<b/>", 4), replace("1", "<b/>", 2)]
@@ -138,9 +150,8 @@ def test_bad_elements_are_set_aside_once(tmp_path: Path) -> None:
     assert stream.shown("two") == [("5", "<b>X</b>")]
 
 
-def test_a_query_that_fails_shows_nothing_until_it_is_mended(tmp_path: Path) -> None:
+def test_a_query_that_fails_shows_nothing_until_it_is_mended(stream: Lines) -> None:
     """An error that belongs to no entry empties the display; then all is told anew, and the error is a dead letter."""
-    stream = Lines(tmp_path)
     queries = {"q": '<sum>{ sum(stream("s")/root/b) }<n>{ stream("s")/root/b }</n></sum>'}
     stream.add(region("1", "<b>1</b>", 1), queries=queries)
     stream.add(replace("1", "<b>x</b>", 2), queries=queries)
@@ -166,9 +177,8 @@ def test_equal_queries_share_a_branch(tmp_path: Path) -> None:
     assert stream.shown("c") == [("2", "<b>X</b>")]
 
 
-def test_an_answer_is_a_stream(tmp_path: Path) -> None:
+def test_an_answer_is_a_stream(stream: Lines, tmp_path: Path) -> None:
     """LAWS 5.7: what a display tells can be registered as a stream of updates, and be asked again."""
-    stream = Lines(tmp_path)
     inside = 'for $b in stream("s")/root/b where $b > 3 return <p:c>{ $b/text() }</p:c>'
     queries = {"q": f'<out xmlns:p="u">{{ {inside} }}</out>'}
     stream.add(region("1", "<b>1</b>", 1), region("2", "<b>5</b>", 2), queries=queries)
@@ -184,9 +194,57 @@ def test_an_answer_is_a_stream(tmp_path: Path) -> None:
     assert Fraction(4) == replayed(again.log, "n")[-1][0]
 
 
-def test_what_fails_again_is_told_once(tmp_path: Path) -> None:
-    """An entry that fails is looked at with every update in it, in this epoch or another; it is one dead letter."""
+def test_an_answer_that_is_a_stream_has_a_past(tmp_path: Path) -> None:
+    """Each result of a display is a region of its own: `#1` is what was there in its place, and no other's."""
     stream = Lines(tmp_path)
+    queries = {"q": 'for $x in stream("s")/root/x where $x/v > 3 return <y>{ $x/@n, $x/v }</y>'}
+    entries = [f'<x {S} n="{id}" s:at="1">{region(id, f"<v>{value}</v>", 1)}</x>' for id, value in (("a", 5), ("b", 1))]
+    changes = [replace("a", "<v>7</v>", 2), replace("b", "<v>4</v>", 3), replace("a", "<v>0</v>", 4)]
+    stream.add(*entries, *changes, queries=queries)
+    found = stream.trunk.log.subscription("q")
+    assert found is not None
+    told = tmp_path / "told.xml"
+    told.write_text("".join(stream.trunk.log.answer(found).pieces()))
+    again = BareTrunk(tmp_path / "again", [Source("t", told, updates=True)], Random(2), finite=True)
+    asked = {"then": 'stream("t")/answer/y?1', "both": 'for $y in stream("t")//y return <z>{ $y/v, $y#1/v }</z>'}
+    again.run({**asked, "before": 'stream("t")/answer/y#1'}, [200, 400], [1, 2])
+    five, seven, four = ('<y n="a"><v>5</v></y>', '<y n="a"><v>7</v></y>', '<y n="b"><v>4</v></y>')
+    assert [text for _, text in replayed(again.log, "before")] == [five, seven]
+    assert again.answer("both") == "<z><v>4</v></z>"
+    assert again.answer("then") == f"{seven}{four}"
+
+
+def test_the_answer_on_the_page(tmp_path: Path) -> None:
+    """The tutorial shows what the query that it follows tells, to the byte."""
+    page = list(blocks(TOP / "docs/history.md"))
+    tickers, movers = (
+        next(each.text for each in page if each.options.get("stream") == name) for name in ("tickers", "movers")
+    )
+    risen = next(each.text for each in page if each.kind == "xquery" and "#1" in each.text)
+    (tmp_path / "tickers.xml").write_text(tickers)
+    source = Source("tickers", tmp_path / "tickers.xml", updates=True)
+    trunk = BareTrunk(tmp_path / "state", [source], Random(1), finite=True)
+    trunk.run({"movers": risen}, [200], [1, 2])
+    found = trunk.log.subscription("movers")
+    assert found is not None
+    assert "".join(trunk.log.answer(found).pieces()).strip() == movers.strip()
+
+
+def test_documents_of_one_stream_may_declare_what_they_like(tmp_path: Path) -> None:
+    """An item comes with what its own root declares, be it another's than that of the stream."""
+    files = [tmp_path / "0.xml", tmp_path / "1.xml"]
+    for file, declared in zip(files, ("xmlns:n='urn:n'", "xmlns:m='urn:m'"), strict=True):
+        file.write_text(f"<root {S} {declared}><b/>{region('1', '<c/>', 1)}</root>")
+    source = Source("s", files[0], more=(files[1],), time=WHEN, updates=True)
+    case = Case('stream("s")/root/*', {"s": []})
+    trunk = BareTrunk(tmp_path / "state", [source], Random(1), finite=True)
+    trunk.run({"q": case.query}, [100], [1, 2])
+    assert replayed(trunk.log, "q") == Law.of(case, [source]).shown
+    assert '<b xmlns:m="urn:m"' in trunk.answer("q")
+
+
+def test_what_fails_again_is_told_once(stream: Lines) -> None:
+    """An entry that fails is looked at with every update in it, in this epoch or another; it is one dead letter."""
     queries = {"q": 'for $x in stream("s")/root/x return <r>{ $x/v + 1, $x/w }</r>'}
     stream.add(f'<x {S} s:at="1"><v>bad</v><s:mutable id="1"><w>0</w></s:mutable></x>', queries=queries)
     for at in (2, 3):
@@ -201,3 +259,27 @@ def test_what_fails_again_is_told_once(tmp_path: Path) -> None:
 def test_times_on_the_wire(time: str, written: str) -> None:
     """A time path may give any number; what is told has a time that can be read again."""
     assert f"{wire_time(Fraction(time)):f}" == written
+
+
+@pytest.mark.parametrize("sizes", [(40, 100), (1_000_000,)])
+def test_times_of_their_own_are_not_those_of_arrival(sizes: tuple[int, ...], tmp_path: Path) -> None:
+    """A stream without a time path whose elements have times is waited for, whatever the clock says (LAWS 1.2, 1.3)."""
+    for name in ("s", "orders"):
+        (tmp_path / name).mkdir()
+    edited = [f'<e {S} s:at="1">{region("1", "<q>1</q>", 1)}</e>', *(replace("1", f"<q>{at}</q>", at) for at in (4, 6))]
+    orders = [f"<i><t>{at}</t></i>" for at in (2, 5, 7)]
+    sources = [
+        Source("s", tmp_path / "s", "lines", updates=True),
+        Source("orders", tmp_path / "orders", "lines", time=ItemPath.parse("t")),
+    ]
+    trunk = BareTrunk(tmp_path / "state", sources, Random(1), finite=False)
+    query = {"q": 'for $i in stream("orders")/root/i return <r>{ $i/t, stream("s")/root/e/q }</r>'}
+    for number, (update, order) in enumerate(zip(edited, orders, strict=True)):
+        (tmp_path / "orders" / str(number)).write_text(f"{order}\n")
+        if number == 0:
+            (tmp_path / "s" / "0").write_text(f"{update}\n")
+        trunk.run(query, sizes, [1, 2])
+        if number:
+            (tmp_path / "s" / str(number)).write_text(f"{update}\n")
+            trunk.run(query, sizes, [1, 2])
+    assert trunk.answer("q") == "<r><t>2</t><q>1</q></r><r><t>5</t><q>4</q></r>"  # 7 waits for what may come before it

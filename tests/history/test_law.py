@@ -279,6 +279,14 @@ def test_an_error_heals_with_an_update() -> None:
     assert [each.code for each in whole.dead] == ["FORG0001"]
 
 
+def test_what_fails_in_entries_is_told_also_where_the_whole_fails() -> None:
+    """An attribute alone cannot be shown, so nothing is; the entry that has failed is set aside all the same."""
+    query = '(for $x in stream("s")/root/a return $x/v + 1, stream("s")/root/a/@k)'
+    asked = Asked(query, s='<a k="1" s:at="1"><v>x</v></a>')
+    assert asked.timeline() == []
+    assert [each.code for each in asked.dead] == ["FORG0001", "SENR0001"]
+
+
 def test_an_error_in_a_pair_concerns_the_pair() -> None:
     """Only the pair that fails is set aside, under its last entry."""
     asked = Asked(

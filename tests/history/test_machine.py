@@ -19,7 +19,7 @@ def test_random_cases_show_what_the_law_says(start: int) -> None:
     """After every moment of random update streams, random queries show what the law says, and the edits lead there."""
     moments = 0
     for number in range(start, start + AT_ONCE):
-        moments += sum(1 for _ in random_case(number).run(put_away=number % 20 == 0))
+        moments += sum(1 for _ in random_case(number).run(put_away=number % 40 == 0))
     assert moments > 4 * AT_ONCE
 
 

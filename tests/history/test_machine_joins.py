@@ -61,10 +61,9 @@ JOINS = [
 
 
 @pytest.mark.parametrize("query", JOINS, ids=range(len(JOINS)))
-@pytest.mark.parametrize("seed", range(2))
-def test_joins_show_what_the_law_says(query: str, seed: int) -> None:
+def test_joins_show_what_the_law_says(query: str) -> None:
     """Where two streams meet, updates of both show at once, and so does what expires."""
-    random = Random(seed)
+    random = Random(0)
 
     def stream() -> str:
         updates = [replaced(random.randrange(4), random.randrange(4), f' at="{each}"') for each in range(1, 9)]

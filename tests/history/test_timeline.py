@@ -89,8 +89,8 @@ def test_the_root_holds_what_has_arrived() -> None:
 
 
 def test_a_query_that_fails_shows_nothing() -> None:
-    """While it fails as a whole nothing is on display; the element is named in the dead letters."""
-    streams = given({"s": stream(item(1, v=1), item(2, v="x"), item(3, v=2))})
+    """While it fails as a whole nothing is on display; the element that began it is named in the dead letters."""
+    streams = given({"s": stream(item(1, v=1), item(2, v="x"), item(2, v="x"), item(3, v=2))})
     query = "sum(stream('s')/r/i/v#0) + 1"
     law = Timeline(checked(query, streams).query, streams, name="q")
     assert [(str(each.at), each.text) for each in law] == [("1", "2"), ("2", ""), ("3", "3")]

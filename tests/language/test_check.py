@@ -316,3 +316,27 @@ def test_a_tree_made_by_hand_can_be_checked() -> None:
     with pytest.raises(QueryError) as caught:
         check(ast.Query(ast.Variable("x")))
     assert caught.value.text == "$x"
+
+
+@pytest.mark.parametrize(
+    ("query", "settled"),
+    [
+        (
+            'for $x in stream("s")/r/i |count 2| let $y := $x/b for $y in stream("t")/r/i |count 2| return ($x, $y)',
+            'for $x in stream("s")/r/i|count 2| let $y.1 := $x/b for $y in stream("t")/r/i|count 2| return ($x, $y)',
+        ),
+        (
+            'for $x in stream("s")/r/i let $x := $x/b let $x := $x + 1 return $x',
+            'for $x.1 in stream("s")/r/i let $x.2 := $x.1/b let $x := $x.2 + 1 return $x',
+        ),
+        (
+            'for $x in stream("s")/r/i let $y := $x/b let $z := (some $y in $y/c satisfies $y = 2, '
+            "for $y in $y return $y) for $y in $x/a return ($y, $z)",
+            'for $x in stream("s")/r/i let $y.1 := $x/b let $z := (some $y in $y.1/c satisfies $y = 2, '
+            "for $y in $y.1 return $y) for $y in $x/a return ($y, $z)",
+        ),
+    ],
+)
+def test_a_name_that_is_taken_again(query: str, settled: str) -> None:
+    """Each clause has a name of its own, so a join may bind its items in any order."""
+    assert check(parse(query), query).query == parse(settled)

@@ -23,6 +23,7 @@ MARKED = {
     "inline function": "function",
     "computed constructor": "element",
     "processing instruction constructor": "<",
+    "control element in an answer": "<s:replace xmlns:s='urn:anabranch:stream' target='1'/>",
     "switch and typeswitch": "switch",
     "try and catch": "try",
     "validate, ordered and unordered": "ordered",
@@ -172,6 +173,10 @@ OTHER_WRITINGS = (
     ("step out of the item", "for $p in stream('s')/r/i return $p/a/../../@x"),
     ("step out of the item", "for $p in stream('s')/r/i return $p/parent::r"),
     ("version of what is no path", "(1 + 2)#[1]"),
+    ("control element in an answer", "<a xmlns='urn:anabranch:stream'><b/></a>"),
+    ("control element in an answer", "declare namespace c = 'urn:anabranch:stream'; <a><c:b/></a>"),
+    ("control element in an answer", "declare default element namespace 'urn:anabranch:stream'; <a/>"),
+    ("control element in an answer", "<a xmlns:s='urn:anabranch:stream'>{ <b s:at='1'/> }</a>"),
     ("several temporal qualifiers", "stream('s')/r/i#1[a]#2"),
 )
 
@@ -200,6 +205,7 @@ ACCEPTED = (
     "declare function local:f($x) { local:g($x) }; declare function local:g($x) { $x }; local:f(1)",
     "(for $x in stream('s')/r/i return $x)?5",
     "stream('s')/r/i#1/a?2",
+    "declare namespace s = 'urn:anabranch:stream'; <a xmlns:s='urn:a'><s:b s:at='1' at='2'/></a>",
 )
 
 

@@ -128,6 +128,17 @@ def test_answers_of_a_run(file: Path, capsys: pytest.CaptureFixture[str]) -> Non
         assert printed(capsys, "answer", "NETWORK.toml", name) == expected
 
 
+def test_what_is_set_aside(file: Path) -> None:
+    """A file gets it, the one that is named when the network is started or else the network's own."""
+    Path("in/0").write_text("<photon><en>bad\n")
+    file.write_text(NETWORK.replace("[peers.P0]", 'dead_letters = "dead.jsonl"\n\n[peers.P0]', 1))
+    network_run.run(file, once=True, opens=bare)
+    network_run.run(file, once=True, opens=bare, dead_letters=Path("other.jsonl"))
+    letter = json.loads(Path("dead.jsonl").read_text())
+    assert (letter["stream"], letter["partition"], letter["raw"]) == ("photons", "0", "<photon><en>bad")
+    assert Path("other.jsonl").read_text() == Path("dead.jsonl").read_text()
+
+
 WRONG = (
     ("run", "NETWORK.toml", ('checkpoint = "state"\n', ""), 2, "[network] lacks 'checkpoint'"),
     ("answer", "NETWORK.toml vela", ("", ""), 2, "the network of 'NETWORK.toml' has not run yet"),

@@ -14,7 +14,7 @@ from anabranch.network.picture import draw
 from anabranch.network.planner import Planner
 from anabranch.network.rates import planned
 from anabranch.network.topology import built
-from network.making import figure_1, planner
+from network.making import RARE, figure_1, planner
 
 
 def crowded(shape: str, count: int) -> Planner:
@@ -75,3 +75,13 @@ def test_names_are_text() -> None:
     found = planner(built("line", 2), {"photons": "SP0"})
     found.register("<b>&", workload(1, 1)[0], "SP1")
     assert "answers <b>&" in "".join(ElementTree.fromstring(draw(found)).itertext())
+
+
+def test_where_a_join_is_made() -> None:
+    """It is named at the peer that makes it, and the legend says what meets."""
+    found = planner(built("line", 3), {"photon1": "SP0", "photon2": "SP1"})
+    found.register("q", RARE, "SP2")
+    where = layout(found, planned(found))
+    assert any(each.words.startswith("joins photon1+photon2.") for each in where.lines["SP1"])
+    shown = "".join(ElementTree.fromstring(draw(found)).itertext())
+    assert "tuples of photon1 (" in shown

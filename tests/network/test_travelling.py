@@ -8,7 +8,8 @@ import pytest
 
 from anabranch.network.description import RegisteredStream
 from anabranch.network.needs import Need, need_of, whole
-from anabranch.network.travelling import asks_when, references, tells, travelling
+from anabranch.network.travelling import asks_when, feeding, references, tells, travelling
+from anabranch.predicate import EVERYTHING
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.source import Source
 
@@ -20,12 +21,16 @@ PAST = 'for $p in stream("s")/r/i return count(stream("s")/r/i?[5])'
 
 def sent(text: str, *, accents: bool = False, time: str | None = "t", updates: bool = False) -> Need:
     """What travels for a query over streams of one kind."""
+    return travelling(need_of(text, {}), streams(accents=accents, time=time, updates=updates))
+
+
+def streams(*, accents: bool = False, time: str | None = "t", updates: bool = False) -> dict[str, RegisteredStream]:
+    """Two streams of one kind."""
     path = None if time is None else ItemPath.parse(time)
-    streams = {
+    return {
         name: RegisteredStream(Source(name, Path(name), time=path, updates=updates), "SP0", "SP0", None, accents)
         for name in "su"
     }
-    return travelling(need_of(text, {}), streams)
 
 
 def test_parts_of_items() -> None:
@@ -49,7 +54,22 @@ def test_times_are_told(text: str) -> None:
     need = sent(text)
     assert asks_when(need)
     assert all(tells(each, ("t",)) for each in need.inputs)
+    if need.join:
+        assert feeding(need.join, streams()) == need.inputs, "so does a join on the way"
+        assert all(each != whole(each.stream) for each in need.inputs)
     assert sent(text, time=None).inputs[0] == whole("s")
+
+
+def test_interval_joins_are_told_all_times() -> None:
+    """What is not selected lets an interval join go on, so its time travels, and nothing else of it."""
+    text = (
+        'for $x in stream("s")/r/i[k = 1] for $y in stream("u")/r/i '
+        "where $x/t >= $y/t - 1 and $x/t <= $y/t + 1 and $y/v > 2 return $x/v"
+    )
+    for tree in sent(text).inputs:
+        found = {each.path[2:]: each.condition for each in tree.outputs}
+        assert found[("t",)] == EVERYTHING
+        assert found[("v",)] != EVERYTHING
 
 
 def test_updates_travel_as_they_are() -> None:

@@ -11,9 +11,6 @@ from anabranch.stream.parse import implied_root
 from anabranch.stream.path import Path
 from oracle.saxon import canonical, judge
 
-compared: set[str] = set()
-"""The texts of the generated queries that were compared in this run."""
-
 
 def reference(query: str, inputs: Mapping[str, str], times: Mapping[str, str] | None = None) -> str:
     """The reference's answer to the checked query, canonical; `NAME.1` is a further partition of the stream `NAME`."""

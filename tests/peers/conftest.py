@@ -1,13 +1,13 @@
-"""Peers of tests need no disk that survives a power cut."""
+"""The links of tests forget as soon as they may."""
 
 from __future__ import annotations
 
-import os
-
 import pytest
+
+from anabranch.peers import links
 
 
 @pytest.fixture(autouse=True)
-def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files are written and not waited for."""
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the newest document of a link stays when all have read it."""
+    monkeypatch.setattr(links, "KEPT", 1)

@@ -73,6 +73,44 @@ def test_a_stream_of_updates(tmp_path: Path) -> None:
     both(tmp_path, source, [GrowingStream(tmp_path / "s", EDITED)], queries, portion=2)
 
 
+def test_streams_of_updates_and_of_items_meet(tmp_path: Path) -> None:
+    """A join of two documents that are edited, and items beside one: all are merged by their times (LAWS 1.2, 5)."""
+    made = {
+        "s": [each.replace("<k>", "<name>A</name><k>") for each in ITEMS],
+        "x": EDITED,
+        "y": [each.replace("<quote>", "<quote>1") for each in EDITED],
+    }
+    time = ItemPath.parse("t")
+    sources = [Source(name, tmp_path / name, "lines", time=time, updates=name != "s") for name in made]
+    grown = [GrowingStream(each.path, made[each.name]) for each in sources]
+    queries = {
+        "join": 'for $a in stream("x")/root/ticker, $b in stream("y")/root/ticker where $a/name = $b/name and '
+        "$a/quote < $b/quote return <r>{ $a/quote }{ $b/quote }</r>",
+        "mixed": 'for $i in stream("s")/root/i return <r>{ $i/v }{ stream("x")/root/ticker[name = $i/name]/quote }</r>',
+    }
+    random = Random(7)
+    alone = Alone(tmp_path / "alone", sources, random)
+    registered = [RegisteredStream(each, f"SP{number}", f"SP{number}") for number, each in enumerate(sources)]
+    with bare_network(network_of(line(3), registered), tmp_path / "network", random) as network:
+        for name, text in queries.items():
+            network.register(name, text, "SP1")
+            alone.drain()
+            alone.queries[name] = text
+            for each in grown:
+                each.grow(2)
+        for each in grown:
+            each.grow(100)
+        network.drain()
+        alone.drain()
+        assert (
+            network.answer("join")
+            == alone.answer("join")
+            == "<r><quote>121</quote><quote>1121</quote></r>" + ("<r><quote>8</quote><quote>18</quote></r>")
+        )
+        assert network.answer("mixed") == alone.answer("mixed")
+        assert network.answer("mixed").count("<quote>") > 5
+
+
 @pytest.mark.parametrize("accents", [True, False])
 def test_the_past_of_items(tmp_path: Path, accents: bool) -> None:
     """A query that asks when items came is told (LAWS 5.5)."""
@@ -112,6 +150,25 @@ def test_what_fails_on_the_way(tmp_path: Path) -> None:
         assert network.answer("a") == "".join(f"<v>{place}</v>" for place in range(2, len(ITEMS)))
         (letter,) = network.dead_letters("a")
         assert (letter.code, letter.raw) == ("FORG0001", "<i><t>3</t><k>1</k><v>much</v></i>")
+
+
+def test_an_accent_against_the_promise(tmp_path: Path) -> None:
+    """It is bad (LAWS 4.5): who reads its path ends there, everywhere, also who comes later; others go on.
+
+    One that is too long for a dead letter leaves its path in doubt, too.
+    """
+    source = Source("s", tmp_path / "s", "lines", time=ItemPath.parse("t"), evolves=False)
+    long = " or ".join(f"v = {each}" for each in range(100, 300))
+    first, second = (
+        f'<s:accent {S} where="{where}"><s:alter path="{path}" by=". * 2"/></s:accent>'
+        for path, where in (("v", "k = 1"), ("k", long))
+    )
+    items = [each.replace("<v>", "<u>1</u><v>") for each in ITEMS]
+    sums = WINDOWS.replace("{ $w/v }", "{ sum($w/v) }")
+    others = sums.replace("$w/v", "$w/u")
+    queries = {"v": sums, "u": others, "items": 'for $i in stream("s")/root/i return $i/u', "late": sums}
+    grown = GrowingStream(tmp_path / "s", [*items[:5], first, *items[5:9], second, *items[9:]])
+    both(tmp_path, source, [grown], queries, portion=3, accents=False)
 
 
 def test_json_items(tmp_path: Path) -> None:

@@ -31,6 +31,18 @@ class BareWorkings:
         self._trunk.courses = wanted.courses
         self._queries = wanted.subscriptions
 
+    def hold(self, holds: Mapping[str, int]) -> None:
+        self._trunk.held = holds
+
+    def start(self) -> bool:
+        return False
+
+    def check(self) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
     def run(self) -> None:
         self._trunk.run(self._queries, self._epoch_bytes, (1, 2))
 
@@ -90,6 +102,10 @@ class GrowingStream:
     def grow(self, count: int) -> None:
         """Bring some more items."""
         portion, self._items = self._items[:count], self._items[count:]
+        self.bring(portion)
+
+    def bring(self, portion: Sequence[str]) -> None:
+        """Bring these."""
         if portion:
             end = "" if self._one_file else "\n"
             with (self._folder / f"{self._files:04}.xml").open("a", encoding="utf-8") as file:

@@ -186,7 +186,7 @@ LEAVES = st.sampled_from(("<a>1</a>", "<a>2.0</a>", "<a>x</a>", "<b>y</b>", "<c>
 STREAMS = st.lists(st.lists(LEAVES, max_size=4).map("".join), max_size=5).map(lambda items: stream(*items))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(CONDITIONS, RESULTS, st.sampled_from(("{}", "<o>{{ {} }}</o>", "<o>x{{ {} }}<z/></o>")), STREAMS)
 def test_generated_selections_and_projections(where: str, result: str, frame: str, document: str) -> None:
     """Law: any selection and projection answers item by item what it answers whole."""

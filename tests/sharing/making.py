@@ -43,10 +43,10 @@ def sent(shared: PropertyTree, items: str) -> str:
 
 def items(random: Random, count: int = 12) -> str:
     """A stream `<r><i>...</i>...</r>`, each item with its time `t`."""
-    return stream(*(f"{_content(random)}<t>{time * 3}</t>" for time in range(count)))
+    return stream(*(f"{some_content(random)}<t>{time * 3}</t>" for time in range(count)))
 
 
-def _content(random: Random) -> str:
+def some_content(random: Random) -> str:
     def leaf(name: str) -> str:
         value = random.choice("uvw") if name == "k" else str(random.randrange(10))
         return "".join(f"<{name}>{value}</{name}>" for _ in range(random.choice((0, 1, 1, 1, 2))))

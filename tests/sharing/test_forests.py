@@ -150,7 +150,7 @@ def test_all_items_that_move_a_window_are_sent() -> None:
     assert answer(join.text, without, "t") != answer(join.text, given, "t")
 
 
-ROUNDS = range(16)
+ROUNDS = range(10)
 
 
 def _inputs(random: Random, join: Joining) -> dict[str, str]:

@@ -19,7 +19,7 @@ from reference.asking import ask, stream
 from sharing import joining
 from sharing.making import answer, checked, items, selection, sent, several, sharp, tree, windowed
 
-ROUNDS = range(12)
+ROUNDS = range(8)
 S, W, G = "\N{GREEK SMALL LETTER SIGMA}", "\N{GREEK SMALL LETTER OMEGA}", "\N{GREEK SMALL LETTER GAMMA}"
 LOOP = "for $p in stream('s')/r/i"
 

@@ -18,7 +18,7 @@ from anabranch.sharing.tree import PropertyTree, item_term
 from reference.asking import leaves
 from sharing.making import answer, items, query, selection, sent, sharp, tree, windowed
 
-ROUNDS = range(10)
+ROUNDS = range(7)
 S, W, G = "\N{GREEK SMALL LETTER SIGMA}", "\N{GREEK SMALL LETTER OMEGA}", "\N{GREEK SMALL LETTER GAMMA}"
 _WINDOW = r"/i(\[[^|]*\])?\|[^|]*\|"
 LOOP = "for $p in stream('s')/r/i"

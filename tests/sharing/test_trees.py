@@ -11,7 +11,7 @@ from anabranch.sharing.render import render
 from anabranch.sharing.settle import unwindowed
 from sharing.making import answer, items, query, selection, sent, several, sharp, tree, windowed
 
-ROUNDS = range(20)
+ROUNDS = range(13)
 
 
 @pytest.mark.parametrize("seed", ROUNDS)

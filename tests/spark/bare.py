@@ -22,6 +22,7 @@ from anabranch.spark import shard, states, task
 from anabranch.spark.answers import AnswerLog
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.courses import Axis
+from anabranch.spark.dividing import strands_for
 from anabranch.spark.evolution_log import EvolutionLogs
 from anabranch.spark.evolving import run_evolving
 from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
@@ -62,7 +63,11 @@ class BareTrunk:
         self._sharing = sharing
         self.accents = accents
         self.policies = policies
+        self.timed = False
+        self.strands: int | None = 0
         self.courses: Mapping[str, tuple[Axis, ...]] = {}
+        self.held: Mapping[str, int] = {}
+        self._survey = Survey(self._checkpoint)
         self._at: Offset = {}
         self._last: Manifest | None = None
         self.plan: Plan | None = None
@@ -91,8 +96,10 @@ class BareTrunk:
 
     def _epoch(self, texts: Mapping[str, str], epoch_bytes: int, shards: int) -> bool:
         streams = tuple(map(IntakeStream.of, self._sources))
-        IntakeSettings(streams, epoch_bytes, None, 2, self._finite).save(self._checkpoint)
-        survey = Survey(self._checkpoint)
+        IntakeSettings(streams, epoch_bytes, None, 2, self._finite, held=self.held).save(self._checkpoint)
+        if not self.held:  # it is lost and made again, unless it must remember how far streams are held
+            self._survey = Survey(self._checkpoint)
+        survey = self._survey
         end = survey.latest(self._at)
         if end == self._at:
             return False
@@ -134,6 +141,8 @@ class BareTrunk:
             sharing=self._sharing,
             aborted=aborted,
             policies=self.policies,
+            timed=self.timed,
+            strands=partial(strands_for, self.strands, shards),
         )
         rest = shards, (), self._finite, self._sharing, self.accents
         return Plan(tuple(found), subscriptions, Limits(), following, *rest)
@@ -143,7 +152,7 @@ class BareTrunk:
         return [search(job, group) for group in self._groups(ranges)]
 
     def _reports(self, ranges: Sequence[Range], shards: int, job: Job) -> list[Report]:
-        """What Spark's two stages do."""
+        """What Spark's stages do."""
         self.jobs += 1
         rows: list[Row] = []
         reports: list[Report] = []
@@ -151,11 +160,14 @@ class BareTrunk:
             outbox = Outbox()
             reports.append(task.work(job, group, outbox))
             rows += read_rows(outbox.drain())
-        for number in range(shards):
-            mine = sorted((row for row in rows if row.shard == number), key=lambda row: row.sequence)
-            if mine:
-                with mock.patch.object(left, "here", self._random.choice(self._processes)):
-                    reports.append(shard.work(job, number, mine))
+        while rows:
+            outbox = Outbox()
+            for number in range(shards):
+                mine = sorted((row for row in rows if row.shard == number), key=lambda row: row.sequence)
+                if mine:
+                    with mock.patch.object(left, "here", self._random.choice(self._processes)):
+                        reports.append(shard.work(job, number, mine, outbox))
+            rows = list(read_rows(outbox.drain()))
         return reports
 
     def _groups(self, ranges: Sequence[Range]) -> list[Sequence[Range]]:

@@ -1,4 +1,4 @@
-"""Windows on their way through trunks without Spark: made by one, put together by others, read by the last.
+"""Windows and tuples on their way through trunks without Spark: made by one, changed by others, read by the last.
 
 What a trunk sends is laid down as documents, one for each epoch of its maker, as a link would do it.
 """
@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from anabranch.branch.sent.written import write_sent
-from anabranch.sharing.sent import Sent
 from anabranch.spark.answers import AnswerLog
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.source import Source
@@ -20,14 +18,13 @@ SHARDS = (1, 2, 5)
 
 
 class Peer:
-    """A trunk that has one operator over one stream, and answers another query beside it."""
+    """A trunk that has one operator over its streams, and answers another query beside it."""
 
-    def __init__(self, folder: Path, source: Source, operator: Sent, random: Random, *, finite: bool = True) -> None:
-        self._asked = {
-            "q": write_sent(operator, source.name),
-            "beside": f'for $i in stream("{source.name}")/*/* return <i/>',
-        }
-        self.trunk = BareTrunk(folder, [source], random, finite=finite)
+    def __init__(
+        self, folder: Path, sources: Sequence[Source], text: str, random: Random, *, finite: bool = True
+    ) -> None:
+        self._asked = {"q": text, "beside": f'for $i in stream("{sources[0].name}")/*/* return <i/>'}
+        self.trunk = BareTrunk(folder, sources, random, finite=finite)
 
     def run(self, epoch_bytes: Sequence[int], *, without: bool = False) -> None:
         """Read what is there; without the operator, if it is still to come."""
@@ -49,15 +46,16 @@ class Peer:
 class Link:
     """Carries what a peer sends to the next one."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, root: str = "windows") -> None:
         folder.mkdir(parents=True)
         self._folder = folder
         self._carried = 0
-        self.source = Source(name, folder, "document", root="windows")
+        self.source = Source(name, folder, "document", root=root)
+        self._root = root
 
     def carry(self, sent: Sequence[str]) -> None:
         """Lay down what is new."""
         for number, text in enumerate(sent):
             if number >= self._carried and text:
-                (self._folder / f"{number:06}.xml").write_text(f"<windows>{text}</windows>")
+                (self._folder / f"{number:06}.xml").write_text(f"<{self._root}>{text}</{self._root}>")
         self._carried = max(self._carried, len(sent))

@@ -34,6 +34,7 @@ def service(arguments: Sequence[str], log: Path) -> Iterator[None]:
         "SPARK_LOCAL_IP": LOOPBACK,
         "SPARK_LOCAL_DIRS": str(log.parent),
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": os.environ["SPARK_SUBMIT_OPTS"],
         "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",  # a second way in, at a fixed port
     }
     with log.open("wb") as out:

@@ -125,19 +125,21 @@ def quoted(name: str, quote: int, at: int) -> str:
 
 
 def test_a_ticker_through_the_engine(spark: SparkSession, tmp_path: Path) -> None:
-    """Query 2, stopped and gone on with, from a sink asked again, and with one that comes late, on other shards."""
+    """Query 2 in strands, stopped and gone on with, asked again from a sink, and with one that comes late."""
     folder, told = tmp_path / "in", tmp_path / "told.xml"
     folder.mkdir()
     (folder / "1").write_text(ticker("A", 100, 1) + ticker("B", 50, 2) + quoted("A", 120, 3))
     risen = "<r><n>A</n><q>120</q></r>"
-    with anabranch.Engine(spark, checkpoint=tmp_path / "state", once=True, epoch_bytes=200, shards=1) as engine:
+    with anabranch.Engine(
+        spark, checkpoint=tmp_path / "state", once=True, epoch_bytes=200, shards=1, strands=2
+    ) as engine:
         engine.stream("s", folder, updates=True, format="lines")
         sub = engine.subscribe(RISEN, name="risen", sink=told)
         assert sub.answer() == f"<risen>{risen}</risen>"
         assert 'stream "s": 1 subscription' in str(engine.explain())
         assert "2 versions" in str(engine.explain())
     (folder / "2").write_text(quoted("C", 1, 4) + quoted("B", 60, 5) + quoted("A", 121, 6))
-    with anabranch.Engine(spark, checkpoint=tmp_path / "state", once=True, epoch_bytes=100, shards=3) as engine:
+    with anabranch.Engine(spark, checkpoint=tmp_path / "state", once=True, epoch_bytes=100, shards=4) as engine:
         engine.stream("s", folder, updates=True, format="lines")
         sub = engine.subscribe(RISEN, name="risen", sink=told)
         late = engine.subscribe('stream("s")/root/t/q#[5]', name="late")
@@ -151,6 +153,7 @@ def test_a_ticker_through_the_engine(spark: SparkSession, tmp_path: Path) -> Non
         ]
         assert shown.changes == (Remove(7, len(risen)),)
         assert late.answer() == "<q>121</q><q>120</q><q>60</q><q>50</q>"
+        assert str(engine.explain()).count("display in 2 strands of s") == 2
         assert "B" in shown._repr_html_()
         assert sub.answer() == shown.text
         assert [each.reason for each in engine.log.dead_letters()] == ["no region is called 'C'"]

@@ -18,7 +18,7 @@ from anabranch.errors import StreamError
 from anabranch.language import check, parse
 from anabranch.network.needs import need_of
 from anabranch.sharing.match import matches, merge_all
-from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows
+from anabranch.sharing.sent import MakeWindows, OverWindows, PutTogether, ReadWindows
 from anabranch.sharing.tree import PropertyTree
 from anabranch.spark.answers import AnswerLog
 from anabranch.spark.checkpoint import Checkpoint
@@ -72,6 +72,11 @@ def query(random: Random, pre: str) -> str:
     )
 
 
+def windowed(folder: Path, source: Source, operator: OverWindows, random: Random, *, finite: bool = True) -> Peer:
+    """A peer with an operator over windows."""
+    return Peer(folder, [source], write_sent(operator, source.name), random, finite=finite)
+
+
 def tree_of(text: str) -> PropertyTree | None:
     [tree] = need_of(text, {}).inputs
     return tree if tree.window else None
@@ -97,7 +102,7 @@ def check_chain(folder: Path, seed: int) -> int:
     if made.window is None:
         return 0
     size = (folder / "s").stat().st_size
-    maker = Peer(folder / "maker", source, MakeWindows(made), random)
+    maker = windowed(folder / "maker", source, MakeWindows(made), random)
     maker.run((size // 9 + 1, size // 3 + 1, size + 1))
     link = Link(folder / "link", "s.1")
     link.carry(maker.sent())
@@ -105,11 +110,12 @@ def check_chain(folder: Path, seed: int) -> int:
         assert matches(made, tree)
         last, form = link, made
         while random.random() < 0.4:
-            between = Peer(folder / f"put-{number}-{last.source.name}", last.source, PutTogether(tree, form), random)
+            name = last.source.name
+            between = windowed(folder / f"put-{number}-{name}", last.source, PutTogether(tree, form), random)
             between.run((100, 1_000, 10_000))
-            last, form = Link(folder / f"link-{number}-{last.source.name}", f"{last.source.name}.1"), tree
+            last, form = Link(folder / f"link-{number}-{name}", f"{name}.1"), tree
             last.carry(between.sent())
-        reader = Peer(folder / f"reader-{number}", last.source, ReadWindows(PutTogether(tree, form), text), random)
+        reader = windowed(folder / f"reader-{number}", last.source, ReadWindows(PutTogether(tree, form), text), random)
         reader.run((100, 1_000, 10_000))
         law = law_of(check(parse(text), text).query, [source], endless=False)
         label = f"{seed}: {text}"
@@ -144,10 +150,12 @@ def check_late(folder: Path, seed: int) -> int:
     rest = replace(source, path=folder / "rest")
     source.path.mkdir()
     rest.path.mkdir()
-    maker = Peer(folder / "maker", source, MakeWindows(made), random, finite=False)
+    maker = windowed(folder / "maker", source, MakeWindows(made), random, finite=False)
     links = [Link(folder / "link", "a"), Link(folder / "on", "b")]
-    between = Peer(folder / "between", links[0].source, PutTogether(own, made), random, finite=False)
-    reader = Peer(folder / "reader", links[1].source, ReadWindows(PutTogether(own, own), text), random, finite=False)
+    between = windowed(folder / "between", links[0].source, PutTogether(own, made), random, finite=False)
+    reader = windowed(
+        folder / "reader", links[1].source, ReadWindows(PutTogether(own, own), text), random, finite=False
+    )
     for number, portion in enumerate(portions):
         for each in (source, rest) if number >= late_from else (source,):
             (each.path / f"{number}").write_text("".join(f"{item}\n" for item in portion))
@@ -169,12 +177,12 @@ def through(folder: Path, lines: Sequence[str], *queries: str) -> list[Peer]:
     trees = [tree for tree in map(tree_of, queries) if tree]
     made = merge_all(trees)
     assert made.window is not None
-    maker = Peer(folder / "maker", source, MakeWindows(made), Random(1))
+    maker = windowed(folder / "maker", source, MakeWindows(made), Random(1))
     maker.run((60, 200))
     link = Link(folder / "link", "s.1")
     link.carry(maker.sent())
     readers = [
-        Peer(folder / f"reader-{number}", link.source, ReadWindows(PutTogether(tree, made), text), Random(number))
+        windowed(folder / f"reader-{number}", link.source, ReadWindows(PutTogether(tree, made), text), Random(number))
         for number, (text, tree) in enumerate(zip(queries, trees, strict=True))
     ]
     for each in readers:
@@ -218,7 +226,7 @@ def test_who_reads_windows_that_had_begun_ends(tmp_path: Path) -> None:
     assert tree is not None
     link = Link(tmp_path / "link", "s.1")
     link.carry(['<w n="0"><v c="1"/></w><reached n="1"/>'])
-    reader = Peer(tmp_path / "reader", link.source, ReadWindows(PutTogether(tree, tree), text), Random(1))
+    reader = windowed(tmp_path / "reader", link.source, ReadWindows(PutTogether(tree, tree), text), Random(1))
     reader.run((1_000,))
     assert reader.trunk.answer("q") == ""
     [manifest] = list(reader.trunk.log.manifests.since(0))

@@ -6,6 +6,7 @@ Each test is a list of actions on a folder; no Spark needed.
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,10 @@ class River:
         streams = (IntakeStream.of(self.source),)
         IntakeSettings(streams, epoch_bytes, epoch_files, 2, finite=False).save(self.checkpoint)
         self.restart()
+
+    def hold(self, number: int | None) -> None:
+        held = {} if number is None else {"s": number}
+        replace(IntakeSettings.load(self.checkpoint), held=held).save(self.checkpoint)
 
     def restart(self) -> None:
         self.survey = Survey(self.checkpoint)
@@ -213,3 +218,24 @@ def test_a_torn_line_of_the_order_log_does_not_count(tmp_path: Path) -> None:
     river.write("b", "<p>2</p>\n")
     assert river.epoch() == ["<p>2</p>"]
     assert river.notes() == [("a", None), ("b", None)]
+
+
+def test_a_stream_that_is_held(tmp_path: Path) -> None:
+    """It is read as far as it reached when the hold was met, in epochs of any size, and goes on with the next hold."""
+    river = River(tmp_path, "lines")
+    river.resize(9)
+    river.write("a", "<p>1</p>\n<p>2</p>\n")
+    river.hold(1)
+    assert river.epoch() == ["<p>1</p>"]
+    river.append("a", "<p>3</p>\n")
+    river.write("b", "<p>4</p>\n")
+    assert [river.epoch(), river.epoch()] == [["<p>2</p>"], []]
+    river.hold(0)
+    assert river.epoch() == []
+    river.hold(2)
+    river.append("b", "<p>5</p>\n")
+    assert [river.epoch() for _ in range(4)] == [["<p>3</p>"], ["<p>4</p>"], ["<p>5</p>"], []]
+    river.append("b", "<p>6</p>\n")
+    assert river.epoch() == []
+    river.hold(None)
+    assert river.epoch() == ["<p>6</p>"]

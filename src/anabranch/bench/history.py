@@ -9,6 +9,10 @@ must read anew after each update, against those of an update here; `saxon_ms` an
 state is read and written, and what changes on display is committed.
 
 `state_bytes_per_region`: what is kept of a quote that was replaced twenty times, ten seconds apart, by qualifier.
+
+`steady`: a million updates to 1,000 tickers, and what there is of state and memory on the way (`steady.py`);
+`ratios.steady_state` and `ratios.steady_memory` are the most of the last half over the most of the second tenth to
+the half.
 """
 
 from __future__ import annotations
@@ -23,6 +27,8 @@ from statistics import mean, median
 from time import perf_counter
 
 from anabranch.bench import epochs
+from anabranch.bench.steady import steady
+from anabranch.bench.tickers import RISEN, replacement, ticker
 from anabranch.bench.timing import Figures, compare
 from anabranch.bench.workshop import Rounds, workshop
 from anabranch.branch.history.continuous import Continuous
@@ -32,14 +38,8 @@ from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import implied_root, parse_item
 from anabranch.stream.source import Source
-from anabranch.stream.tree import STREAM_NAMESPACE
 from anabranch.stream.wire import element_of
 
-RISEN = """
-    for $q in stream("tickers")/tickers/ticker
-    where $q/quote >= $q/quote#1 * 1.1
-    order by ($q/quote - $q/quote#1) div $q/quote
-    return <quote>{ $q/name, $q/quote }</quote>"""
 _SAXON = """
     for $q in tickers/ticker
     where number($q/quote) >= number($q/before) * 1.1
@@ -59,9 +59,12 @@ class Scale:
     """Of those that are held against Saxon's, and of those on a trunk."""
     kept: int
     updates: int
+    steady: int
+    """Of updates in the long run, which is over the few."""
 
 
-_FULL, _QUICK = Scale(1_000, 100_000, 10_000, 1_000, 2_000), Scale(200, 2_000, 500, 100, 200)
+_FULL = Scale(1_000, 100_000, 10_000, 1_000, 2_000, 1_000_000)
+_QUICK = Scale(200, 2_000, 500, 100, 200, 10_000)
 _FILES = 4
 
 
@@ -84,11 +87,14 @@ def measure(quick: bool) -> Figures:
         median(ours[rounds.warm_up :]),
         (median(each) for each in zip(*theirs[rounds.warm_up :], strict=True)),
     )
+    long = steady(scale.few, scale.steady)
     return {
         "ratios": {
             "per_update_100k_vs_1k": grown.ratio,
             "vs_reevaluation": (reading + evaluating) / update,
             "vs_evaluation_alone": evaluating / update,
+            "steady_state": long.growth("state_kb"),
+            "steady_memory": long.growth("process_mb"),
         },
         "per_update_100k_vs_1k": grown.figures(scale.updates),
         "update_us": 1e6 * update,
@@ -96,22 +102,11 @@ def measure(quick: bool) -> Figures:
         "saxon_reading_ms": 1e3 * reading,
         "spark_updates_per_second": on_spark(scale.judged),
         "state_bytes_per_region": {name: kept_bytes(each, scale.kept) for name, each in _QUALIFIERS.items()},
+        "steady": long.figures(),
     }
 
 
 # --- the stream ---------------------------------------------------------------------------------------------------
-
-
-def ticker(number: int, quote: int) -> str:
-    """A ticker whose quote can be replaced."""
-    region = f'<s:mutable id="{number}"><quote>{quote}</quote></s:mutable>'
-    return f'<ticker xmlns:s="{STREAM_NAMESPACE}"><name>T{number}</name>{region}</ticker>'
-
-
-def replacement(number: int, quote: int, at: int) -> str:
-    """A new quote."""
-    content = f"<quote>{quote}</quote>"
-    return f'<s:replace xmlns:s="{STREAM_NAMESPACE}" target="{number}" at="{at}">{content}</s:replace>'
 
 
 def _element(text: str, offset: int) -> StreamElement:

@@ -7,15 +7,16 @@ Where a stream evolves, an asker has a follower (`follower.py`), and what it giv
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from anabranch.algebra.signature import Policy
 from anabranch.branch.answers import Answers
 from anabranch.branch.follower import Follower
 from anabranch.branch.keeping import Held, Kept
 from anabranch.branch.ports import InputStream, Output
-from anabranch.errors import DynamicError
+from anabranch.errors import DynamicError, StreamError
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.evolving.lineage import Lineage
 from anabranch.reference.evolving.tracing import lineage_of
@@ -37,6 +38,8 @@ class Member:
     out: Output
     policy: Policy = "accumulate"
     """What it does with accents that it cannot let out (LAWS 4.7)."""
+    sends: bool = False
+    """Whether it sends tuples: one for which its condition fails goes along, for whoever reads it asks again."""
 
 
 @dataclass(slots=True)
@@ -50,6 +53,7 @@ class Asker:
     policy: Policy
     registered: tuple[str, ...]
     """The names of the functions that the user registered."""
+    sends: bool = False
     follower: Follower | None = None
     """None as long as nothing has changed in its streams."""
 
@@ -59,14 +63,22 @@ class Asker:
     ) -> Asker:
         units = Units(member.standing, functions, documents)
         answers = Answers(member.name, member.out)
-        return Asker(member.key, member.standing, units, answers, member.policy, tuple(functions or ()))
+        return Asker(member.key, member.standing, units, answers, member.policy, tuple(functions or ()), member.sends)
 
     def lineage(self, inputs: Mapping[str, InputStream]) -> Lineage:
-        """What is known of its output."""
+        """What is known of its output; tuples that are sent have the units of their streams' beginning."""
+        if self.sends:
+            streams = " or ".join(f"'{each}'" for each in self.standing.streams)
+            raise StreamError(
+                f"stream {streams} carries an accent, and its tuples are made on their way",
+                hint="leave 'accents = false' out of the stream",
+            )
         return lineage_of(self.standing, self.registered, {name: each.root.namespaces for name, each in inputs.items()})
 
     def item(self, kept: Kept) -> Piece:
         """What an item adds."""
+        if self.sends:
+            return self._sent(partial(self.units.item, kept.stream.root, kept.item.tree))
         forward = None if self.follower is None else self.follower.forward
         return self.units.item(kept.stream.root, kept.item.tree, forward)
 
@@ -79,10 +91,18 @@ class Asker:
 
     def tuple(self, held: Sequence[Held], nodes: Sequence[Value]) -> Piece:
         """What a tuple of a join adds, if all of it is left."""
+        if self.sends:
+            return self._sent(partial(self.units.tuple, nodes))
         if self.follower is None:
             return self.units.tuple(nodes)
         left = [each for each in self.follower.seen(held, nodes) if each is not None]
         return self.units.tuple(left, self.follower.forward) if len(left) == len(held) else NOTHING
+
+    def _sent(self, make: Callable[..., Piece]) -> Piece:
+        try:
+            return make()
+        except DynamicError:
+            return make(asked=False)
 
 
 @dataclass(frozen=True, slots=True)

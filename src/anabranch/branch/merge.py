@@ -11,6 +11,8 @@ What is held back waits in the input's `Backlog`.
 Accents are elements like others, and act by their place in the input (LAWS 4.5): an item is read with what was said
 before it, in the units of query start, and its time is that of its canonical values.
 
+Where it is to be told what has come when, moments are counted (`timed.py`).
+
 Where a branch edits documents (LAWS 5), it judges the elements itself, each when all before it in its input were taken:
 its `Judge` says what their times are, and which are bad.
 """
@@ -30,6 +32,7 @@ from anabranch.branch.entries import Entry, unpack
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.reading import EntryReader
 from anabranch.branch.state import fraction, written
+from anabranch.branch.timed import Moment, Timed
 from anabranch.reference.evolving.canonical import remeasured
 from anabranch.reference.evolving.vantage import Change, Vantage
 from anabranch.reference.inputs import element_time, refuse_control, refuse_regions
@@ -115,6 +118,8 @@ class Source:
         self.vantage = Vantage(stream.evolution())
         self.now = Fraction(0)
         self.ended = False
+        self.dated = False
+        """Whether it is edited, by elements with times of their own: when they arrive says nothing of those to come."""
         self._partition = partition
         self._judge = judge
         self._reader = EntryReader(stream)
@@ -150,7 +155,8 @@ class Source:
                 case _:
                     raise refuse_control(element)
             before = self.now if entry.origin.arrived is None else entry.origin.arrived
-            time = before if isinstance(element, DeadLetter) else element_time(element, self.stream.time, before)
+            # what was refused has no time of its own, whatever it says, and moves nobody's clock
+            time = self.now if isinstance(element, DeadLetter) else element_time(element, self.stream.time, before)
             self._head = _Head(time, entry, element, units, given)
         return self._head
 
@@ -164,6 +170,7 @@ class Source:
         self.backlog.take()
         if self._judge is not None:
             assert not isinstance(head.element, DeadLetter)
+            self.dated |= self.stream.updates and head.element.at is not None
             return Came(self.stream.name, self._partition, head.element, head.time, head.entry)
         match head.element:
             case Item() as item:
@@ -200,6 +207,21 @@ class Merge:
         }
         self._passed: Fraction | None = None
         self._ended: set[Key] = set()
+        self._judged = judge is not None
+        self._moment = Moment()
+        self._timed: Sequence[Timed] = ()
+
+    def tell(self, timed: Sequence[Timed]) -> None:
+        """Tell some outputs which element was taken last."""
+        self._timed = timed
+        for each in timed:
+            each.moment = self._moment
+
+    def moved(self, now: Fraction) -> None:
+        """A moment has come; whoever judges the elements says so, for there may be several in one."""
+        self._moment = self._moment.behind(now)
+        for each in self._timed:
+            each.move(self._moment)
 
     def feed(self, data: bytes) -> None:
         """Take in a feed; those of one input come in the order of their partition."""
@@ -223,12 +245,16 @@ class Merge:
         """Up to which time an input that has nothing to show brings nothing any more; None where that is open."""
         if key in self._ended:
             return math.inf
-        return self._passed if self.sources[key].stream.time is None else None
+        source = self.sources[key]
+        return self._passed if source.stream.time is None and not source.dated else None
 
     def released(self) -> Iterator[Released | Signal | Changed | Came]:
         """The elements whose turn has come, in order."""
         while (source := self._first()) is not None:
-            yield source.take()
+            taken = source.take()
+            if self._timed and not self._judged and not source.ended:
+                self.moved(source.now)
+            yield taken
 
     def _first(self) -> Source | None:
         """The input whose element, or end, is next; None as long as that is open."""
@@ -259,14 +285,21 @@ class Merge:
             source.settle()
         times = [[*key, written(source.now)] for key, source in self.sources.items()]
         ended = sorted(self._ended)
-        return {"now": times, "passed": written(self._passed), "ended": ended}, backlog_table(self._backlogs)
+        dated = sorted(key for key, source in self.sources.items() if source.dated)
+        meta = {"now": times, "passed": written(self._passed), "ended": ended, "dated": dated}
+        if self._timed:
+            meta["moment"] = self._moment.save()
+        return meta, backlog_table(self._backlogs)
 
     def restore(self, meta: dict[str, Any], table: pa.Table) -> None:
         """Take in what `save` gave."""
         for stream, partition, now in meta["now"]:
             self.sources[stream, partition].now = Fraction(now)
+        for stream, partition in meta["dated"]:
+            self.sources[stream, partition].dated = True
         self._passed = fraction(meta["passed"])
         self._ended = {(stream, partition) for stream, partition in meta["ended"]}
+        self._moment = Moment.of(meta["moment"]) if "moment" in meta else Moment()
         restore_backlogs(self._backlogs, table)
         for key, source in self.sources.items():
             source.ended = key in self._ended and not source.backlog

@@ -6,12 +6,13 @@ Something comes in, and then those elements are taken whose turn has come; what 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from anabranch.branch.backlog import Key
 from anabranch.branch.merge import Judge, Merge
 from anabranch.branch.ports import InputStream, Spill
+from anabranch.branch.timed import Timed
 
 
 class Merged(ABC):
@@ -19,6 +20,10 @@ class Merged(ABC):
 
     def __init__(self, inputs: Iterable[InputStream], spill: Spill, judge: Judge | None = None) -> None:
         self._merge = Merge(list(inputs), spill, judge)
+
+    def tell(self, timed: Sequence[Timed]) -> None:
+        """Have the pieces of some outputs told with their moments."""
+        self._merge.tell(timed)
 
     def feed(self, data: bytes) -> None:
         """Take in a packed feed; those of one partition come in stream order."""

@@ -27,6 +27,7 @@ from anabranch.branch.passing import Passing
 from anabranch.branch.passing_columns import PassingColumns
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import State
+from anabranch.branch.timed import Timed
 from anabranch.branch.whole import Whole
 from anabranch.branch.windowing import WindowColumns
 from anabranch.branch.windows import Windows
@@ -189,6 +190,11 @@ class _Flowing(Merged):
                 before = self._shelf.taken
                 self._run_columns()
                 self._pause.after(self._shelf.taken - before)
+
+    def tell(self, timed: Sequence[Timed]) -> None:
+        super().tell(timed)
+        if timed:
+            self._columns = None  # they take many elements at a time
 
     def _run_columns(self) -> None:
         while self._columns is not None and self._following.quiet and self._columns.take():

@@ -10,6 +10,7 @@ from anabranch.branch.ports import InputStream
 from anabranch.columnar.template import Template
 from anabranch.columnar.trees import UsualTrees
 from anabranch.stream.elements import Accent, Alter, DeadLetter, Doubt, Drop, Item, Place, StreamElement
+from anabranch.stream.tree import Element
 
 
 class EntryReader:
@@ -21,21 +22,25 @@ class EntryReader:
         self._usual = UsualTrees()
 
     def read(self, entry: Entry) -> StreamElement | DeadLetter:
-        """The element in an entry; an item stands below the stream's root."""
+        """The element in an entry; an item stands below the stream's root; one that may be edited, below its own."""
         cut, origin = entry.cut, entry.origin
         plain = cut.reason is None and is_plain(cut.root, cut.encoding)
         tree = self._usual.tree(cut.raw) if plain else None
         if tree is not None:
-            tree.parent = self._stream.root
+            self._place(tree)
             return Item(tree, Place(origin.stream, origin.file, cut.start))
         (element,) = self._reader.elements([cut], origin.file)
         if isinstance(element, Item):
             if plain:
                 self._usual.learn(cut.raw, element.tree)
-            element.tree.parent = self._stream.root
+            self._place(element.tree)
         if isinstance(element, DeadLetter) and cut.reason is not None:
             return replace(element, doubts=self._doubts(entry))
         return element
+
+    def _place(self, tree: Element) -> None:
+        if not self._stream.updates:  # an edited document takes each item with what its own root declares
+            tree.parent = self._stream.root
 
     def _doubts(self, entry: Entry) -> tuple[Doubt, ...]:
         """What an entry leaves in doubt that was set aside by whoever cut it out: an accent, say, that is not valid."""

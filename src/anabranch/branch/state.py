@@ -19,7 +19,7 @@ from anabranch.errors import StateError
 from anabranch.reference.windows import Reach
 
 KIND = "anabranch branch"
-VERSION = 4
+VERSION = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ def declare(commands: Commands) -> None:
     run = network.add_parser("run", help="let all peers run on this machine")
     _file(run)
     run.add_argument("--once", action="store_true", help="to the end of what is there, then stop")
+    run.add_argument("--dead-letter", type=Path, metavar="FILE", help="what was set aside, one JSON line each")
     run.set_defaults(run=_run)
 
     answer = network.add_parser("answer", help="print the committed answer of one subscription")
@@ -83,7 +84,11 @@ def _show(options: argparse.Namespace) -> None:
 def _run(options: argparse.Namespace) -> None:
     from anabranch.network_run import run
 
-    run(options.network, once=options.once)
+    run(
+        options.network,
+        once=options.once,
+        dead_letters=options.dead_letter and options.dead_letter.absolute(),
+    )
 
 
 def _answer(options: argparse.Namespace) -> None:

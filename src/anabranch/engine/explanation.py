@@ -168,6 +168,7 @@ def explanation(
             alone.setdefault(text, []).append(name)
             if at_work is not None:
                 kind = "plan" if is_plan(text) else "past" if past else "display"
+                kind += f" in {at_work.strands} strands" if at_work.strands else ""
                 members = branches.setdefault(at_work.branch, _Members(kind, _streams_of(text)))
                 members.names.append(name)
                 members.queries.add(text)

@@ -111,8 +111,10 @@ def on_trunk(
     sharing: bool = True,
     policy: Policy = "accumulate",
     on_progress: Callable[[Progress], None] | None = None,
+    *,
+    timed: bool = False,
 ) -> Outcome:
-    """Answer queries on Spark, in a folder."""
+    """Answer queries on Spark, in a folder; where `timed`, their moments are kept."""
     # Imported here: whoever only wants the reference need not wait for Spark, nor have Java.
     from anabranch.spark.session import local_session
     from anabranch.spark.trunk import run_queries
@@ -130,6 +132,7 @@ def on_trunk(
         functions=inputs.functions,
         sharing=sharing,
         policy=policy,
+        timed=timed,
         on_progress=on_progress,
     )
 

@@ -61,6 +61,7 @@ class Engine:
 
     `checkpoint` is a folder for all durable state; without it the state ends with the engine.
     `shards` tasks share the subscriptions that remember; another number next time changes no answer.
+    A query over updates may be answered in `strands`, which are shared by those tasks; that changes no answer, either.
     `sharing` does once what subscriptions have in common; without it, too, every answer is the same.
     `accents` are followed; without that, a stream that has one is refused.
     `policy` says what queries do with accents that their answers cannot express: keep them until they can
@@ -79,6 +80,7 @@ class Engine:
         epoch_files: int | None = None,
         trigger_ms: int = 200,
         shards: int | None = None,
+        strands: int | None = None,
         sharing: bool = True,
         accents: bool = True,
         policy: Policy = "accumulate",
@@ -101,7 +103,13 @@ class Engine:
         self._started = self._closed = False
         self._policy = known_policy(policy)
         settings = Settings(
-            trigger_ms, Keep.parse(keep), limits or Limits(), shards=shards, sharing=sharing, accents=accents
+            trigger_ms,
+            Keep.parse(keep),
+            limits or Limits(),
+            shards=shards,
+            sharing=sharing,
+            accents=accents,
+            strands=strands,
         )
         session = local_session() if spark is None else check_workers(spark)
         with ExitStack() as held:

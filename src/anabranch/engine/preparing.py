@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from anabranch.branch.family import operator_of
 from anabranch.branch.past.queries import recalled_query, refuse_mixture
 from anabranch.errors import Unsupported
 from anabranch.language import Checked, check, parse
@@ -117,15 +118,23 @@ def _refused_by_spark(prepared: Prepared, inputs: Inputs, *, timeline: bool) -> 
         refuse_mixture(query, inputs.edited, inputs.functions, prepared.text, prepared.label)
     except Unsupported as reason:
         return reason
-    if timeline and not prepared.shows:
+    if timeline and not prepared.shows and _waits(prepared, inputs):
         return Unsupported(
-            "what an answer that only grows was when is not kept on Spark",
+            "what waits for the end of a stream has no timeline on Spark",
             text=prepared.text,
             span=query.body.span,
             name=prepared.label,
             hint="'--engine reference' goes through all moments",
         )
     return None
+
+
+def _waits(prepared: Prepared, inputs: Inputs) -> bool:
+    """Whether an answer has to wait for the end of its streams."""
+    query = prepared.checked.query
+    if recalled_query(query, inputs.functions, prepared.text, inputs.edited) is not None:
+        return False
+    return operator_of(standing(query, inputs.functions, prepared.text), {}, endless=False) == "whole"
 
 
 def _reaches_root(prepared: Prepared, inputs: Inputs) -> Unsupported | None:

@@ -1,7 +1,8 @@
 """What queries show, element by element, over inputs that have an end: `anabranch query --timeline`.
 
-On Spark a display is in the answer log as the update stream that leads to it, and its timeline is read from there.
-The reference finds every display from scratch; it also has the timelines of answers that only grow.
+On Spark a display is in the answer log as the update stream that leads to it, and its timeline is read from there;
+of an answer that only grows, each piece is there with its moment (`branch/timed.py`).
+The reference finds every display from scratch; it also has the timelines of answers that wait for the end of a stream.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def timelines(queries: Sequence[Prepared], inputs: Inputs, limits: Limits | None
     with TemporaryDirectory(prefix="anabranch-") as folder:
         runs = []
         if on_spark:
-            outcome = on_trunk(on_spark, inputs, caps, Path(folder))
+            outcome = on_trunk(on_spark, inputs, caps, Path(folder), timed=True)
             moments = {query.name: outcome.answers[query.name].moments() for query in on_spark}
             runs.append(run_of(outcome, {name: map(line, each) for name, each in moments.items()}))
         if others:

@@ -19,13 +19,15 @@ from anabranch.language.check_streams import check_streams, is_edited, over_upda
 from anabranch.language.cursor import MAX_NESTING
 from anabranch.language.printer import print_query
 from anabranch.language.refusals import refuse
-from anabranch.language.rewrite import deepest, flatten, parts, with_input
+from anabranch.language.rewrite import apart, deepest, flatten, parts, with_input
 from anabranch.language.scope import UNKNOWN, Known, Scope
 from anabranch.language.signatures import SIGNATURES
 from anabranch.language.unbounded import flowing_fors, flows, qualified, readers
 from anabranch.stream.schema import Schema
+from anabranch.stream.tree import STREAM_NAMESPACE
 
-_PREDECLARED = frozenset({"xml", "local", "fn", "xs"})
+_PREDECLARED = dict.fromkeys(("xml", "local", "fn", "xs"), "")
+"""What these mean is nobody's business here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +89,12 @@ class _Checker(PathCheck):
         self.sources: dict[ast.Source, None] = {}
 
     def checked(self) -> Checked:
-        prefixes = _PREDECLARED | {prefix for prefix, _ in self.query.namespaces if prefix}
+        prefixes = {**_PREDECLARED, **dict(self.query.namespaces)}
         self.check_functions()
         self.check_windows()
         for function in self.query.functions:
             self.function(function, prefixes)
-        query = flatten(self.with_context())
+        query = apart(flatten(self.with_context()))
         self.visit(query.body, Scope(prefixes=prefixes))
         streams, documents = ([s.name for s in self.sources if s.kind == kind] for kind in ("stream", "doc"))
         warnings = tuple(Warning(message, span) for message, span in self.warnings)
@@ -115,7 +117,7 @@ class _Checker(PathCheck):
 
     # --- functions ----------------------------------------------------------------------------------------
 
-    def function(self, function: ast.Function, prefixes: frozenset[str]) -> None:
+    def function(self, function: ast.Function, prefixes: Mapping[str, str]) -> None:
         if self.declared[function.name] is not function:
             raise self.error(f"function '{function.name}' is declared twice", function.span, "XQST0034")
         prefix = function.name.partition(":")[0]
@@ -258,9 +260,13 @@ class _Checker(PathCheck):
         return Known(source, (), flowing=source.kind == "stream")
 
     def constructor(self, element: ast.ElementConstructor, scope: Scope) -> None:
-        scope = replace(scope, prefixes=scope.prefixes | {prefix for prefix, _ in element.namespaces if prefix})
-        for name in (element.name, *(attribute.name for attribute in element.attributes)):
+        scope = replace(scope, prefixes={**scope.prefixes, **dict(element.namespaces)})
+        attributes = [attribute.name for attribute in element.attributes]
+        for name in (element.name, *attributes):
             self.prefix(name.rpartition(":")[0], element.span, scope)
+        for name in (element.name, *(each for each in attributes if ":" in each)):
+            if scope.prefixes.get(name.rpartition(":")[0]) == STREAM_NAMESPACE:
+                raise refuse("control element in an answer", self.text, element.span)
         inner: list[Any] = [each for attribute in element.attributes for each in attribute.value]
         for part in (*inner, *element.content):
             match part:

@@ -39,6 +39,11 @@ _ALL = (
     Refusal("computed constructor", "write the element directly, '<name>{ ... }</name>'", "element a { 1 }"),
     Refusal("processing instruction constructor", "leave it out", "<?pi data?>"),
     Refusal(
+        "control element in an answer",
+        "give it another namespace: who reads the answer as a stream would take it for an accent, an update or a time",
+        "<s:replace xmlns:s='urn:anabranch:stream' target='1'/>",
+    ),
+    Refusal(
         "switch and typeswitch", "write 'if (...) then ... else ...'", "switch (1) case 1 return 2 default return 3"
     ),
     Refusal("try and catch", "errors set aside one item and the query goes on", "try { 1 } catch * { 2 }"),

@@ -1,14 +1,16 @@
 """Rewritings that leave a query's meaning alone and spare everybody after it a case.
 
 `with_input` names the input that a query's own `.` and `/` mean; `flatten` turns loops that are directly nested into
-the clauses of one expression, which is how joins are written (sharing paper, 5.1.2); `with_plain_names` makes two
-queries equal that differ in the names of their variables only.
+the clauses of one expression, which is how joins are written (sharing paper, 5.1.2); `apart` gives a name of its own to
+each clause, so that the clauses of a join may be bound in any order; `with_plain_names` makes two queries equal that
+differ in the names of their variables only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
+from operator import is_
 from types import MappingProxyType
 from typing import Any
 
@@ -61,6 +63,61 @@ def _flat(inner: ast.Flwor) -> bool:
     return all(isinstance(clause, ast.For) for clause in inner.clauses)
 
 
+def apart(query: ast.Query) -> ast.Query:
+    """Where a clause takes the name of one in front of it, `let $x := 1 let $x := $x + 1`, that one gets another."""
+    taken = {each.name for each in parts(query) if isinstance(each, ast.Variable)}
+    taken |= {each.variable for each in parts(query) if isinstance(each, ast.For | ast.Let)}
+
+    def fresh(name: str) -> str:
+        number = 1
+        while f"{name}.{number}" in taken:
+            number += 1
+        taken.add(f"{name}.{number}")
+        return f"{name}.{number}"
+
+    def visit(node: Any) -> Any:
+        node = rebuild(node, visit)
+        if not isinstance(node, ast.Flwor):
+            return node
+        clauses = list(node.clauses)
+        for place, clause in enumerate(clauses):
+            names = [each.variable for each in clauses[place + 1 :]]
+            if clause.variable in names:
+                last = place + 1 + names.index(clause.variable)
+                other = fresh(clause.variable)
+                clauses[place] = replace(clause, variable=other)
+                for each in range(place + 1, last + 1):  # the one that takes the name may still mean the first
+                    clauses[each] = _renamed(clauses[each], clause.variable, other)
+        return node if clauses == list(node.clauses) else replace(node, clauses=tuple(clauses))
+
+    return replace(query, body=visit(query.body))
+
+
+def _renamed(node: Any, name: str, other: str) -> Any:
+    """A part of a query in which a variable that is bound outside of it is called otherwise."""
+
+    def visit(node: Any) -> Any:
+        match node:
+            case ast.Variable(found) if found == name:
+                return replace(node, name=other)
+            case ast.Flwor(clauses):
+                place = next((place for place, each in enumerate(clauses) if each.variable == name), None)
+                if place is None:
+                    return rebuild(node, visit)
+                mine = rebuild(clauses[: place + 1], visit)  # from there on it is another variable
+                return replace(node, clauses=(*mine, *clauses[place + 1 :]))
+            case ast.Quantified(_, bindings):
+                names = [each for each, _ in bindings]
+                last = names.index(name) if name in names else len(names)
+                values = [visit(value) if at <= last else value for at, (_, value) in enumerate(bindings)]
+                condition = node.condition if name in names else visit(node.condition)
+                return replace(node, bindings=tuple(zip(names, values, strict=True)), condition=condition)
+            case _:
+                return rebuild(node, visit)
+
+    return visit(node)
+
+
 def with_plain_names(query: ast.Query) -> ast.Query:
     """Variables are called `v0`, `v1`, ... in the order in which their names first stand there.
 
@@ -91,28 +148,27 @@ def with_plain_names(query: ast.Query) -> ast.Query:
 def rebuild(node: Any, visit: Callable[[Any], Any]) -> Any:
     """The node with each part replaced by `visit(part)`; a node whose parts stay is itself."""
     if isinstance(node, tuple):
-        parts = tuple(visit(each) for each in node)
-        return node if all(new is old for new, old in zip(parts, node, strict=True)) else parts
-    if not is_dataclass(node):
-        return node
+        parts = tuple([visit(each) for each in node])
+        return node if all(map(is_, parts, node)) else parts
     changed = {}
-    for each in fields(node):
-        old = getattr(node, each.name)
+    for name in _PARTS[type(node)] or ():
+        old = getattr(node, name)
         new = visit(old)
         if new is not old:
-            changed[each.name] = new
-    return replace(node, **changed) if changed else node  # type: ignore[type-var]
+            changed[name] = new
+    return replace(node, **changed) if changed else node
 
 
-_PARTS: dict[type, tuple[str, ...] | None] = {}
+class _PartNames(dict[type, tuple[str, ...] | None]):
+    """The names of the fields that hold parts of a node, by its class; None for what is no node. Each is found once."""
 
-
-def _part_names(kind: type) -> tuple[str, ...] | None:
-    """The names of the fields that hold parts of a node; None for what is no node. Asked often, so remembered."""
-    if kind not in _PARTS:
+    def __missing__(self, kind: type) -> tuple[str, ...] | None:
         names = getattr(kind, "__dataclass_fields__", None)
-        _PARTS[kind] = None if names is None else tuple(name for name in names if name != "span")
-    return _PARTS[kind]
+        self[kind] = None if names is None else tuple(name for name in names if name != "span")
+        return self[kind]
+
+
+_PARTS = _PartNames()
 
 
 def parts(node: Any) -> Iterator[Any]:
@@ -121,10 +177,10 @@ def parts(node: Any) -> Iterator[Any]:
     while pending:
         each = pending.pop()
         if isinstance(each, tuple):
-            pending.extend(reversed(each))
-        elif (names := _part_names(type(each))) is not None:
+            pending += each[::-1]
+        elif (names := _PARTS[type(each)]) is not None:
             yield each
-            pending.extend(getattr(each, name) for name in reversed(names))
+            pending += [getattr(each, name) for name in names[::-1]]
 
 
 def deepest(node: Any, calls: Mapping[str, int] = MappingProxyType({})) -> tuple[int, Span]:
@@ -139,7 +195,7 @@ def deepest(node: Any, calls: Mapping[str, int] = MappingProxyType({})) -> tuple
         each, depth, span = pending.pop()
         if isinstance(each, tuple):
             pending += [(part, depth, span) for part in each]
-        elif (names := _part_names(type(each))) is not None:
+        elif (names := _PARTS[type(each)]) is not None:
             depth, span = depth + 1, getattr(each, "span", span)
             if isinstance(each, ast.Flwor):
                 depth += len(each.clauses)

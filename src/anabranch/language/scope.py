@@ -37,7 +37,8 @@ class Scope:
 
     variables: Mapping[str, Known] = field(default_factory=dict)
     context: Known | None = None
-    prefixes: frozenset[str] = frozenset()
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+    """The namespaces that are declared."""
     in_round: bool = False
     """Inside the round of a stream's `for`, where no other stream may be read."""
     condition: bool = False

@@ -104,6 +104,12 @@ class Catalogue:
         """Whether a flow is handed on as it came."""
         return len(flow.inputs) == 1 and self.flows[flow.inputs[0]].form == flow.form
 
+    def is_join(self, flow: Flow) -> bool:
+        """Whether a flow is made by joining others."""
+        return isinstance(flow.form, PropertyForest) and not any(
+            isinstance(self.flows[name].form, PropertyForest) for name in flow.inputs
+        )
+
     def is_read(self, name: str) -> bool:
         """Whether anything is made of a flow."""
         return bool(self.readers[name] or self.answered[name])

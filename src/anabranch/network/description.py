@@ -9,6 +9,7 @@
     checkpoint = "state"            # all that a run must not forget; nothing else needs it
     epoch_bytes = 16777216          # how much of its streams a super-peer reads at once, at most
     log = "network.log"             # of a run; without it, standard error
+    dead_letters = "dead.jsonl"     # what a run sets aside
 
     [[links]]
     between = ["SP0", "SP1"]
@@ -94,6 +95,7 @@ class Network:
     """Where all that a run must not forget lies; None where nobody has said so, for a network that is planned only."""
     epoch_bytes: int = 16 << 20
     log: Path | None = None
+    dead_letters: Path | None = None
 
 
 def read_network(file: Path) -> Network:
@@ -109,7 +111,9 @@ def read_network(file: Path) -> Network:
         hint = f"use {', '.join(STRATEGIES)}"
         raise settings.wrong(f"the strategy '{strategy}' is unknown", key="strategy", hint=hint)
     budget = settings.amount("budget", 1.0)
-    checkpoint, log = settings.path("checkpoint"), settings.path("log")
+    checkpoint, log, dead_letters = (settings.path(each) for each in ("checkpoint", "log", "dead_letters"))
+    if log is not None and log == dead_letters:
+        raise settings.wrong(f"'{log}' would be written twice over", key="dead_letters")
     epoch_bytes = settings.whole("epoch_bytes", 16 << 20)
     settings.done()
     thin = {name: _thin(name, table, found) for name, table in peers.items()}
@@ -124,6 +128,7 @@ def read_network(file: Path) -> Network:
         checkpoint,
         epoch_bytes,
         log,
+        dead_letters,
     )
 
 

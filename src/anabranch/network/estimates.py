@@ -20,18 +20,19 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from anabranch.branch.sent.layout import Layout
 from anabranch.network.sample import YES, Numbers, Sample, Verdicts, greatest, least, opposite
 from anabranch.predicate import And, Compare, Difference, Not, Or, Predicate
 from anabranch.sharing.forest import PropertyForest, alone, labels, local
-from anabranch.sharing.render import generic_names
 from anabranch.sharing.tree import ITEM, PropertyTree, Steps
 
 Form: TypeAlias = PropertyTree | PropertyForest
 """What a flow carries: items or windows of one stream, or the tuples of a join."""
 
-PROGRESS = 38.0
-"""Bytes per second of `<s:punctuation at="1234567.890"/>` and a newline."""
-_VALUE = 12.0
+PROGRESS = 1.0
+"""Bytes per second of what is sent beside what was asked for: with each epoch the root of a document, and an item or
+two, or a mark of windows, that say how far the stream is; an epoch reads some MB, if there are as many."""
+_VALUE = 6.0
 """Bytes of a value: a sum, a count, a number of a window."""
 _PAIRS = 200
 """So many items of each sample are tried with each other, by the nearest doubles of their first values."""
@@ -148,12 +149,8 @@ def _item_bytes(sample: Sample, tree: PropertyTree) -> Numbers:
 
 
 def _window_bytes(tree: PropertyTree) -> float:
-    """The bytes of a window: its number and its values, an average as a sum and a count."""
-    path = tree.window.path if tree.window else tree.aggregates[0].path
-    total = 2 * len(path[-1]) + 5 + _VALUE
-    for name, each in zip(generic_names(tree.aggregates), tree.aggregates, strict=True):
-        total += (2 * len(name) + 5 + _VALUE) * (2 if each.function == "avg" else 1)
-    return total
+    """The bytes of a window: `<w n="1">` around `<v c="2" s="3.4"/>`, what is told of each path (`branch/sent`)."""
+    return 13 + _VALUE + sum(4 + len(fields) * (5 + _VALUE) for fields in Layout.of(tree).fields)
 
 
 def _share_of_pairs(forest: PropertyForest, samples: list[Sample]) -> float:

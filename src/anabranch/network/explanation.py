@@ -13,7 +13,7 @@ from anabranch.network.planner import Decision, Planner
 from anabranch.network.rates import Rates, planned
 from anabranch.network.steps import step_text
 from anabranch.predicate import EVERYTHING
-from anabranch.sharing.forest import PropertyForest
+from anabranch.sharing.forest import PropertyForest, labels
 from anabranch.sharing.render import window_text
 from anabranch.sharing.tree import ITEM, PropertyTree, aggregate_label, union_of
 from anabranch.sharing.writing import condition_text, joined_text
@@ -25,12 +25,14 @@ SHOWN = 5
 def carries(form: Form) -> str:
     """What a flow carries, in one line.
 
-    `ra, dec, en where en >= 1.3`, `avg(en) |det_time diff 20 step 10|`, `tuples of photon1 and photon2`
+    `ra, dec, en where en >= 1.3`, `avg(en) |det_time diff 20 step 10|`,
+    `tuples of photon1 (en) |count 20| and photon2 (phc) |count 10| where photon1/en >= photon2/en`
     """
     if isinstance(form, PropertyForest):
-        inputs = {tree.input: (tree.item, f"{tree.stream}") for tree in form.trees}
-        streams = " and ".join(tree.stream for tree in form.trees)
-        return f"tuples of {streams}{_where(joined_text(form.guard, inputs), form.guard == EVERYTHING)}"
+        called = labels(form.trees)
+        inputs = {tree.input: (tree.item, name) for tree, name in zip(form.trees, called, strict=True)}
+        met = " and ".join(_met(tree, name) for tree, name in zip(form.trees, called, strict=True))
+        return f"tuples of {met}{_where(joined_text(form.guard, inputs), form.guard == EVERYTHING)}"
     if any(len(each.path) < ITEM for each in form.outputs):
         return f"all of {form.stream}"
     if form.window or form.aggregates:
@@ -43,6 +45,13 @@ def carries(form: Form) -> str:
     names = ", ".join("/".join(each.path[ITEM:]) or each.path[-1] for each in form.outputs)
     guard = union_of(each.condition for each in form.outputs)
     return f"{names}{_where(condition_text(guard, _item(form)), guard == EVERYTHING)}"
+
+
+def _met(tree: PropertyTree, name: str) -> str:
+    """One input of a join: what is sent of its items, and its window."""
+    paths = ["/".join(each.path[ITEM:]) for each in tree.outputs if each.whole]
+    parts = f" ({', '.join(paths)})" if paths and all(paths) else ""
+    return f"{name}{parts}{f' {window_text(tree.window)}' if tree.window else ''}"
 
 
 def _item(tree: PropertyTree) -> tuple[str, ...]:
@@ -154,8 +163,7 @@ def _work(catalogue: Catalogue, flow: Flow) -> str:
         return f"has {flow.name}"
     if catalogue.is_copy(flow):
         return f"hands {flow.inputs[0]} on as {flow.name}"
-    verb = "joins" if len(flow.inputs) > 1 and isinstance(flow.form, PropertyForest) else "makes"
-    return f"{verb} {flow.name} of {' and '.join(flow.inputs)}"
+    return f"{'joins' if catalogue.is_join(flow) else 'makes'} {flow.name} of {' and '.join(flow.inputs)}"
 
 
 def plan_json(planner: Planner) -> dict[str, Any]:

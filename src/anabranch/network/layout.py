@@ -151,10 +151,9 @@ def _peer_lines(catalogue: Catalogue, peer: str, rates: Rates) -> list[Line]:
     """What a peer does, in a few words."""
     flows = catalogue.flows.values()
     sources = [_said(name, rates.sources.get(name, peer), peer) for name in _sources(flows, peer)]
-    joins = [each.name for each in flows if each.made_at == peer and len(each.inputs) > 1]
-    made = [
-        each.name for each in flows if each.made_at == peer and len(each.inputs) == 1 and not catalogue.is_copy(each)
-    ]
+    own = [each for each in flows if each.inputs and each.made_at == peer and not catalogue.is_copy(each)]
+    joins = [each.name for each in own if catalogue.is_join(each)]
+    made = [each.name for each in own if not catalogue.is_join(each)]
     handed = [each.name for each in catalogue.hops if each.before == peer and catalogue.is_copy(each)]
     answers = [_said(each.name, each.by, peer) for each in catalogue.subscriptions.values() if each.at == peer]
     found = [("source of", sources), ("joins", joins), ("makes", made), ("hands on", handed), ("answers", answers)]

@@ -5,7 +5,7 @@ A query over time windows that asks for values only needs those values: the wind
 of the query (`sharing/restructuring`) runs over them, put together from smaller windows where these are shared.
 Windows that hand out their items make a stream no smaller (sharing paper, 3.3.2), and count windows number the items
 from a subscription's own start (LAWS 3.3): both are made where the answer is.
-A join needs its inputs, or else its tuples (5.3.1).
+A join needs its inputs, or else its tuples (5.3.1), where they can be sent (`branch/sent/tuples.py`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from anabranch.branch.sent.queries import can_travel
+from anabranch.branch.sent.tuples import why_not_sent
+from anabranch.errors import AnabranchError
 from anabranch.language import ast, check, parse
 from anabranch.network.estimates import Form
-from anabranch.sharing.forest import PropertyForest
+from anabranch.sharing.forest import Kind, PropertyForest
 from anabranch.sharing.match import matches, merge
 from anabranch.sharing.match_joins import FullResults, join_matches, level, merge_inputs, merge_joins
+from anabranch.sharing.render import render_join
 from anabranch.sharing.restructuring.restructure import restructure
-from anabranch.sharing.restructuring.tuples import restructure_join
 from anabranch.sharing.rules.derive import derive_forest
 from anabranch.sharing.settle import tree_of, unjoined, unwindowed
 from anabranch.sharing.tree import ITEM, Output, PropertyTree
@@ -33,7 +35,11 @@ class Need:
 
     inputs: tuple[PropertyTree, ...]
     join: PropertyForest | None = None
+    stays: str | None = None
+    """Why a join is made where it is answered, and nowhere else."""
     query: ast.Query | None = field(default=None, compare=False, repr=False)
+    kind: Kind = "apart"
+    """How its inputs meet."""
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -43,8 +49,7 @@ class Need:
     def of(self, form: Form) -> Form:
         """That part of it which a flow of some form gives."""
         if isinstance(form, PropertyForest):
-            assert self.join is not None
-            return self.join
+            return self.join or form
         return next(each for each in self.inputs if each.stream == form.stream)
 
 
@@ -56,15 +61,17 @@ def need_of(text: str, schemas: Mapping[str, Schema], name: str | None = None, e
     query = check(parse(text, name), text, name=name, edited=edited).query
     forest = derive_forest(query, schemas, text)
     if forest.kind != "apart":
-        tuples = restructure_join(query, "tuples", schemas)
-        return Need(merge_inputs(unjoined(forest)), forest if tuples else None, query)
+        join = alike_tuples(forest)
+        stays = why_not_sent(query, join) if join else "its tuples cannot be written down"
+        return Need(inputs_of(forest), None if stays else join, stays, query, forest.kind)
     if len(forest.trees) > 1:
-        return Need(merge_inputs(tuple(map(unwindowed, forest.trees))), None, query)
+        stays = "nothing is known of how its inputs meet"
+        return Need(merge_inputs(tuple(map(unwindowed, forest.trees))), None, stays, query)
     [tree] = forest.trees
     travels = tree.window is not None and tree.window.reference is not None and not tree.outputs
     if travels and (restructure(query, tree.schema).tree.window is None or not can_travel(text, tree)):
         travels = False  # nothing could be read out of the values
-    return Need((tree if travels else unwindowed(tree),), None, query)
+    return Need((tree if travels else unwindowed(tree),), query=query)
 
 
 def whole(stream: str, schema: Schema | None = None) -> PropertyTree:
@@ -97,7 +104,7 @@ def widened(flow: Form, need: Form) -> Form | None:
             return alike(merge(flow, need))
         case PropertyForest(), PropertyForest() if isinstance(level(flow, need), FullResults):
             merged = merge_joins(flow, need)
-            return merged if isinstance(merged, PropertyForest) else None
+            return alike_tuples(merged) if isinstance(merged, PropertyForest) else None
         case _:
             return None
 
@@ -109,6 +116,24 @@ def alike(tree: PropertyTree) -> PropertyTree:
     guards = tree.guards
     outputs = [replace(each, condition=guards[each.path[:ITEM]]) for each in tree.outputs]
     return tree_of(tree.stream, outputs, None, (), tree.schema)
+
+
+def alike_tuples(forest: PropertyForest) -> PropertyForest | None:
+    """Tuples with all that is sent of any of them, so that nothing but the condition of the whole can fail.
+
+    They are as their abstract query says, which is all that a network remembers of them; None where none says it.
+    """
+    guard = forest.guard
+    trees = tuple(
+        replace(tree, outputs=tuple(replace(each, condition=guard) for each in tree.outputs)) for tree in forest.trees
+    )
+    text = render_join(replace(forest, trees=trees))
+    schemas = {tree.stream: tree.schema for tree in trees if tree.schema is not None}
+    try:
+        found = derive_forest(check(parse(text), text).query, schemas)
+    except AnabranchError:
+        return None
+    return found if join_matches(found, forest) else None
 
 
 def inputs_of(form: PropertyForest) -> tuple[PropertyTree, ...]:

@@ -3,8 +3,8 @@
 All but windows are queries, as text, over the flows that are read, each under a name: whoever runs a peer runs queries.
 
 * A flow that is the same as what it is made of is handed on.
-* Items are made of items, and tuples of items, by the abstract query of the flow; tuples of more tuples by the same
-  query over tuples.
+* Items are made of items, and tuples of items, by the abstract query of the flow; tuples of tuples that carry more by
+  the same query over tuples (`branch/sent/tuples.py`).
 * Windows are made of items, or put together from smaller ones (SELECTWINDOWS).
   What travels of a window is its number and for each aggregate enough to go on with: for an average a sum and a count
   (LAWS 2.2 and case 8), exactly, and where a value has failed, that it has (`branch/sent`).
@@ -14,8 +14,8 @@ All but windows are queries, as text, over the flows that are read, each under a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from anabranch.language import check, parse, print_query
@@ -42,6 +42,8 @@ class Ask:
 
     text: str
     names: tuple[str, ...]
+    sends: bool = False
+    """Whether its answer are tuples for another peer: those for which it fails go along."""
 
 
 Operator: TypeAlias = HandOn | Ask | MakeWindows | PutTogether
@@ -49,19 +51,22 @@ Answering: TypeAlias = Ask | ReadWindows
 
 
 def arriving(catalogue: Catalogue, reader: Flow | Subscription) -> tuple[str, ...]:
-    """The flows that reach the reader's peer from elsewhere, or are registered or joined there, and lie behind it.
+    """The flows that reach the reader's peer from elsewhere, or are registered there, and lie behind it.
 
     A plan may make one flow of another that the same peer makes; whoever would rather not read what it has just
     written makes it of these, which have all that is needed, too.
     """
     place = reader.made_at if isinstance(reader, Flow) else reader.at
-    found: list[str] = []
-    for name in reader.inputs if isinstance(reader, Flow) else reader.reads:
-        flow = catalogue.flows[name]
-        while len(flow.inputs) == 1 and flow.made_at == place:
-            flow = catalogue.flows[flow.inputs[0]]
-        found.append(flow.name)
-    return tuple(found)
+
+    def behind(names: tuple[str, ...]) -> Iterator[str]:
+        for name in names:
+            flow = catalogue.flows[name]
+            if flow.inputs and flow.made_at == place:
+                yield from behind(flow.inputs)
+            else:
+                yield name
+
+    return tuple(dict.fromkeys(behind(reader.inputs if isinstance(reader, Flow) else reader.reads)))
 
 
 def operator(catalogue: Catalogue, flow: Flow, given: Sequence[str] | None = None) -> Operator:
@@ -72,10 +77,10 @@ def operator(catalogue: Catalogue, flow: Flow, given: Sequence[str] | None = Non
         return HandOn()
     match flow.form, forms[0]:
         case PropertyForest(), PropertyForest() as tuples:
-            return _over_tuples(flow.abstract, tuples)
-        case PropertyTree(window=None), _:
-            return Ask(flow.abstract, _streams(forms))
-        case PropertyTree() as tree, PropertyTree() as source:
+            return replace(_over_tuples(flow.abstract, tuples), sends=True)
+        case PropertyForest(), _:
+            return Ask(flow.abstract, _streams(forms), sends=True)
+        case PropertyTree() as tree, PropertyTree() as source if tree.window is not None:
             return MakeWindows(tree) if source.window is None else PutTogether(tree, source)
         case _:
             return Ask(flow.abstract, _streams(forms))
@@ -108,8 +113,9 @@ def operator_text(made: Operator | Answering) -> str:
     match made:
         case HandOn():
             return "hand on"
-        case Ask(_, names):
-            return f"query over {' and '.join(names)}"
+        case Ask(_, names, sends):
+            verb = "query" if not sends else "join" if names != (TUPLES,) else "select"
+            return f"{verb} over {' and '.join(names)}"
         case MakeWindows():
             return "make windows"
         case PutTogether():

@@ -14,7 +14,7 @@ than the best so far.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -25,6 +25,7 @@ from anabranch.network.needs import Need, inputs_of, provides, whole, widened
 from anabranch.network.pricing import Price, carried, priced
 from anabranch.network.topology import Link, Topology
 from anabranch.sharing.forest import PropertyForest
+from anabranch.sharing.tree import PropertyTree
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,10 @@ class Options:
         self.is_late = is_late
         self.number = number
         """The number of the next flow."""
-        self.fixed = False
-        """Whether flows that remember something have begun: they are as they are, and nobody else's."""
+        self.begun: Collection[str] = ()
+        """The flows that have begun: those of them that remember something are as they are, and nobody else's."""
+        self.feeding: Callable[[PropertyForest], tuple[PropertyTree, ...]] = inputs_of
+        """What a join on the way is given."""
         self._widenings: dict[tuple[str, Form], dict[str, Form] | None] = {}
 
     def of(self, need: Need, at: str) -> Iterator[Option]:
@@ -99,7 +102,7 @@ class Options:
         if need.join is None:
             return
         for flow in self.catalogue.flows.values():
-            if isinstance(flow.form, PropertyForest) and not self.fixed:
+            if isinstance(flow.form, PropertyForest) and flow.name not in self.begun:
                 changes = self._widening(flow.name, need.join)
                 if changes is not None:
                     yield self._onwards(flow, changes, need.join, at)
@@ -114,7 +117,7 @@ class Options:
         assert not isinstance(form, PropertyForest)
         rate = self.estimates.rate(form)
         flows = [each for each in self.catalogue.flows.values() if each.streams == (form.stream,)]
-        flows = [each for each in flows if not self.fixed or is_loose(each)]
+        flows = [each for each in flows if each.name not in self.begun or is_loose(each)]
         anchors = [
             (each, min(each.places, key=lambda place: self.topology.distance(place, to)))
             for each in flows
@@ -162,7 +165,7 @@ class Options:
         changes[name] = wider
         if isinstance(wider, PropertyForest) and flow.before is None:
             sources = {self.catalogue.flows[each].streams: each for each in flow.inputs}
-            return all(self._widen(sources[(tree.stream,)], tree, changes) for tree in inputs_of(wider))
+            return all(self._widen(sources[(tree.stream,)], tree, changes) for tree in self.feeding(wider))
         return all(self._widen(each, wider, changes) for each in flow.inputs)
 
     def _chain(self, anchor: Flow, place: str, form: Form, to: str, number: int | None = None) -> tuple[Flow, ...]:
@@ -212,6 +215,8 @@ class Options:
         words = " and ".join(map(_words, brought))
         if need.join is not None:
             words = f"joined at {at}, the subscriber's: {words}"
+        elif need.stays is not None:
+            words = f"joined at {at}, for {need.stays}: {words}"
         anchors = tuple(each.anchor.name for each in brought)
         return Option(words, anchors, changes, added, reads, price, self._share(brought))
 

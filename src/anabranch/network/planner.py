@@ -33,8 +33,9 @@ from anabranch.network.pricing import shortage, total
 from anabranch.network.sample import Sample, sample_of
 from anabranch.network.steps import Step, steps
 from anabranch.network.topology import Link, Topology
-from anabranch.network.travelling import travelling
+from anabranch.network.travelling import feeding, travelling
 from anabranch.sharing.forest import PropertyForest
+from anabranch.sharing.tree import PropertyTree
 from anabranch.stream.schema import Schema
 
 _WORTH = 0.98
@@ -78,8 +79,9 @@ class Planner:
         budget: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
         travelling: Callable[[Need], Need] = lambda need: need,
+        feeding: Callable[[PropertyForest], tuple[PropertyTree, ...]] = inputs_of,
     ) -> None:
-        """`travelling` says what of a need may travel (`travelling.py`)."""
+        """`travelling` says what of a need may travel, `feeding` what a join on the way is given (`travelling.py`)."""
         self.topology = topology
         self.estimates = Estimates(samples)
         self.schemas = dict(schemas or {})
@@ -87,11 +89,12 @@ class Planner:
         self.budget = budget
         self.edited: frozenset[str] = frozenset()
         """The streams of updates."""
-        self.moves = True
-        """Whether nobody remembers anything yet: later on, a subscription is not answered out of other flows, and
-        windows that have begun are as they are."""
+        self.begun: frozenset[str] = frozenset()
+        """The flows that have begun: of these, windows and joins on the way are as they are, and nobody else's; and
+        while there are any, a subscription is not answered out of other flows."""
         self._clock = clock
         self._travelling = travelling
+        self._feeding = feeding
         self._ended: set[str] = set()
         """Streams that have ended, and that a join still knows of."""
         self._number = _number_behind(places)
@@ -110,6 +113,7 @@ class Planner:
             strategy=strategy or network.strategy,
             budget=network.budget,
             travelling=lambda need: travelling(need, streams),
+            feeding=lambda join: feeding(join, streams),
         )
         planner.edited = frozenset(name for name, each in streams.items() if each.source.updates)
         return planner
@@ -150,7 +154,7 @@ class Planner:
             options, complete = self._options(need, at, begun)
             chosen = min(options, key=lambda each: each.price)
         self._take(chosen, Subscription(name, at, by or at, text, need, chosen.reads))
-        moved = self._settle(name, begun) if self.strategy == "widening" and self.moves else ()
+        moved = self._settle(name, begun) if self.strategy == "widening" and not self.begun else ()
         others = sorted((each for each in options if each is not chosen), key=lambda each: each.price)[:_MOST_KEPT]
         seconds = self._clock() - begun
         changes = steps(old, self.catalogue)
@@ -179,7 +183,8 @@ class Planner:
             return late
 
         found = Options(self.catalogue, self.topology, self.estimates, self.strategy, is_late, self._number)
-        found.fixed = not self.moves
+        found.begun = self.begun
+        found.feeding = self._feeding
         return list(found.of(need, at)), not late
 
     def _take(self, option: Option, subscription: Subscription) -> None:
@@ -219,7 +224,7 @@ class Planner:
             if name not in self.catalogue.subscriptions:
                 raise UsageError(f"there is no subscription '{name}'")
         old = self.catalogue
-        self.catalogue = old.without(names)
+        self.catalogue = self._without_ended(old.without(names))
         return Decision(f"cancel {', '.join(names) or 'nothing'}", steps(old, self.catalogue))
 
     def leave(self, thin: str) -> Decision:
@@ -251,12 +256,17 @@ class Planner:
         left = old.without(
             each.name for each in old.subscriptions.values() if self._ended.issuperset(each.need.streams)
         )
-        gone = [each for each in self._ended if each in left.flows and not left.is_read(each)]
-        self._ended.difference_update(gone)
-        self.catalogue = Catalogue(
-            {each: left.flows[each] for each in left.flows if each not in gone}, left.subscriptions
-        )
+        self.catalogue = self._without_ended(left)
         return Decision(f"end of stream {name}", steps(old, self.catalogue))
+
+    def _without_ended(self, catalogue: Catalogue) -> Catalogue:
+        """What is left without the streams that have ended and that nobody reads any more."""
+        gone = [each for each in self._ended if each in catalogue.flows and not catalogue.is_read(each)]
+        if not gone:
+            return catalogue
+        self._ended.difference_update(gone)
+        flows = {name: each for name, each in catalogue.flows.items() if name not in gone}
+        return Catalogue(flows, catalogue.subscriptions)
 
     # --- narrowing ------------------------------------------------------------------------------------------
 
@@ -281,7 +291,7 @@ class Planner:
     def _narrow(self, names: set[str]) -> tuple[str, ...]:
         found: list[str] = []
         for flow in reversed(self.catalogue.downwards()):
-            if flow.name not in names or not flow.inputs or not (self.moves or is_loose(flow)):
+            if flow.name not in names or not flow.inputs or (flow.name in self.begun and not is_loose(flow)):
                 continue
             asked = self._asked(flow)
             # what several ask for may be relaxed to more than the flow has ever had
@@ -297,7 +307,7 @@ class Planner:
         for reader in self.catalogue.readers[flow.name]:
             if isinstance(reader.form, PropertyForest) and not isinstance(flow.form, PropertyForest):
                 stream = flow.form.stream
-                forms.append(next(each for each in inputs_of(reader.form) if each.stream == stream))
+                forms.append(next(each for each in self._feeding(reader.form) if each.stream == stream))
             else:
                 forms.append(reader.form)
         merged: Form | None = forms[0] if forms else None

@@ -237,7 +237,9 @@ def _number(nodes: list[Element]) -> float:
 
 
 def sample_of(source: Source, rate: float | None = None, count: int = MOST_ITEMS) -> Sample:
-    """The first items of a stream; a stream without any yet says nothing."""
+    """The first items of a stream; one without any yet, or whose files have gone, says nothing."""
+    if not all(each.exists() for each in source.partitions):
+        return Sample(source.name, [], source.time, rate, source.implied_root)
     reader = read(source, Limits())
     items = [each.tree for each in islice((part for part in reader if isinstance(part, Item)), count)]
     return Sample(source.name, items, source.time, rate, str(reader.root.name))

@@ -11,6 +11,8 @@ keeps answers exact (LAWS 3.7).
 Items that nobody selected travel along where a stream has come far by them (`spark/courses.py`), and an epoch with
 anything out of the ordinary in it travels whole (`verbatim.py`): late items, accents, updates, what has failed.
 
+A network that goes on is one of streaming queries, and what they commit is sent on at once (`live.py`); what comes to
+an end is run by hand, round after round (`trunks.py`).
 Plans change between epochs, when everything that has been sent has been read; so a subscription begins at one place of
 each of its streams, wherever it is answered.
 """

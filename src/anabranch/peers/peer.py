@@ -1,11 +1,12 @@
 """A super-peer at work: a trunk that is run to the end of what is there, again and again, and the links it fills.
 
 A peer for which nothing has come costs nothing: its trunk is not started.
+What it has taken of the links that reach it, read for good and handed on, it lets these forget.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import thread_time
@@ -40,8 +41,20 @@ class Workings(Protocol):
     def want(self, wanted: Wanted) -> None:
         """Do this from the next epoch on."""
 
+    def hold(self, holds: Mapping[str, int]) -> None:
+        """Read these streams no further for now, and all others again (`spark/intake_settings.py`)."""
+
     def run(self) -> None:
         """Read to the end of what is there."""
+
+    def start(self) -> bool:
+        """Let epochs come by themselves, if they do not yet; False where they have to be run."""
+
+    def check(self) -> None:
+        """Raise what has kept epochs from coming."""
+
+    def stop(self) -> None:
+        """Have no epoch come by itself."""
 
 
 @dataclass(slots=True)
@@ -72,6 +85,10 @@ class Peer:
     """CPU seconds for what was sent."""
     _seen: dict[str, dict[str, int]] | None = None
     """What lay in its streams when it was run last."""
+    _holds: dict[str, int] | None = None
+    """While it is held: by stream that comes in here, the number of the hold."""
+    _reach: dict[str, dict[str, int]] = field(default_factory=dict)
+    """How far these streams reached then."""
     sender: Sender = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,6 +98,8 @@ class Peer:
     def want(self, program: Program, plan: int) -> None:
         """Do this from now on, under a plan with a number; all that was read before has been sent."""
         self.program, self.plan = program, plan
+        if self._holds is not None:
+            self._hold({name: self._holds.get(name, 0) for name in self._coming_in()})
         self.workings.want(
             Wanted(
                 program.streams,
@@ -90,17 +109,46 @@ class Peer:
             )
         )
 
+    def hold(self, number: int) -> None:
+        """Read the streams that come in here only as far as they reach now, until it is released; with 0, not at all.
+
+        Those that are new to it meanwhile are not read either.
+        """
+        self._reach = {
+            str(path): listing(str(path))
+            for name in self._coming_in()
+            for path in self.program.streams[name].partitions
+        }
+        self._hold(dict.fromkeys(self._coming_in(), number))
+
+    def release(self) -> None:
+        """Read on."""
+        self._holds = None
+        self.workings.hold({})
+
+    def _hold(self, holds: dict[str, int]) -> None:
+        self._holds = holds
+        self.workings.hold(holds)
+
+    def _coming_in(self) -> list[str]:
+        """The streams that are registered here; one that has ended is read to its end whatever happens."""
+        streams = self.program.streams.items()
+        return [name for name, each in streams if not each.ended and not each.path.is_relative_to(self.links)]
+
     def _look(self) -> dict[str, dict[str, int]]:
         found: dict[str, dict[str, int]] = {}
         for name, source in self.program.streams.items():
-            found |= {str(path): listing(str(path)) for path in source.partitions}
-            found[name] = {"ended": int(source.ended)} if source.ended else {}
+            hold = self._holds.get(name) if self._holds is not None else None
+            if hold != 0:
+                paths = map(str, source.partitions)
+                found |= {path: self._reach[path] if hold else listing(path) for path in paths}
+                found[name] = {"ended": int(source.ended)} if source.ended else {}
         return found
 
     def has_news(self) -> bool:
-        """Whether anything has come since it was run last."""
+        """Whether anything has come since it was run last; that something has gone is none."""
         seen = self._seen or {}
-        return any(found != seen.get(path, {}) for path, found in self._look().items())
+        return any(found.items() - seen.get(path, {}).items() for path, found in self._look().items())
 
     def run(self) -> None:
         """Read to the end of what is there, and send what comes of it."""
@@ -124,6 +172,18 @@ class Peer:
                 found = True
         self.sending_s += thread_time() - begun
         return found
+
+    def forget(self, link: Callable[[str], Link]) -> None:
+        """Let links forget what has been read of them and sent on, and handed on: nothing of it is asked for again."""
+        done: dict[Link, list[Sequence[str]]] = {}
+        for flow, source in self.program.handed_on:
+            done.setdefault(link(source), []).append(link(flow).reached(self.plan))
+        for name, stream in self.program.streams.items():
+            if stream.path.is_relative_to(self.links):
+                taken = self.sender.read(name, len(stream.partitions))
+                done.setdefault(Link.of(self.links, name, len(taken)), []).append(taken)
+        for each, places in done.items():
+            each.forget([min(place) for place in zip(*places, strict=True)])
 
     @property
     def log(self) -> AnswerLog:

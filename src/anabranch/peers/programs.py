@@ -2,7 +2,7 @@
 
 A peer reads the streams that are registered at it, and the flows that reach it if it asks anything of them.
 It answers its subscriptions, and makes the flows that it sends: those that are the same as what it has got are handed
-on without being read, the others are subscriptions of its trunk, too.
+on without being read, the others are subscriptions of its trunk, too; so is a join whose tuples it sends.
 What a plan makes of a stream at one peer for several directions is made for each of them from what has reached the
 peer; equal queries are answered once there.
 """
@@ -14,15 +14,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from anabranch.branch.sent.written import is_sent, write_sent
+from anabranch.branch.sent.written import write_sent, write_tuples
 from anabranch.language import ast, check, parse, print_query
 from anabranch.language.rewrite import rebuild
 from anabranch.network.catalogue import Catalogue, Flow
 from anabranch.network.description import RegisteredStream
+from anabranch.network.estimates import Form
 from anabranch.network.operators import Ask, HandOn, answering, arriving, operator
 from anabranch.network.travelling import asks_when, is_verbatim
 from anabranch.peers.axes import axes
 from anabranch.peers.links import Link
+from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows
 from anabranch.sharing.tree import PropertyTree
 from anabranch.spark.courses import Axis
@@ -30,17 +32,21 @@ from anabranch.stream.source import Source
 
 FLOW = "flow "
 """What the names of subscriptions begin with that make flows."""
+WINDOWS = "<windows/>"
+"""The root of a document of windows."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """A flow that a peer makes of one of its streams: a selection of its items, all of it, or windows."""
+    """A flow that a peer makes: a selection of the items of one of its streams, all of it, or windows or tuples."""
 
     flow: str
     stream: str
-    """What it is made of, under its name at the peer."""
+    """What it is made of, under its name at the peer; of tuples the first."""
     text: str
-    kind: Literal["selection", "whole", "windows"]
+    kind: Literal["selection", "whole", "results"]
+    root: str = ""
+    """The root of the documents in which results are sent."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,8 @@ class Program:
     handed_on: tuple[tuple[str, str], ...] = ()
     """Flows that are sent as they came, each with the one it is the same as."""
     courses: Mapping[str, tuple[Axis, ...]] | None = None
+    in_turn: bool = False
+    """Whether it counts when something reaches this peer: a stream that does not say so comes in, or is asked, here."""
 
     @property
     def subscriptions(self) -> dict[str, str]:
@@ -76,7 +84,7 @@ class Sources:
     """The flows of which nothing more comes."""
 
     def origin(self, flow: Flow) -> RegisteredStream:
-        """The stream that a flow comes from."""
+        """The stream that a flow of items or windows comes from."""
         (stream,) = flow.streams
         return self.registered[stream]
 
@@ -86,12 +94,14 @@ class Sources:
 
     def source(self, flow: Flow) -> Source:
         """A flow as its reader has it."""
-        source = replace(self.origin(flow).source, ended=flow.name in self.ended)
+        ended = flow.name in self.ended
+        if not is_items(flow):
+            return Source(flow.name, self.link(flow).paths[0], "document", ended=ended)
+        origin = self.origin(flow)
+        source = replace(origin.source, ended=ended, evolves=origin.accents)
         if flow.before is None:
             return source
         first, *more = self.link(flow).paths
-        if not is_items(flow):
-            return Source(flow.name, first, "document", ended=source.ended)
         return replace(
             source, name=flow.name, path=first, more=tuple(more), format="document", strict=False, item=None, root=None
         )
@@ -117,25 +127,26 @@ def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> 
             reads(flow.at, (flow.name,))
     for flow in catalogue.hops:
         peer, given = flow.made_at, arriving(catalogue, flow)
-        (stream,) = given
-        origin = sources.origin(flow)
         match operator(catalogue, flow, given):
-            case HandOn() if catalogue.flows[stream].before is not None:
-                handed_on[peer].append((flow.name, stream))
+            case HandOn() if catalogue.flows[given[0]].before is not None:
+                handed_on[peer].append((flow.name, given[0]))
                 continue
             case HandOn():
-                text = over(flow.abstract, {flow.streams[0]: stream})
-            case Ask(asked, names):
+                found = Made(flow.name, given[0], over(flow.abstract, {flow.streams[0]: given[0]}), "selection")
+            case Ask(asked, names, sends):
                 text = over(asked, dict(zip(names, given, strict=True)))
+                found = Made(flow.name, given[0], text, "selection")
+                if sends:
+                    found = Made(flow.name, given[0], write_tuples(text), "results", _root(flow.form))
             case MakeWindows() | PutTogether() as windows:
-                text = write_sent(windows, stream)
+                found = Made(flow.name, given[0], write_sent(windows, given[0]), "results", WINDOWS)
         reads(peer, given)
-        if is_sent(text):
-            made[peer].append(Made(flow.name, stream, text, "windows"))
-            continue
-        is_whole = is_verbatim(origin) or (origin.source.time is None and flow.streams[0] in dated)
-        made[peer].append(Made(flow.name, stream, text, "whole" if is_whole else "selection"))
-        courses[peer][stream] = axes(flow.streams[0], origin, needs)
+        if found.kind == "selection":
+            origin = sources.origin(flow)
+            if is_verbatim(origin) or (origin.source.time is None and flow.streams[0] in dated):
+                found = replace(found, kind="whole")
+            courses[peer][found.stream] = axes(flow.streams[0], origin, needs)
+        made[peer].append(found)
     for each in catalogue.subscriptions.values():
         given = arriving(catalogue, each)
         reads(each.at, given)
@@ -145,15 +156,33 @@ def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> 
             case ReadWindows() as windows_read:
                 text = write_sent(windows_read, given[0])
         answers[each.at][each.name] = text
+    clocked = {each for each in dated if sources.registered[each].source.time is None}
+    in_turn = {
+        peer: any(not clocked.isdisjoint(catalogue.flows[each].streams) for each in streams[peer]) for peer in peers
+    }
     return {
-        peer: Program(peer, streams[peer], answers[peer], tuple(made[peer]), tuple(handed_on[peer]), courses[peer])
+        peer: Program(
+            peer,
+            streams[peer],
+            answers[peer],
+            tuple(made[peer]),
+            tuple(handed_on[peer]),
+            courses[peer],
+            in_turn[peer],
+        )
         for peer in peers
     }
 
 
 def is_items(flow: Flow) -> bool:
-    """Whether a flow carries items of its stream, and not windows."""
+    """Whether a flow carries items of its stream, and neither windows nor tuples."""
     return isinstance(flow.form, PropertyTree) and flow.form.window is None
+
+
+def _root(form: Form) -> str:
+    """The root of a document of tuples."""
+    assert isinstance(form, PropertyForest)
+    return f"<{form.tuple_path[0]}/>"
 
 
 def over(text: str, names: Mapping[str, str], edited: Collection[str] = ()) -> str:

@@ -1,20 +1,29 @@
-"""Plans on the disk: flows by their abstract queries, from which their forms follow again (sharing paper, 3.3)."""
+"""Plans on the disk: flows by their abstract queries, from which their forms follow again (sharing paper, 3.3).
+
+The streams that are registered go along: whoever is started next without one of them must know what has to end.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from anabranch.language import check, parse
 from anabranch.network.catalogue import Catalogue, Flow, Subscription
+from anabranch.network.description import RegisteredStream
 from anabranch.network.estimates import Form
 from anabranch.network.needs import Need, whole
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.rules.derive import derive_forest
 from anabranch.spark import durable
+from anabranch.spark.plans import read_schema
+from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.schema import Schema
+from anabranch.stream.source import Source, domains_of
 
 
 @dataclass(frozen=True)
@@ -26,10 +35,17 @@ class Planned:
     """The largest number that a flow has had, which no other ever gets."""
     now: Catalogue
     before: Catalogue | None = None
+    streams: Mapping[str, RegisteredStream] = field(default_factory=dict)
+    """All that are read in one of the two."""
 
     def save(self, path: Path) -> None:
-        written = None if self.before is None else _written(self.before)
-        fields = {"plan": self.number, "flows": self.flows, "now": _written(self.now), "before": written}
+        fields = {
+            "plan": self.number,
+            "flows": self.flows,
+            "now": _written(self.now),
+            "before": None if self.before is None else _written(self.before),
+            "streams": [_written_stream(each, path.parent) for each in self.streams.values()],
+        }
         durable.replace(path, durable.sealed(fields))
 
     @staticmethod
@@ -44,7 +60,62 @@ class Planned:
             found["flows"],
             _read(found["now"], places, schemas, need),
             None if before is None else _read(before, places, schemas, need),
+            streams_of(path),
         )
+
+
+def streams_of(path: Path) -> dict[str, RegisteredStream]:
+    """The streams of the plan that was saved."""
+    found = (_read_stream(each, path.parent) for each in durable.unsealed(path)["streams"])
+    return {each.source.name: each for each in found}
+
+
+def _written_stream(stream: RegisteredStream, folder: Path) -> dict[str, Any]:
+    """A stream; where it lies is told from the folder of the network, which may move together with it."""
+    source = stream.source
+    schema = source.schema
+    return {
+        "name": source.name,
+        "paths": [os.path.relpath(each, folder) for each in source.partitions],
+        "format": source.format,
+        "schema": None if schema is None else {"root": schema.root, "declarations": _declarations(schema)},
+        "root": source.root,
+        "item": source.item,
+        "time": None if source.time is None else str(source.time),
+        "slack": str(source.slack),
+        "origin": str(source.origin),
+        "strict": source.strict,
+        "domains": {str(each): values for each, values in source.domains},
+        "updates": source.updates,
+        "retain": None if source.retain is None else str(source.retain),
+        "registered": [stream.at, stream.by, stream.rate, stream.accents],
+    }
+
+
+def _declarations(schema: Schema) -> dict[str, Any]:
+    return {key: asdict(each) for key, each in schema.declarations.items()}
+
+
+def _read_stream(fields: dict[str, Any], folder: Path) -> RegisteredStream:
+    first, *more = (Path(os.path.normpath(folder / each)) for each in fields["paths"])
+    schema, time, retain = fields["schema"], fields["time"], fields["retain"]
+    source = Source(
+        fields["name"],
+        first,
+        fields["format"],
+        None if schema is None else read_schema(schema),
+        fields["root"],
+        fields["item"],
+        None if time is None else ItemPath.parse(time),
+        Decimal(fields["slack"]),
+        Decimal(fields["origin"]),
+        fields["strict"],
+        tuple(more),
+        domains_of(fields["domains"]),
+        fields["updates"],
+        None if retain is None else Decimal(retain),
+    )
+    return RegisteredStream(source, *fields["registered"])
 
 
 def _written(catalogue: Catalogue) -> dict[str, Any]:

@@ -10,54 +10,34 @@ before anything was read at all, plans are free.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
-from threading import Event, RLock, Thread
+from threading import RLock
 from types import TracebackType
-from typing import TypeAlias
 
 from anabranch.errors import UsageError
-from anabranch.network.catalogue import Catalogue, Subscription
-from anabranch.network.description import Network, RegisteredQuery, RegisteredStream, Strategy, ThinPeer
-from anabranch.network.operators import arriving
+from anabranch.network.catalogue import Catalogue
+from anabranch.network.description import Network, RegisteredStream, Strategy, ThinPeer
 from anabranch.network.planner import Decision, Planner
 from anabranch.network.sample import sample_of
 from anabranch.network.steps import step_text
-from anabranch.peers.peer import Peer, Worked, Workings, checkpoint_of, record_of
+from anabranch.peers.live import Live
+from anabranch.peers.outcome import Measured, answer, dead_letters, measured
+from anabranch.peers.peer import Peer, checkpoint_of, record_of
 from anabranch.peers.programs import FLOW
-from anabranch.peers.records import Planned
-from anabranch.peers.sending import Sent
+from anabranch.peers.records import Planned, streams_of
 from anabranch.peers.team import Team
-from anabranch.peers.trunks import TrunkWorkings
-from anabranch.spark.answers import Frame
-from anabranch.spark.session import Session, local_session
+from anabranch.peers.trunks import Open, on_spark
+from anabranch.spark.session import Session
 from anabranch.spark.wanted import EPOCH_BYTES, Epoch, Settings
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.source import Source
 
-_PAUSE = 0.2
 _AT_ONCE = 4
 """So many peers are run at the same time, at most."""
-
-Open: TypeAlias = Callable[[str, Path], Workings]
-"""Gives a peer, by name, what runs its epochs in a folder."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What a network has done."""
-
-    flows: Mapping[str, Sent]
-    """By flow over a link, also those that have ended."""
-    ways: Mapping[str, tuple[str, str]]
-    """From where to where each of them goes; those that have ended are left out."""
-    links: Mapping[tuple[str, str], int]
-    """Bytes by direction."""
-    peers: Mapping[str, Worked]
 
 
 class RunningNetwork:
@@ -96,9 +76,6 @@ class RunningNetwork:
         """Held by whoever runs peers or changes plans."""
         self._deciding = False
         """Whether a change is under way, which others may join."""
-        self._thread: Thread | None = None
-        self._stopping = Event()
-        self._failure: Exception | None = None
 
     # --- opening and closing --------------------------------------------------------------------------------
 
@@ -106,38 +83,41 @@ class RunningNetwork:
         with ExitStack() as held:
             held.callback(self._held.close)
             (self._folder / "sent").mkdir(parents=True, exist_ok=True)
-            self.peers = {name: self._peer(name) for name in self.topology.peers}
-            self._team = Team(self._folder, self.peers, self.streams, self._runner())
+            opened = self._open or on_spark(self._session, self._settings, self._hear, self._held)
+            self.peers = {
+                name: Peer(
+                    name,
+                    opened(name, checkpoint_of(self._folder, name)),
+                    self._folder / "links",
+                    record_of(self._folder, name),
+                    self._epoch_bytes,
+                )
+                for name in self.topology.peers
+            }
+            # The epoch of a peer on Spark seldom keeps all cores at work.
+            pool = self._held.enter_context(ThreadPoolExecutor(1 if self._open else _AT_ONCE, "peer"))
+            self._team = Team(self._folder, self.peers, self.streams, pool)
+            self._live = Live(self._team, self._turn)
             self._plan()
             held.pop_all()
         return self
 
-    def _peer(self, name: str) -> Peer:
-        folder = checkpoint_of(self._folder, name)
-        if self._open is None:
-            if self._session is None:
-                self._session = local_session()
-            opened: Workings = self._held.enter_context(
-                TrunkWorkings(self._session, folder, self._settings, partial(self._on_epoch, name))
-            )
-        else:
-            opened = self._open(name, folder)
-        return Peer(name, opened, self._folder / "links", record_of(self._folder, name), self._epoch_bytes)
-
-    def _runner(self) -> Callable[[Iterable[Peer]], None]:
-        """Runs peers, on Spark side by side: the epoch of one seldom keeps all cores at work."""
-        pool = self._held.enter_context(ThreadPoolExecutor(1 if self._open else _AT_ONCE, "peer"))
-
-        def run(peers: Iterable[Peer]) -> None:
-            for _ in pool.map(Peer.run, peers):
-                pass  # what one of them raises is raised here
-
-        return run
+    def _hear(self, peer: str, epoch: Epoch) -> None:
+        self._on_epoch(peer, epoch)
+        self._live.hear(peer)
 
     def _plan(self) -> None:
         """Go on with the plan that was in force, or begin with all that is registered."""
-        self.planner = Planner.over(replace(self._network, streams=self.streams), self._strategy)
         path = self._team.record
+        for name, each in streams_of(path).items() if path.exists() else ():
+            if name not in self.streams or self.streams[name].at != each.at:
+                self.streams[name] = each  # as it was, so that it can end
+            elif self.streams[name].accents is not each.accents:
+                raise UsageError(
+                    f"the stream '{name}' was declared to have {'' if each.accents else 'no '}accents until now",
+                    hint="give the stream another name",
+                )
+        self.planner = Planner.over(replace(self._network, streams=self.streams), self._strategy)
         if path.exists():
             places = {name: each.at for name, each in self.streams.items()}
             planned = Planned.load(path, places, self.planner.schemas, self.planner.need_of)
@@ -152,22 +132,35 @@ class RunningNetwork:
         self._team.switch(self.catalogue, self.planner.numbered)
 
     def _reconcile(self) -> None:
-        """Cancel and register what was written down otherwise since the last run.
+        """End, cancel and register what was written down otherwise since the last run.
 
-        A network that names no subscription has got them otherwise, and keeps them.
+        A network that names no stream, or no subscription, has got them otherwise, and keeps them.
         """
-        wanted = self._network.subscriptions
-        known = self.catalogue.subscriptions
-        gone = [name for name, each in known.items() if name in wanted and (each.text, each.at) != _asked(wanted[name])]
-        gone += [name for name in known if wanted and name not in wanted]
-        if gone:
-            self.cancel(*gone)
-        for stream in [each for each in self.streams if each not in self.catalogue.flows]:
-            known_as = self.streams.pop(stream)
-            self.register_stream(known_as.source, known_as.at, known_as.by, known_as.rate, accents=known_as.accents)
-        for name, each in wanted.items():
-            if name not in self.catalogue.subscriptions:
-                self.register(name, each.text, each.at, each.by)
+        streams, wanted = self._network.streams, self._network.subscriptions
+        ends = [
+            name
+            for name, each in self.streams.items()
+            if streams and name in self.catalogue.flows and (name not in streams or streams[name].at != each.at)
+        ]
+        for name in ends:
+            self.end_stream(name)
+        gone = [
+            name
+            for name, each in self.catalogue.subscriptions.items()
+            if (name in wanted and (each.text, each.at) != (wanted[name].text, wanted[name].at))
+            or (wanted and name not in wanted)
+            or not set(ends).isdisjoint(each.need.streams)
+        ]
+        come = [each for name, each in streams.items() if name not in self.catalogue.flows or name in ends]
+        asked = [each for each in wanted.values() if each.name not in self.catalogue.subscriptions or each.name in gone]
+        if gone or come or asked:
+            with self.together():
+                self.cancel(*gone)
+                for stream in come:
+                    self.streams.pop(stream.source.name, None)
+                    self.register_stream(stream.source, stream.at, stream.by, stream.rate, accents=stream.accents)
+                for query in asked:
+                    self.register(query.name, query.text, query.at, query.by)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -186,40 +179,15 @@ class RunningNetwork:
 
     def answer(self, name: str) -> str:
         """What has been answered to a subscription so far."""
-        known = self.catalogue.subscriptions.get(name)
-        peers = [self.peers[known.at]] if known else list(self.peers.values())
-        for peer in peers:
-            found = peer.log.subscription(name)
-            if found is not None:
-                return peer.log.answer(found).text()
-        if known is None:
-            raise UsageError(f"there is no subscription '{name}'")
-        return Frame.of(self.peers[known.at].program.answers[name]).empty
+        return answer(self.peers, self.catalogue, name)
 
     def dead_letters(self, name: str) -> list[DeadLetter]:
-        """What was set aside where a subscription is answered: by it, and of the streams that it reads there."""
-        subscription = self._subscription(name)
-        streams = arriving(self.catalogue, subscription)
-        return [
-            each
-            for each in self.peers[subscription.at].log.dead_letters()
-            if each.subscription == name or (each.subscription is None and each.place.stream in streams)
-        ]
+        """What was set aside for a subscription so far."""
+        return dead_letters(self.peers, self.catalogue, name)
 
     def measured(self) -> Measured:
         """What has been sent and worked so far."""
-        flows = {flow: sent for peer in self.peers.values() for flow, sent in peer.sender.reached.sent.items()}
-        ways = {each.name: (each.made_at, each.at) for each in self.catalogue.hops}
-        links: dict[tuple[str, str], int] = {}
-        for flow, sent in flows.items():
-            if flow in ways:
-                links[ways[flow]] = links.get(ways[flow], 0) + sent.bytes
-        worked = {
-            name: replace(peer.workings.worked, cpu_s=peer.workings.worked.cpu_s + peer.sending_s)
-            for name, peer in self.peers.items()
-            if isinstance(peer.workings, TrunkWorkings)
-        }
-        return Measured(flows, ways, links, worked)
+        return measured(self.peers, self.catalogue)
 
     # --- subscriptions and streams come and go --------------------------------------------------------------
 
@@ -278,10 +246,7 @@ class RunningNetwork:
             if self._deciding:
                 raise UsageError("a stream cannot end together with other changes")
             self._team.end(name)
-            decision = self._decide(lambda: self.planner.end_stream(name))
-            if name not in self.catalogue.flows:
-                del self.streams[name]
-            return decision
+            return self._decide(lambda: self.planner.end_stream(name))
 
     def _decide(self, decide: Callable[[], Decision]) -> Decision:
         """Change the plan at a moment when everything sent has been read."""
@@ -301,64 +266,35 @@ class RunningNetwork:
         So a subscription that comes with its stream sees it from its first element (LAWS 3.6).
         """
         with self._turn:
-            self._raise_failure()
-            self._team.drain()
-            self.planner.moves = not self._team.has_begun
-            self._deciding = True
-            try:
-                yield
-            finally:
-                self._deciding = False
-                if self.catalogue is not self._team.planned.now:
-                    self._team.switch(self.catalogue, self.planner.numbered)
-
-    def _subscription(self, name: str) -> Subscription:
-        found = self.catalogue.subscriptions.get(name)
-        if found is None:
-            raise UsageError(f"there is no subscription '{name}'")
-        return found
+            self._live.raise_failure()
+            with self._team.quiet():
+                self.planner.begun = frozenset(self.catalogue.flows if self._team.has_begun else ())
+                self._deciding = True
+                try:
+                    yield
+                finally:
+                    self._deciding = False
+                    if self.catalogue is not self._team.planned.now:
+                        self._team.switch(self.catalogue, self.planner.numbered)
+                    for name in self.streams.keys() - self.catalogue.flows.keys():
+                        del self.streams[name]
 
     # --- running --------------------------------------------------------------------------------------------
 
     def drain(self) -> None:
-        """Run all peers until nothing is left to read anywhere."""
-        with self._turn:
-            self._team.drain()
+        """Read all that is there now, everywhere."""
+        with self.together():
+            """Nothing else is to change."""
 
-    def start(self) -> None:
-        """Run until stopped, on a thread; everything else may be called meanwhile."""
-        if self._thread is None:
-            self._stopping.clear()
-            self._thread = Thread(target=self._run, name="network", daemon=True)
-            self._thread.start()
-
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                self.drain()
-            except Exception as error:
-                self._failure = error
-                return
-            self._stopping.wait(_PAUSE)
+    def start(self) -> bool:
+        """Run until stopped, on a thread, whatever is called meanwhile; gives whether peers stream by themselves."""
+        return self._live.start()
 
     def stop(self) -> None:
-        """End after the round at work; raises what has gone wrong."""
-        if self._thread is not None:
-            self._stopping.set()
-            self._thread.join()
-            self._thread = None
-        self._raise_failure()
+        """End after the epochs at work; raises what has gone wrong."""
+        self._live.stop()
 
     @property
     def running(self) -> bool:
         """Whether it runs on its own."""
-        return self._thread is not None and self._failure is None
-
-    def _raise_failure(self) -> None:
-        failure, self._failure = self._failure, None
-        if failure is not None:
-            raise failure
-
-
-def _asked(query: RegisteredQuery) -> tuple[str, str]:
-    return query.text, query.at
+        return self._live.running

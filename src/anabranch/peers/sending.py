@@ -30,13 +30,12 @@ from anabranch.spark.answers import AnswerLog
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.courses import Course, Top, numbers_at
 from anabranch.spark.manifest import Manifest
+from anabranch.spark.order import OrderLog
 from anabranch.spark.plan import Plan, StreamPlan
 from anabranch.spark.plans import Plans
 from anabranch.spark.segments import COURSES
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import parse_item, parse_root
-
-_WINDOWS = "<windows/>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +71,7 @@ class Sender:
         self._links = links
         self._log = AnswerLog(checkpoint)
         self._plans = Plans(checkpoint.plans)
+        self._orders: dict[str, OrderLog] = {}
         self.reached = Reached()
         if record.exists():
             found = durable.unsealed(record)
@@ -85,6 +85,16 @@ class Sender:
             self._send_epoch(program, plan, self._log.manifests.load(epoch))
             self.reached.next = epoch + 1
             self._save()
+
+    def read(self, stream: str, partitions: int) -> list[str]:
+        """By partition of a stream: the first file that it or whoever goes on from here may still ask for."""
+        if stream not in self._orders:
+            self._orders[stream] = OrderLog(self._checkpoint.order(stream))
+        order = self._orders[stream]
+        order.refresh()
+        offsets = self._log.manifests.load(self.reached.next - 1).offsets if self.reached.next else {}
+        found = ((order.stretches(str(each)), offsets.get(f"{stream}/{each}")) for each in range(partitions))
+        return [begun[min(at["file"], len(begun) - 1)].file if at else "" for begun, at in found]
 
     def note(self, flow: str, size: int, items: int) -> None:
         """Count what was sent of a flow without having been made here."""
@@ -109,8 +119,8 @@ class Sender:
             if stream is None:
                 continue
             course = courses.get(made.stream)
-            if made.kind == "windows":
-                self._send_windows(made, plan, manifest, given)
+            if made.kind == "results":
+                self._send_results(made, plan, manifest, given)
                 continue
             usual = (
                 made.kind == "selection" and made.stream not in manifest.evolution and FLOW + made.flow not in failed
@@ -159,13 +169,13 @@ class Sender:
         size = self._link(made, stream).append(plan, manifest.epoch + 1, stream.root, content)
         self._count(made.flow, size, items)
 
-    def _send_windows(self, made: Made, plan: int, manifest: Manifest, given: Plan) -> None:
-        """Windows say themselves how far they are (`branch/sent`)."""
+    def _send_results(self, made: Made, plan: int, manifest: Manifest, given: Plan) -> None:
+        """Windows say themselves how far they are, and of tuples nobody asks it (`branch/sent`)."""
         number = next(each.id for each in given.subscriptions if each.name == FLOW + made.flow)
         chunks = self._log.chunks(manifest, number)
         if chunks:
             content = map(self._log.text, chunks)
-            size = Link.of(self._links, made.flow).append(plan, manifest.epoch + 1, _WINDOWS, content)
+            size = Link.of(self._links, made.flow).append(plan, manifest.epoch + 1, made.root, content)
             self._count(made.flow, size, sum(each.entries for each in chunks))
 
     # --- others ---------------------------------------------------------------------------------------------

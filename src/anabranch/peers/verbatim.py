@@ -1,7 +1,7 @@
 """A stream as it came: all elements of an epoch, read once more and written down again.
 
-What is bad stays behind, where it was set aside; accents that could not be read go along, for they leave paths in doubt
-(LAWS 4.5).
+What is bad stays behind, where it was set aside; but accents that could not be read go along, for they leave paths in
+doubt (LAWS 4.5), or where that cannot be, others that leave the same in doubt.
 An element without a time of its own is given that of its first arrival (LAWS 1.3), if its stream declares none.
 """
 
@@ -13,13 +13,15 @@ from decimal import Decimal
 
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.manifest import Manifests
+from anabranch.spark.offsets import epoch_ranges
 from anabranch.spark.plan import Plan, StreamPlan
 from anabranch.spark.ranges import Range
 from anabranch.spark.reading import RangeReader
-from anabranch.spark.survey import epoch_ranges
-from anabranch.stream.elements import Accent, DeadLetter, Punctuation, StreamElement
+from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Doubt, Item, StreamElement
 from anabranch.stream.parse import parse_root
-from anabranch.stream.wire import write
+from anabranch.stream.serialize import escape_attribute
+from anabranch.stream.tree import STREAM_NAMESPACE, namespaces_in_scope
+from anabranch.stream.wire import write, write_came
 
 _MICROSECONDS = 1_000_000
 
@@ -39,10 +41,24 @@ def verbatim(checkpoint: Checkpoint, epoch: int, plan: Plan, stream: StreamPlan)
 
 
 def _text(element: StreamElement | DeadLetter, stream: StreamPlan, reach: Range) -> str | None:
+    has_none = stream.time is None and reach.arrived is not None and stream.partitions == 1
+    came = Decimal(reach.arrived or 0) / _MICROSECONDS if has_none else None
     match element:
-        case DeadLetter(raw=raw):
-            return raw if element.doubts else None
-        case Accent() | Punctuation():
-            return write(element)
-    is_dated = element.at is not None or stream.time is not None or reach.arrived is None or stream.partitions > 1
-    return write(element if is_dated else replace(element, at=Decimal(reach.arrived or 0) / _MICROSECONDS))
+        case DeadLetter(raw=raw, doubts=doubts) if doubts and came is None and len(raw) < LONGEST_RAW:
+            return raw
+        case DeadLetter(doubts=doubts):
+            return "".join(_doubtful(each, came) for each in doubts) if doubts else None
+        case Item(at=None) if came is not None:
+            return write_came(element, came)
+        case Item(tree, at=Decimal() as at) if STREAM_NAMESPACE not in namespaces_in_scope(tree).values():
+            return write_came(replace(element, at=None), at)  # it was told on its way here
+        case _:
+            return write(replace(element, at=came) if element.at is None else element)
+
+
+def _doubtful(doubt: Doubt, came: Decimal | None) -> str:
+    """An accent that cannot be read and leaves something in doubt."""
+    where = f' where="{escape_attribute(str(doubt.where))}"'
+    at = "" if came is None else f' at="{came:f}"'
+    alter = f'<s:alter path="{escape_attribute(str(doubt.path))}" by="?"/>'
+    return f'<s:accent xmlns:s="{STREAM_NAMESPACE}"{where}{at}>{alter}</s:accent>'

@@ -9,6 +9,7 @@ from anabranch.language import ast
 from anabranch.stream.tree import Attribute, Document, Element, Name, Node, Text, descendants
 
 Namespaces = Mapping[str, str]
+_PARENTS = Element, Document  # no union, which would be made anew for every node
 
 
 def step(node: Node, taken: ast.Step, namespaces: Namespaces) -> Iterator[Node]:
@@ -22,14 +23,14 @@ def step(node: Node, taken: ast.Step, namespaces: Namespaces) -> Iterator[Node]:
 
 def _with_descendants(node: Node) -> Iterator[Node]:
     yield node
-    if isinstance(node, Element | Document):
+    if isinstance(node, _PARENTS):
         yield from descendants(node)
 
 
 def _along(axis: ast.Axis, node: Node) -> Iterator[Node]:
     match axis:
         case "child":
-            if isinstance(node, Element | Document):
+            if isinstance(node, _PARENTS):
                 yield from node.children
         case "attribute":
             if isinstance(node, Element):
@@ -40,7 +41,7 @@ def _along(axis: ast.Axis, node: Node) -> Iterator[Node]:
         case "self":
             yield node
         case "descendant":
-            if isinstance(node, Element | Document):
+            if isinstance(node, _PARENTS):
                 yield from descendants(node)
         case "descendant-or-self":
             yield from _with_descendants(node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from anabranch.language import ast
 from anabranch.reference.sequences import Value, Values
@@ -35,8 +35,8 @@ class Env:
     def bind(self, name: str, values: Values, flowing: bool = False) -> Env:
         """With a variable bound."""
         names = self.flowing | {name} if flowing else self.flowing - {name}
-        return replace(self, variables={**self.variables, name: values}, flowing=names)
+        return Env({**self.variables, name: values}, self.context, self.namespaces, names)
 
     def at(self, item: Value) -> Env:
         """With another context item."""
-        return replace(self, context=item)
+        return Env(self.variables, item, self.namespaces, self.flowing)

@@ -9,7 +9,7 @@ What the law sets aside is raised as `DynamicError`: the caller knows the place 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
 
@@ -97,14 +97,20 @@ class Units:
             # with the variables bound that stand in front of the streams
             self._outer = self._evaluator.bound(standing.before, standing.env)
 
-    def item(self, root: Element, item: Element, forward: Forward | None = None) -> Piece:
-        """What one item adds; `root` is the stream's root element, without its items."""
-        assert self._standing.hole is not None
+    def item(self, root: Element, item: Element, forward: Forward | None = None, *, asked: bool = True) -> Piece:
+        """What one item adds; `root` is the stream's root element, without its items.
+
+        With `asked` false, what it would add if no `where` were there.
+        """
+        hole = self._standing.hole
+        assert hole is not None
+        if not asked and isinstance(hole, ast.Flwor):
+            hole = replace(hole, where=None)
         document = _below(root, item)
         stream = Input(document, (Arrival(item, Fraction(0), 0, _NOWHERE),))
         self._evaluator.inputs = {**self._documents, self._standing.streams[0]: stream}
         self._evaluator.outside = (root, document)
-        return piece_of(self._evaluator.value(self._standing.hole, self._standing.env), self._standing.scope, forward)
+        return piece_of(self._evaluator.value(hole, self._standing.env), self._standing.scope, forward)
 
     def candidates(self, clause: int, root: Element, item: Item, origin: Fraction) -> Candidates:
         """What one `for` looks at in an item; `clause` is its index among those over streams."""
@@ -144,17 +150,20 @@ class Units:
         """What a window with this content adds."""
         return self._round(self._outer.bind(self._fors[0].variable, list(nodes)), nodes, known or {}, forward)
 
-    def tuple(self, nodes: Sequence[Value], forward: Forward | None = None) -> Piece:
-        """What a tuple of a join adds, one node for each `for`."""
+    def tuple(self, nodes: Sequence[Value], forward: Forward | None = None, *, asked: bool = True) -> Piece:
+        """What a tuple of a join adds, one node for each `for`; with `asked` false, whatever the `where` says."""
         env = self._outer
         for clause, node in zip(self._fors, nodes, strict=True):
             env = env.bind(clause.variable, [node])
-        return self._round(env, nodes, {}, forward)
+        return self._round(env, nodes, {}, forward, asked=asked)
 
-    def _round(self, env: Env, nodes: Sequence[Value], known: Known, forward: Forward | None) -> Piece:
+    def _round(
+        self, env: Env, nodes: Sequence[Value], known: Known, forward: Forward | None, *, asked: bool = True
+    ) -> Piece:
         self._evaluator.outside = _above_items(nodes)
         self._evaluator.known = known
-        values = self._evaluator.results(self._standing.flwor, self._others, env)
+        flwor = self._standing.flwor if asked else replace(self._standing.flwor, where=None)
+        values = self._evaluator.results(flwor, self._others, env)
         return piece_of(values, self._standing.scope, forward)
 
 

@@ -33,7 +33,7 @@ from anabranch.predicate import (
     or_,
     terms,
 )
-from anabranch.sharing.tree import PropertyTree, conjuncts, union_of
+from anabranch.sharing.tree import PropertyTree, Steps, conjuncts, union_of
 from anabranch.sharing.writing import renamed
 
 Kind: TypeAlias = Literal["step", "interval", "apart"]
@@ -57,6 +57,11 @@ class PropertyForest:
     def streams(self) -> tuple[str, ...]:
         """The streams of the inputs, in the order of the loops."""
         return tuple(tree.stream for tree in self.trees)
+
+    @property
+    def tuple_path(self) -> Steps:
+        """The path to its tuples, which are named after all their items (figure 15)."""
+        return tuple("_".join(tree.item[depth] for tree in self.trees) for depth in (0, 1))
 
     @property
     def sizes(self) -> tuple[Fraction, ...]:

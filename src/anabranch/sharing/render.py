@@ -61,8 +61,9 @@ def render_join(forest: PropertyForest) -> str:
         guard = and_(interval(guard), guard)
     if guard != EVERYTHING:
         lines.append(f"where {joined_text(guard, inputs)}")
-    lines += ["return", *_indented(_element("_".join(tree.item[1] for tree in trees), content))]
-    return "\n".join(_element("_".join(tree.item[0] for tree in trees), _enclosed(lines)))
+    root, item = forest.tuple_path
+    lines += ["return", *_indented(_element(item, content))]
+    return "\n".join(_element(root, _enclosed(lines)))
 
 
 class _Template:

@@ -1,5 +1,6 @@
-"""Windows that are sent: who makes them of items, who puts larger ones together, and who reads an answer out of them.
+"""Windows and tuples that are sent: who makes them of items, who makes others of them, and who reads an answer.
 
+Tuples are elements, and all that is made of them is made by queries (`restructuring/tuples.py`).
 What is sent of a window is its number and, for each path that is aggregated, enough to go on with: for an average a sum
 and a count (LAWS 2.2 and case 8).
 How that is written down is the business of whoever carries it (`branch/sent`).
@@ -47,7 +48,18 @@ class ReadWindows:
     text: str
 
 
-Sent: TypeAlias = MakeWindows | PutTogether | ReadWindows
+@dataclass(frozen=True, slots=True)
+class SendTuples:
+    """The tuples of a join, of items that meet or of tuples that carry more: an abstract query over these.
+
+    A tuple for which its condition fails is sent, too: whoever reads it asks again, and knows what has failed.
+    """
+
+    text: str
+
+
+OverWindows: TypeAlias = MakeWindows | PutTogether | ReadWindows
+Sent: TypeAlias = OverWindows | SendTuples
 
 
 def window_of(tree: PropertyTree) -> Window:

@@ -18,10 +18,11 @@ from functools import partial
 
 from anabranch.algebra.history.replay import CLOSING, OPENING, Moment, Replay
 from anabranch.algebra.written import is_plan
-from anabranch.branch.history.hosted import shown_in
+from anabranch.branch.history.showing import shown_in
 from anabranch.branch.past.queries import recalled_query
 from anabranch.branch.sent.written import is_sent, read_sent
 from anabranch.branch.state import State
+from anabranch.branch.timed import moments
 from anabranch.errors import StateError, UsageError
 from anabranch.language import parse
 from anabranch.reference.answer import Shown
@@ -116,8 +117,17 @@ class Answer:
         return "".join(self)
 
     def moments(self) -> Iterator[Shown]:
-        """What a display has shown, after each moment that changed it."""
-        return self.log.moments(self.subscription)
+        """What was to be seen, after each moment that changed it: a display, or what was there of a timed answer."""
+        if not self.subscription.timed:
+            yield from self.log.moments(self.subscription)
+            return
+        grown, before = "", ""
+        for at, more in moments(map(self.log.text, self._chunks())):
+            grown += more
+            text = f"{self.frame.opening}{grown}{self.frame.closing}" if grown else self.frame.empty
+            if text != before:
+                yield Shown(at, text)
+                before = text
 
 
 class AnswerLog:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 
 from anabranch.spark import durable
 from anabranch.spark.checkpoint import Checkpoint
@@ -51,6 +52,9 @@ class IntakeSettings:
     """The files are complete: what is there now is all, to the last byte."""
     former: tuple[IntakeStream, ...] = ()
     """Streams that are wanted no more; an epoch that was begun with one of them may still come again."""
+    held: Mapping[str, int] = field(default_factory=dict)
+    """By name, streams that are read for now only as far as they reach when this number is met for the first time; with
+    0 not at all."""
 
     def save(self, checkpoint: Checkpoint) -> None:
         durable.replace(checkpoint.intake, durable.sealed(asdict(self)))
@@ -61,6 +65,11 @@ class IntakeSettings:
         for key in ("streams", "former"):
             fields[key] = tuple(IntakeStream(**{**each, "paths": tuple(each["paths"])}) for each in fields[key])
         return IntakeSettings(**fields)
+
+    @property
+    def reading(self) -> tuple[IntakeStream, ...]:
+        """The streams of which something may be read now."""
+        return tuple(each for each in self.streams if self.held.get(each.name) != 0)
 
     def followed_by(self, streams: tuple[IntakeStream, ...]) -> tuple[IntakeStream, ...]:
         """The streams that will be former ones when these are wanted."""

@@ -51,7 +51,7 @@ def item_queries(
     shapes = shapes_of(functions)
     found: dict[tuple[Shape, Policy, int, int], dict[tuple[Constant, ...], _Member]] = {}
     for each in plan.subscriptions:
-        if each.shows or each.edited or is_plan(each.text):
+        if each.shows or each.edited or each.timed or is_plan(each.text):
             continue
         shaped = shapes.of(each.text)
         query = shaped.shape.standing

@@ -16,6 +16,7 @@ from typing import Any
 
 from anabranch.errors import StateError
 from anabranch.spark import durable
+from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.evolution_log import Logged
 from anabranch.spark.ranges import Offset
 from anabranch.spark.segments import Segment
@@ -106,6 +107,21 @@ class Manifests:
 
     def _path(self, epoch: int) -> Path:
         return self.folder / f"{epoch:08}.json"
+
+
+def settle(manifest: Manifest, checkpoint: Checkpoint) -> None:
+    """Make durable what a manifest relies on: its segments' names, and Spark's offsets, which Spark syncs never."""
+    segments = checkpoint.segments
+    if manifest.segments:
+        with durable.writing(segments):
+            durable.sync(segments / f"{manifest.epoch:08}")
+            durable.sync(segments)
+    fresh = checkpoint.states / f"{manifest.epoch:08}"
+    if fresh.exists():
+        with durable.writing(fresh):
+            durable.sync(fresh)
+            durable.sync(fresh.parent)
+    durable.settle(checkpoint.spark / "offsets" / str(manifest.epoch))
 
 
 @lru_cache(maxsize=4)

@@ -8,7 +8,7 @@ began with the same epoch, or before any of their streams did.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from operator import attrgetter
 
@@ -18,6 +18,7 @@ from anabranch.branch.history.hosted import DisplayQuery
 from anabranch.branch.past.queries import RecalledQuery
 from anabranch.branch.sent.written import is_sent
 from anabranch.reference.standing import Standing
+from anabranch.spark.dividing import can_be_divided
 from anabranch.spark.plan import Plan, StreamPlan, Subscription
 from anabranch.spark.roles import Functions, Role, role_of
 from anabranch.stream.path import Path
@@ -35,12 +36,16 @@ def subscriptions_of(
     sharing: bool = True,
     aborted: Mapping[int, str] | None = None,
     policies: Mapping[str, Policy] | None = None,
+    timed: bool = False,
+    strands: Callable[[int], int] = lambda others: 0,
 ) -> tuple[tuple[Subscription, ...], int]:
     """The subscriptions of an epoch, by their numbers, and the number that the next one gets.
 
     Who was there with the same query and policy goes on, others begin here; `begun` are the streams that had elements
     before, and `endless` says that nobody waits for the streams' end.
     Those that were `aborted` stay what they are, and are answered no more.
+    Where `timed`, the answers of new ones are told with their moments.
+    One over updates is answered in so many `strands`, which depends on how many others there are, if it can be.
     """
     ended, chosen = aborted or {}, policies or {}
     known = before.subscriptions if before else ()
@@ -56,11 +61,14 @@ def subscriptions_of(
     for name, text in wanted.items():
         if name in found:
             continue
-        role = role_of(Subscription(following, name, text, epoch), by_name, functions)
+        role = role_of(Subscription(following, name, text, epoch, timed=timed), by_name, functions)
         late = tuple(stream for stream in role.streams if stream in begun)
-        family = _family(role, by_name, endless=endless) if sharing and role.is_branch else ""
+        divided = strands(sum(each.shows and not each.aborted for each in found.values())) if role.shows else 0
+        divided = divided if divided and can_be_divided(role, by_name, functions) else 0
+        family = _family(role, by_name, divided, endless=endless) if sharing and role.is_branch else ""
         policy = chosen.get(name, "accumulate")
-        new = replace(role.subscription, late=late, family=family, policy=policy, shows=role.shows, edited=role.edited)
+        new = replace(role.subscription, late=late, family=family, policy=policy, strands=divided)
+        new = replace(new, shows=role.shows, edited=role.edited, timed=timed and not role.shows)
         if family and (branch := branches.setdefault(_sight(new), new.id)) != new.id:
             new = replace(new, joined=branch)
         found[name] = new
@@ -68,9 +76,10 @@ def subscriptions_of(
     return tuple(sorted(found.values(), key=attrgetter("id"))), following
 
 
-def _family(role: Role, streams: Mapping[str, StreamPlan], *, endless: bool) -> str:
+def _family(role: Role, streams: Mapping[str, StreamPlan], strands: int, *, endless: bool) -> str:
     if isinstance(role.query, DisplayQuery | RecalledQuery):
-        return f"history {role.subscription.text}"  # only twins share one
+        divided = f" in {strands} strands" if strands else ""
+        return f"history{divided} {role.subscription.text}"  # only twins share one
     if is_sent(role.subscription.text):
         return f"sent {role.subscription.text}"  # and of these as well, whatever query it was made of
     if not isinstance(role.query, Standing):

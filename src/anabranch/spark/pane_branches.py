@@ -22,6 +22,7 @@ from anabranch.branch.pane_group import PaneGroup
 from anabranch.branch.pane_states import pack
 from anabranch.branch.panes import PaneWindows
 from anabranch.branch.ports import Output
+from anabranch.branch.sent.making import SentWindows
 from anabranch.branch.state import State
 from anabranch.columnar.answering import StreamAnswers
 from anabranch.columnar.counted import Reach
@@ -82,6 +83,8 @@ class PaneBranches:
         """By stream: what was said in the epoch so far."""
         self._lively: dict[str, bool] = {}
         self._kin: dict[tuple[str, Lineage, Policy, int], _Kin] = {}
+        self._lost: set[int] = set()
+        """The branches whose windows cannot be made any more."""
         self.aborted: dict[int, str] = {}
         """By branch: why it has ended."""
 
@@ -183,6 +186,8 @@ class PaneBranches:
             kin.follower.take(said)
             return
         self._group.close(kin.numbers)
+        for number in kin.numbers:
+            self._doubt(number, said)
         accents = kin.follower.take(said)
         gone = () if isinstance(said.event, DeadLetter) else kin.follower.outlet.purges
         for number in kin.numbers:
@@ -207,19 +212,36 @@ class PaneBranches:
             self._kin[key] = _Kin(stream, branch.policy, first, follower, is_concerned)
         kin = self._kin[key]
         kin.numbers.append(number)
+        for each in (*(view.said if branch.is_new else ()), *self._heard.get(branch.stream, ())):
+            self._doubt(number, each)
         branch.windows.follow(kin.follower.outlet)
         if branch.is_new and view.shown:
             shown = Follower(lineage, stream, branch.policy)
             branch.windows.tell(accent for each in view.said[: view.shown] for accent in shown.take(each))
         self._end_aborted(kin)
 
+    def _doubt(self, number: int, said: Said) -> None:
+        """Have windows that are sent tell those who read them what is in doubt."""
+        windows, event = self._branches[number].windows, said.event
+        if isinstance(windows, SentWindows) and isinstance(event, DeadLetter):
+            known = [windows.doubt(each.path, event.reason) for each in event.doubts]
+            self._lost |= set() if all(known) else {number}
+
     def _end_aborted(self, kin: _Kin) -> None:
         """A query that cannot go on gives nothing more."""
         if kin.follower.aborted is not None:
-            for number in kin.numbers:
+            ends = [number for number in kin.numbers if not self._goes_on(number)]
+            for number in ends:
+                windows = self._branches[number].windows
+                if isinstance(windows, SentWindows):
+                    windows.end(kin.follower.aborted)
                 self.aborted[number] = kin.follower.aborted
                 self._group.leave(number)
-            kin.numbers.clear()
+            kin.numbers[:] = [number for number in kin.numbers if number not in ends]
+
+    def _goes_on(self, number: int) -> bool:
+        """Whether a branch sends windows that can do without what is in doubt."""
+        return isinstance(self._branches[number].windows, SentWindows) and number not in self._lost
 
     # --- the end of the epoch ---------------------------------------------------------------------------------
 

@@ -47,6 +47,8 @@ class StreamPlan:
     """For how many seconds what has not changed stays in the document of a stream of updates (LAWS 3.6)."""
     axes: tuple[Axis, ...] | None = None
     """By what it is told how far the stream is, for whoever hands it on; None where nobody does (`courses.py`)."""
+    evolves: bool = True
+    """Whether it may have accents."""
 
     @staticmethod
     def of(source: Source, form: Form | None, axes: tuple[Axis, ...] | None = None) -> StreamPlan:
@@ -67,6 +69,7 @@ class StreamPlan:
             source.updates,
             None if source.retain is None else str(source.retain),
             axes,
+            source.evolves,
         )
 
     @property
@@ -119,6 +122,10 @@ class Subscription:
     """Whether its answer is the update stream of a display (LAWS 5.7)."""
     edited: tuple[str, ...] = ()
     """The streams of updates that it reads beside items, where it has results that stand (LAWS 5.5)."""
+    timed: bool = False
+    """Whether its answer, which only grows, is told with its moments (`branch/timed.py`)."""
+    strands: int = 0
+    """In how many strands it is answered, where it is answered in several (`branch/history/strands.py`)."""
 
     @property
     def branch(self) -> int:

@@ -197,13 +197,14 @@ def _stream(fields: dict[str, Any]) -> StreamPlan:
     axes = fields.pop("axes")
     return StreamPlan(
         **fields,
-        declared=None if schema is None else _schema(schema),
+        declared=None if schema is None else read_schema(schema),
         domains=domains,
         axes=None if axes is None else tuple(Axis(**each) for each in axes),
     )
 
 
-def _schema(fields: dict[str, Any]) -> Schema:
+def read_schema(fields: dict[str, Any]) -> Schema:
+    """The schema of which these are the fields."""
     declarations = {
         key: Declaration(
             {name: Part(**part) for name, part in each["children"].items()}, tuple(each["attributes"]), each["text"]

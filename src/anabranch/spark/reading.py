@@ -42,7 +42,9 @@ class RangeReader:
         self.shredder = Shredder(self._split(limits, begin), limits)
         """Takes the range's parts, once each and in order."""
         self._start = begin.position
-        self._reader = ElementReader(reach.stream, stream.format, limits, root, item=stream.item, schema=stream.schema)
+        self._reader = ElementReader(
+            reach.stream, stream.format, limits, root, stream.item, stream.schema, stream.evolves
+        )
 
     def carry(self) -> str | None:
         """Where the next range of the file goes on, as JSON; None if it needs no more than its own start."""

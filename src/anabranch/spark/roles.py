@@ -2,19 +2,19 @@
 
 A query that needs one item at a time is answered where the item is read.
 A *branch* remembers: windows and joins, answers that wait for the end, and the merge of partitions that are read side
-by side and have a time (LAWS 1.2).
+by side and have a time (LAWS 1.2); and answers that are told with their moments.
 What the builder made is a branch by itself, whatever its operators are (`branch/plans.py`); so is a query over a stream
 of updates, whose answer is a display (`branch/history/hosted.py`), and one about the past of items
 (`branch/past/`).
 Where windows travel between trunks, who makes them counts them as any window query does, and who reads them has a
-branch of its own (`branch/sent/`).
+branch of its own (`branch/sent/`); tuples are sent by the branch of their join, and read as items.
 Each stream of updates has a branch that keeps its document, whoever subscribes (`branch/history/keeper.py`).
 A branch belongs to one shard, by its number, and serves one subscription or several (`membership.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -38,10 +38,15 @@ from anabranch.reference.arrivals.past import named
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.shapes import Shapes
 from anabranch.reference.standing import Standing, standing
-from anabranch.sharing.sent import MakeWindows
+from anabranch.sharing.sent import MakeWindows, SendTuples
 from anabranch.spark.plan import Plan, StreamPlan, Subscription
 from anabranch.spark.plans import PlanFile
 from anabranch.stream.parse import parse_document
+
+MOST_STRANDS = 1 << 10
+"""In so many strands a query is answered at most."""
+_STRANDS = 1 << 60
+"""Above the numbers of all subscriptions."""
 
 Functions: TypeAlias = tuple[tuple[str, PythonFunction], ...]
 """What the user registered, by name."""
@@ -56,6 +61,8 @@ class Role:
     is_branch: bool
     panes: PanePlan | None = None
     """How a branch is counted by panes, where it can be."""
+    sends: bool = False
+    """Whether its answer are tuples for another trunk."""
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -98,6 +105,15 @@ class BranchPlan:
     """What tells each of the queries from the others, in every epoch."""
     kept: str | None = None
     """The stream whose document it keeps."""
+    strands: int = 0
+    """Into how many strands it is divided, if it is."""
+    strand: int | None = None
+    """Which of them it is; without one it is where they come together."""
+
+    @property
+    def is_braid(self) -> bool:
+        """Whether it takes what strands have found, and no stream."""
+        return self.strands > 0 and self.strand is None
 
     @property
     def roles(self) -> tuple[Role, ...]:
@@ -106,6 +122,9 @@ class BranchPlan:
 
     @property
     def streams(self) -> tuple[str, ...]:
+        """The streams that it takes."""
+        if self.is_braid:
+            return ()
         return self.twins[0][0].streams if self.kept is None else (self.kept,)
 
     @property
@@ -120,7 +139,12 @@ class BranchPlan:
 
     def shard(self, plan: Plan) -> int:
         """The shard that it belongs to."""
-        return self.number % plan.shards
+        return shard_of(self.number, plan)
+
+
+def shard_of(number: int, plan: Plan) -> int:
+    """The shard that the branch with a number belongs to."""
+    return number % plan.shards
 
 
 @lru_cache(maxsize=4)
@@ -145,15 +169,19 @@ def role_of(subscription: Subscription, streams: Mapping[str, StreamPlan], funct
     if found := past_of(subscription.text, functions, edited) or display_of(subscription.text, edited):
         return Role(subscription, found, is_branch=True)
     query = shapes_of(functions).of(subscription.text).shape.standing
-    remembered = set(query.streams) <= streams.keys() and remembers(query, streams)
+    known = set(query.streams) <= streams.keys()
+    remembered = known and (subscription.timed or remembers(query, streams))
     if remembered:
         query = _taken_apart(subscription.text, functions)
-    panes = _panes(query, streams[query.streams[0]], functions) if remembered else None
+    counted = remembered and not subscription.timed  # panes know nothing of single elements
+    panes = _panes(query, streams[query.streams[0]], functions) if counted else None
     return Role(subscription, query, remembered, panes)
 
 
 def _sent_role(subscription: Subscription, streams: Mapping[str, StreamPlan]) -> Role:
     operator = read_sent(subscription.text)
+    if isinstance(operator, SendTuples):
+        return Role(subscription, _taken_apart(operator.text, ()), is_branch=True, sends=True)
     stream = streams.get(stream_of(operator))
     if stream is not None and stream.partitions > 1 and (stream.time or not isinstance(operator, MakeWindows)):
         raise UsageError(
@@ -215,7 +243,22 @@ def branches_of(file: PlanFile, functions: Functions) -> tuple[BranchPlan, ...]:
         if role.is_branch:
             members.setdefault(role.subscription.branch, []).append(role)
     keepers = (BranchPlan(keeper_of(each), (), (), each) for each in edited_streams(file.load().streams))
-    return (*keepers, *(_branch(number, roles) for number, roles in members.items()))
+    return (*keepers, *(each for number, roles in members.items() for each in _branches(number, roles)))
+
+
+def _branches(number: int, roles: list[Role]) -> Iterator[BranchPlan]:
+    """The branch of some subscriptions, and its strands."""
+    branch = _branch(number, roles)
+    first, *strands = numbers_of(roles[0].subscription)
+    yield replace(branch, number=first, strands=len(strands))
+    for count, each in enumerate(strands):
+        yield replace(branch, number=each, strands=len(strands), strand=count)
+
+
+def numbers_of(subscription: Subscription) -> tuple[int, ...]:
+    """The numbers of the branch that serves a subscription, and of its strands."""
+    number = subscription.branch
+    return (number, *(_STRANDS + number * MOST_STRANDS + strand for strand in range(subscription.strands)))
 
 
 def keeper_of(stream: str) -> int:

@@ -1,4 +1,4 @@
-"""The rows that pass from the tasks that read ranges to those that have the branches of a shard.
+"""The rows that pass from the tasks that read ranges to those that have the branches of a shard, and on from strands.
 
 Raw items travel once to each shard that needs them, in feeds; so do partial panes, those of all its branches together.
 Reports take the same way to the driver, as the rows of a shard that does not exist.
@@ -20,7 +20,7 @@ DRIVER = -1
 ALL = -1
 """Stands for the branch where a row concerns all branches of a shard."""
 
-Kind: TypeAlias = Literal["report", "feed", "panes", "ended", "passed"]
+Kind: TypeAlias = Literal["report", "feed", "panes", "ended", "passed", "told", "finished"]
 _TYPES = pa.schema(
     [
         ("shard", pa.int32()),

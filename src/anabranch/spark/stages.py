@@ -12,12 +12,12 @@ from anabranch.spark.evolution_log import EvolutionLogs
 from anabranch.spark.evolving import lively, log_changes, run_evolving
 from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Manifest
-from anabranch.spark.roles import branches_of, keeper_of
+from anabranch.spark.offsets import epoch_ranges
+from anabranch.spark.roles import branches_of, keeper_of, numbers_of
 from anabranch.spark.rows import REPORTS, ROWS
 from anabranch.spark.scanning import search, search_ranges
 from anabranch.spark.segments import late_places, stream_of
-from anabranch.spark.shard import answer_shards
-from anabranch.spark.survey import epoch_ranges
+from anabranch.spark.shard import answer_shards, pass_shards
 from anabranch.spark.task import answer_ranges, send_ranges
 
 _AT_HAND = 64 << 20
@@ -41,9 +41,15 @@ def _search(batch: DataFrame, job: Job) -> list[Report]:
 
 
 def _run(batch: DataFrame, shards: int, job: Job) -> list[Report]:
-    """Run the tasks of an epoch; branches need a second stage, in which each shard gets the rows that are its own."""
-    if branches_of(job.plan, job.functions):
+    """Run the tasks of an epoch.
+
+    Branches need a second stage, in which each shard gets the rows that are its own; and queries in strands a third.
+    """
+    branches = branches_of(job.plan, job.functions)
+    if branches:
         sent = batch.mapInArrow(partial(send_ranges, job), ROWS).repartitionById(shards, "shard")
+        if any(each.is_braid for each in branches):
+            sent = sent.mapInArrow(partial(pass_shards, job), ROWS).repartitionById(shards, "shard")
         found = sent.mapInArrow(partial(answer_shards, job), REPORTS)
     else:
         found = batch.mapInArrow(partial(answer_ranges, job), REPORTS)
@@ -65,7 +71,7 @@ def manifest_of(job: Job, run: int, last: Manifest | None, reports: Sequence[Rep
     subscriptions = job.plan.load().subscriptions
     aborted = {number: reason for report in reports for number, reason in report.aborted.items()}
     aborted |= {each.id: each.aborted for each in subscriptions if each.aborted}
-    present = {each.branch for each in subscriptions if each.id not in aborted}
+    present = {number for each in subscriptions if each.id not in aborted for number in numbers_of(each)}
     present |= {keeper_of(each.stream) for each in job.plan.load().streams if each.updates}
     kept = {number: each for number, each in last.states.items() if number in present} if last else {}
     for report in reports:

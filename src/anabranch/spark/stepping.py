@@ -1,17 +1,18 @@
 """A trunk that is driven by hand: its epochs are run when somebody knows that there is something to read.
 
-A streaming query asks all the time whether something has come, in a process of its own; of many trunks side by side,
-most of which have nothing to do, that is most of the work.
+A streaming query needs seconds to start and processes of its own; for what comes to an end soon that is most of the
+work.
 Here the survey is made in the driver, and an epoch is one plain job over its ranges.
 What Spark would write down before an epoch is written down in its place and in its form, so all the rest of a trunk
-works as ever: an epoch that was begun and not committed is run again with the same ranges.
+works as ever: an epoch that was begun and not committed is run again with the same ranges, here or by a streaming query
+(`streaming.py`).
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import astuple
-from pathlib import Path
+from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
@@ -20,23 +21,22 @@ from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.epochs import Trunk
 from anabranch.spark.intake import SCHEMA
 from anabranch.spark.manifest import Manifests
-from anabranch.spark.ranges import Offset
+from anabranch.spark.offsets import end_of, offset_file, write_end
+from anabranch.spark.query import pool_of
 from anabranch.spark.survey import Survey
 
 
 class SteppedTrunk:
-    """Runs the epochs of a trunk, which must be open and not started."""
+    """Runs the epochs of a trunk, which must be open and not started; it is of no use behind others' epochs."""
 
     def __init__(self, spark: SparkSession, trunk: Trunk) -> None:
         self._spark = spark
         self._trunk = trunk
         self._survey = Survey(trunk.checkpoint)
-        self._offsets.mkdir(parents=True, exist_ok=True)
-
-    @property
-    def pool(self) -> str:
-        """The pool in which its jobs run."""
-        return f"trunk {self._checkpoint.folder}"
+        offset_file(self._checkpoint, 0).parent.mkdir(parents=True, exist_ok=True)
+        named = self._checkpoint.spark / "metadata"
+        if not named.exists():  # without it Spark would not go on from offsets
+            durable.replace(named, json.dumps({"id": str(uuid4())}).encode())
 
     @property
     def _checkpoint(self) -> Checkpoint:
@@ -52,24 +52,13 @@ class SteppedTrunk:
         """Run one epoch, if there is something to read."""
         epochs = Manifests(self._checkpoint.manifests).epochs()
         number = epochs.stop if epochs else 0
-        start = self._offset(number - 1) if number else {}
-        if not self._path(number).exists():
+        start = end_of(self._checkpoint, number - 1)
+        if not offset_file(self._checkpoint, number).exists():
             end = self._survey.latest(start)
             if end == start:
                 return False
-            durable.replace(self._path(number), f"v1\n{{}}\n{json.dumps(end)}".encode())
-        found = [astuple(each) for each in self._survey.ranges(start, self._offset(number))]
-        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", self.pool)
+            write_end(self._checkpoint, number, end)
+        found = [astuple(each) for each in self._survey.ranges(start, end_of(self._checkpoint, number))]
+        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool_of(self._checkpoint))
         self._trunk.epoch(self._spark.createDataFrame(found, SCHEMA), number)
         return True
-
-    def _offset(self, number: int) -> Offset:
-        found: Offset = json.loads(self._path(number).read_text(encoding="utf-8").splitlines()[-1])
-        return found
-
-    @property
-    def _offsets(self) -> Path:
-        return self._checkpoint.spark / "offsets"
-
-    def _path(self, number: int) -> Path:
-        return self._offsets / str(number)

@@ -79,7 +79,12 @@ def last_line_end(path: str, position: int, limit: int) -> int:
 
 
 def pieces(path: str, start: int, end: int, size: int = PIECE, *, lines: bool = False) -> Iterator[bytes]:
-    """The bytes of a range, piece by piece; of lines as a rule whole ones."""
+    """The bytes of a range, piece by piece; of lines as a rule whole ones.
+
+    One without bytes is the end of a file that was read before, which need not be there any more.
+    """
+    if start >= end:
+        return
     with open_file(path) as source:
         while start < end:
             stop = min(end, start + size)

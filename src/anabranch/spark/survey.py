@@ -19,7 +19,6 @@ shorter or was overwritten is an error.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from time import time_ns
@@ -57,17 +56,6 @@ class Sight:
         return found
 
 
-def epoch_ranges(checkpoint: Checkpoint, epoch: int) -> list[Range]:
-    """The ranges of an epoch that has begun, by the offsets that Spark has written down for it."""
-
-    def offset(number: int) -> Offset:
-        written = checkpoint.spark / "offsets" / str(number)
-        found: Offset = json.loads(written.read_text(encoding="utf-8").splitlines()[-1])
-        return found
-
-    return Survey(checkpoint).ranges(offset(epoch - 1) if epoch else {}, offset(epoch))
-
-
 class Survey:
     """Looks at the files for one streaming query; it alone appends to the order logs."""
 
@@ -75,6 +63,8 @@ class Survey:
         self._checkpoint = checkpoint
         self._logs: dict[str, OrderLog] = {}
         self._frozen: dict[str, dict[str, int]] | None = None
+        self._held: dict[str, tuple[int, dict[str, int]]] = {}
+        """By partition: what was there when the last hold of its stream was met."""
         self._sight: Sight | None = None
         """The one that the last epoch did not take to its end."""
         self._looks: dict[str, tuple[int, int]] = {}
@@ -83,9 +73,10 @@ class Survey:
     def freeze(self) -> None:
         """From now on the files end where they end now; files that are not there yet do not come."""
         self._frozen = {}
-        for stream in IntakeSettings.load(self._checkpoint).streams:
+        settings = IntakeSettings.load(self._checkpoint)
+        for stream in settings.reading:
             for key, path in stream.keys.items():
-                self._listing(key, path)
+                self._listing(key, path, settings.held.get(stream.name))
 
     def latest(self, start: Offset) -> Offset:
         """How far the epoch that begins at `start` goes; all that has something to read shares its bytes."""
@@ -159,10 +150,10 @@ class Survey:
         A file that has turned up since under a smaller name than one that waits belongs to it: it is read next.
         """
         files: dict[str, dict[str, int]] = {}
-        for stream in settings.streams:
+        for stream in settings.reading:
             for key, path in stream.keys.items():
                 ends = {each.file: each.end for each in self._log(stream.name).stretches(key.rpartition("/")[2])}
-                there = self._listing(key, path)
+                there = self._listing(key, path, settings.held.get(stream.name))
                 if before is not None:
                     seen = before.files.get(key, {})
                     last = max(seen, default="")
@@ -172,19 +163,23 @@ class Survey:
             return Sight(before.moment, files)
         return Sight(max(time_ns() // 1_000, start.get(_CLOCK, {}).get("position", 0) + 1), files)
 
-    def _listing(self, key: str, path: str) -> dict[str, int]:
-        if self._frozen is None:
-            return folders.listing(path)
-        if key not in self._frozen:
-            self._frozen[key] = folders.listing(path)
-        return self._frozen[key]
+    def _listing(self, key: str, path: str, hold: int | None) -> dict[str, int]:
+        """What lies there, as far as it may be read; `hold` is the number of what holds the stream."""
+        if self._frozen is not None and key in self._frozen:
+            return self._frozen[key]
+        found = self._held[key][1] if hold and self._held.get(key, (0,))[0] == hold else folders.listing(path)
+        if hold:
+            self._held[key] = hold, found
+        if self._frozen is not None:
+            self._frozen[key] = found
+        return found
 
     # --- moves --------------------------------------------------------------------------------------------
 
     def _moves(self, settings: IntakeSettings, start: Offset, sight: Sight) -> _Moves:
         """Go on in every partition, and write down which files are begun for it."""
         groups: list[list[_View]] = []
-        for stream in settings.streams:
+        for stream in settings.reading:
             views = list(self._views(stream, start, settings.finite or stream.ended, sight))
             # Without a time the partitions come one after the other; with one they are merged, so all must go on.
             groups += [[view] for view in views] if stream.timed else [views] if views else []
@@ -210,7 +205,7 @@ class Survey:
 
     def _ended(self, settings: IntakeSettings, start: Offset, moves: _Moves) -> Offset:
         """The partitions that are read to their end, of inputs that have one."""
-        streams = [each for each in settings.streams if settings.finite or each.ended]
+        streams = [each for each in settings.reading if settings.finite or each.ended]
         keys = [key for stream in streams for key in stream.keys if key not in moves.unfinished]
         return {f"{_ENDED}{key}": {"file": 0, "position": 0} for key in keys if f"{_ENDED}{key}" not in start}
 

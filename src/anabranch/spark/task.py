@@ -150,7 +150,7 @@ class _Reading:
         for branch in programme.branches:
             if each.mark == "ended" and each.stream not in branch.streams:
                 continue
-            if each.mark == "passed" and branch.panes:
+            if each.mark == "passed" and (branch.panes or branch.is_braid):
                 continue  # the times of arrival place nothing in windows
             moment = each.key if each.mark == "ended" else str(Fraction(each.arrived or 0, 1_000_000))
             shard = branch.shard(programme.plan)

@@ -74,9 +74,11 @@ def run_queries(
     documents: Mapping[str, Path] | None = None,
     functions: Mapping[str, PythonFunction] | None = None,
     shards: int | None = None,
+    strands: int | None = None,
     sharing: bool = True,
     accents: bool = True,
     policy: Policy = "accumulate",
+    timed: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Outcome:
     """Answer the queries, given by name, over the streams to their end; `work` is an empty folder for this run.
@@ -85,6 +87,7 @@ def run_queries(
 
     Raises `QueryError` for a query that is wrong, `Unsupported` for one that asks for the past, and `StreamError` for a
     stream that cannot be read or that carries updates; nothing is answered in part.
+    Where `timed`, only the moments of an answer can be asked for.
     `on_progress` is called on another thread than the caller's.
     """
     inputs = {**{source.name: source.schema for source in sources}, **dict.fromkeys(documents or {})}
@@ -105,7 +108,10 @@ def run_queries(
     total = sum(path.stat().st_size for source in streams.values() for path in source.files)
     start = Progress(0, 0, total, 0, 0, 0, dict.fromkeys(texts, 0), {})
     display = _Display(AnswerLog(Checkpoint(work.absolute())), start)
-    settings = Settings(limits=limits or Limits(), finite=True, shards=shards, sharing=sharing, accents=accents)
+    caps = limits or Limits()
+    settings = Settings(
+        limits=caps, finite=True, shards=shards, sharing=sharing, accents=accents, timed=timed, strands=strands
+    )
 
     def show(epoch: Epoch) -> None:
         display.add(epoch, samples=on_progress is not None)

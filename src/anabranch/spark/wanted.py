@@ -35,6 +35,10 @@ class Settings:
     """Whether what subscriptions have in common is done once."""
     accents: bool = True
     """Whether accents are followed; otherwise a stream that has one is refused."""
+    timed: bool = False
+    """Whether answers that only grow are told with their moments, for who asks when they grew."""
+    strands: int | None = None
+    """In how many strands a new query over updates is answered, if it can be; None for what suits the shards."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from anabranch.errors import BadItem, StreamError
 from anabranch.stream import json_items, wire
-from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Doubt, Item, Place, StreamElement
+from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Doubt, Item, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import parse_item, parse_root
 from anabranch.stream.path import Path
@@ -33,9 +33,9 @@ class ElementReader:
         form: Format,
         limits: Limits,
         root: Element | None = None,
-        *,
         item: str = "item",
         schema: Schema | None = None,
+        evolves: bool = True,
     ) -> None:
         self.root = root
         """The stream's root element; that of the first item where none was given."""
@@ -44,6 +44,7 @@ class ElementReader:
         self._limits = limits
         self._item = item
         self._schema = schema  # given only where the stream is strict
+        self._evolves = evolves
         self.announced: Callable[[Path, Element], bool] = lambda path, tree: False
         """Whether an item may carry a path that the schema does not declare; whoever follows the accents knows."""
         self._around: tuple[bytes, str, Element, dict[str, str]] | None = None
@@ -74,6 +75,8 @@ class ElementReader:
             tree = parse_item(cut.raw, self._limits, scope, cut.encoding)
             tree.parent = root
             element = wire.element_of(tree, place)
+        if isinstance(element, Accent) and not self._evolves:
+            raise wire.refused(element, "the stream was declared to have no accents")
         if isinstance(element, Item):
             element.tree.parent = root
             if self._schema is None:

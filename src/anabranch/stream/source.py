@@ -59,6 +59,8 @@ class Source:
     """For how many seconds what has not changed stays in its document, for who comes late; None is for good."""
     ended: bool = False
     """Nothing more comes than what is there, though others go on."""
+    evolves: bool = True
+    """Whether it may have accents; in a stream that was promised to have none they are bad (LAWS 4.5)."""
 
     @property
     def partitions(self) -> tuple[FilePath, ...]:
@@ -214,7 +216,7 @@ class Contents:
             source, root = self._source, None if self._format == "document" else self._implied_root
             schema = source.schema if source.strict else None
             item = source.item or "item"
-            self._reader = ElementReader(source.name, self._format, self._limits, root, item=item, schema=schema)
+            self._reader = ElementReader(source.name, self._format, self._limits, root, item, schema, source.evolves)
             self._reader.announced = lambda path, tree: self.announced(path, tree)
         yield from self._reader.elements(cuts, file.name)
         if self._reader.root is None and splitter.root is not None:  # a root without items

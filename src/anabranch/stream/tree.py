@@ -190,6 +190,8 @@ def namespaces_in_scope(element: Element) -> dict[str, str]:
     scope: dict[str, str] = {}
     for each in reversed(chain):
         scope.update(each.namespaces)
+        if not each.name.uri:
+            scope.pop("", None)  # moved below a default namespace, it still is in none
     return {prefix: uri for prefix, uri in scope.items() if uri}
 
 
@@ -234,4 +236,6 @@ def renumber(tree: Element, numbers: Iterator[int] = _numbers) -> None:
 
 def in_document_order(nodes: Sequence[Node]) -> list[Node]:
     """Without duplicates, in document order."""
+    if len(nodes) < 2:  # as nearly always
+        return list(nodes)
     return sorted(dict.fromkeys(nodes), key=lambda node: node.order)

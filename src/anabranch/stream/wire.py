@@ -62,6 +62,9 @@ _ATTRIBUTES = {
 _REQUIRED = {"path", "by", "target"}
 _INSIDE_ITEMS = ("mutable", "replace", "before", "after")
 _AT = Name("at", STREAM_NAMESPACE)
+_CAME = "anabranch-came"
+"""The prefix under which an item is told when it came; with the time its declaration goes, so that no copy has it."""
+_OPENING = re.compile(r"<[^\s/>]+")
 _TIME = re.compile(r"\s*([0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})\s*\Z")
 
 
@@ -71,6 +74,12 @@ class BadAccent(BadItem):
     def __init__(self, cause: BadItem, doubts: tuple[Doubt, ...]) -> None:
         super().__init__(cause.message, hint=cause.hint)
         self.doubts = doubts
+
+
+def refused(accent: Accent, reason: str) -> BadAccent:
+    """Why an accent is bad that could be read."""
+    evolution = accent.evolution
+    return BadAccent(BadItem(reason), () if isinstance(evolution, Add) else (Doubt(evolution.path, accent.where),))
 
 
 def element_of(tree: Element, place: Place) -> StreamElement:
@@ -141,6 +150,15 @@ def write(element: StreamElement) -> str:
     return serialize(tree_of(element))
 
 
+def write_came(item: Item, at: Decimal) -> str:
+    """An item without a time of its own, with the one at which it came; nothing of that shows in what is read."""
+    text = write(item)
+    opening = _OPENING.match(text)
+    assert opening is not None, "an item is an element"
+    front = opening.group()
+    return f'{front} xmlns:{_CAME}="{STREAM_NAMESPACE}" {_CAME}:at="{_written(at)}"{text[len(front) :]}'
+
+
 # --- reading ------------------------------------------------------------------------------------------------
 
 
@@ -149,6 +167,8 @@ def _item_time(tree: Element) -> Decimal | None:
     if text is None:
         return None
     tree.attributes = [each for each in tree.attributes if each.name != _AT]
+    if tree.namespaces.get(_CAME) == STREAM_NAMESPACE:
+        del tree.namespaces[_CAME]
     return _time(text)
 
 

@@ -11,7 +11,7 @@ Regions that are interleaved, which the wire cannot say, are written one in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 
 from anabranch.algebra.history.events import (
@@ -33,22 +33,27 @@ from anabranch.stream.tree import (
     STREAM_NAMESPACE,
     Child,
     Comment,
+    Document,
     Element,
     Instruction,
     Name,
     Text,
     namespaces_in_scope,
 )
-from anabranch.stream.wire import element_of, tree_of
+from anabranch.stream.wire import element_of
 
 _KINDS: dict[str, Kind] = {"mutable": "mutable", "replace": "replace", "before": "before", "after": "after"}
 
 
 class Tokens:
-    """The events of one partition's elements; they must have been judged."""
+    """The events of one partition's elements; they must have been judged.
 
-    def __init__(self, stream: int = 0) -> None:
+    A document is without the declarations of control elements; where content is taken `as_written`, it keeps its own.
+    """
+
+    def __init__(self, stream: int = 0, *, as_written: bool = False) -> None:
         self.root = Id(stream, "")
+        self._as_written = as_written
         self._made = 0
 
     def start(self) -> list[Event]:
@@ -69,8 +74,10 @@ class Tokens:
                 if at is not None:
                     yield Now(at)
                 yield from self._node(tree, self.root)
-            case Region() | Update():
-                yield from self._node(tree_of(element), self.root)
+            case Region(id, content, _, at):
+                yield from self._region("mutable", None, id, at, content, self.root)
+            case Update(kind, target, own, content, _, at):
+                yield from self._region(kind, target, own, at, content, self.root)
 
     def _node(self, node: Child, around: Id) -> Iterator[Event]:
         match node:
@@ -81,24 +88,27 @@ class Tokens:
             case Instruction():
                 yield Other(around, node.value, node.target)
             case Element() if node.name.uri == STREAM_NAMESPACE:
-                yield from self._region(node, around)
+                at = node.get("at")
+                time = None if at is None else Decimal(at.strip())
+                kind = _KINDS[node.name.local]
+                yield from self._region(kind, node.get("target"), node.get("id"), time, node.children, around)
             case Element():
                 attributes = tuple((each.name, each.value) for each in node.attributes)
-                scope = tuple((prefix, uri) for prefix, uri in _scope(node).items())
+                scope = tuple((prefix, uri) for prefix, uri in self._scope(node).items())
                 yield StartElement(around, node.name, attributes, scope)
                 for child in node.children:
                     yield from self._node(child, around)
                 yield EndElement(around, node.name)
 
-    def _region(self, control: Element, around: Id) -> Iterator[Event]:
-        kind = _KINDS[control.name.local]
-        at = control.get("at")
+    def _region(
+        self, kind: Kind, target: str | None, own: str | None, at: Decimal | None, content: Sequence[Child], around: Id
+    ) -> Iterator[Event]:
         if at is not None:
-            yield Now(Decimal(at.strip()))
-        id = Id(self.root.stream, control.get("id") or self._fresh())
-        of = around if kind == "mutable" else Id(self.root.stream, control.get("target") or "")
+            yield Now(at)
+        id = Id(self.root.stream, own or self._fresh())
+        of = around if kind == "mutable" else Id(self.root.stream, target or "")
         yield StartRegion(kind, of, id)
-        for child in control.children:
+        for child in content:
             yield from self._node(child, id)
         yield EndRegion(kind, of, id)
 
@@ -106,9 +116,15 @@ class Tokens:
         self._made += 1
         return f"\0{self._made}"
 
-
-def _scope(element: Element) -> dict[str, str]:
-    return {prefix: uri for prefix, uri in namespaces_in_scope(element).items() if uri != STREAM_NAMESPACE}
+    def _scope(self, element: Element) -> dict[str, str]:
+        found = {prefix: uri for prefix, uri in namespaces_in_scope(element).items() if uri != STREAM_NAMESPACE}
+        at: Document | Element | None = element if self._as_written else None
+        while isinstance(at, Element) and at.name.uri != STREAM_NAMESPACE:
+            for prefix, uri in at.namespaces.items():
+                if uri == STREAM_NAMESPACE:
+                    found.setdefault(prefix, uri)
+            at = at.parent
+        return found
 
 
 class Elements:

@@ -22,8 +22,9 @@ from anabranch.branch.history.entrywise import Site
 from anabranch.branch.history.evaluation import Evaluation, Scope
 from anabranch.branch.history.kept import Kept
 from anabranch.branch.history.parts import Beside, Built, Computed, Each, Fixed, Part, Whole
+from anabranch.branch.history.singles import NONE, ComputedStage, WholeStage
 from anabranch.branch.history.split import split
-from anabranch.branch.history.stages import NONE, ComputedStage, EachStage, Stage, WholeStage
+from anabranch.branch.history.stages import EachStage, Stage
 from anabranch.branch.history.state import Data, decode, encode
 from anabranch.errors import DynamicError
 from anabranch.language import ast
@@ -70,7 +71,7 @@ class Continuous:
         """`display` makes what the answer is shown on, empty."""
         refuse_windows(query, text)
         self.needs = needs_of(query)
-        self.kept = {stream: Kept(roots[stream], stream, self.needs, limits) for stream in self.needs.streams}
+        self.kept = {stream: self._keep(roots[stream], stream, limits) for stream in self.needs.streams}
         self.now = Fraction(0)
         """The time of the latest element."""
         self._evaluation = Evaluation(query, functions, inputs, name, text)
@@ -83,6 +84,10 @@ class Continuous:
             self.part = Whole(query.body, tuple(self.needs.streams), "a part of it that fails")
             self._build(query)
         self._failed, self._length, self._is_new = False, 0, True
+
+    def _keep(self, root: Element, stream: str, limits: Limits | None) -> Kept:
+        """What is kept of a stream, at first nothing."""
+        return Kept(root, stream, self.needs, limits)
 
     def _build(self, query: ast.Query) -> None:
         self._site = Site(self._evaluation, self.kept, self._display())
@@ -107,14 +112,23 @@ class Continuous:
         return self._moment(Place("", "", 0))
 
     def _moment(self, place: Place) -> Change:
+        changed = self._moved()
+        for stage in self._stages:
+            stage.update(changed)
+        return self._change(place)
+
+    def _moved(self) -> dict[str, list[int]]:
+        """Time has moved; gives what has to be looked at again, first what is gone, then by number."""
         self.now = self._evaluation.now = max(each.now for each in self.kept.values())
         changed: dict[str, list[int]] = {}
         for name, each in self.kept.items():
             each.moved(self.now)
-            changed[name] = sorted(each.changed, key=each.by_number.__contains__)
+            changed[name] = each.in_turn(each.changed)
             each.changed.clear()
-        for stage in self._stages:
-            stage.update(changed)
+        return changed
+
+    def _change(self, place: Place) -> Change:
+        """What has changed with a moment, now that all of it was looked at."""
         self._is_new = False
         dead, self._site.dead = self._site.dead, []
         if self._site.failing and not self._failed:

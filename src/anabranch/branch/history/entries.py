@@ -14,7 +14,7 @@ changes is noted (`Unsaved`).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count
@@ -179,15 +179,18 @@ class Entries(Document):
 
     # --- entries ------------------------------------------------------------------------------------------
 
-    def _enter(self, entry: Entry, before: int | None) -> int:
+    def _enter(self, entry: Entry, *, before: int | None = None, after: int | None = None) -> int:
+        """A new entry, before or after another, or at the end; gives its number."""
         number = self.next_number
         self.next_number += 1
         self.by_number[number] = entry
         self.unsaved.entries[number] = None
-        if before is None:
-            self.order.append(number, 1)
-        else:
+        if before is not None:
             self.order.insert_before(before, number, 1)
+        elif after is not None:
+            self.order.insert_after(after, number, 1)
+        else:
+            self.order.append(number, 1)
         if entry.content is not None:
             self._touch(number, self._at)
         return number
@@ -272,6 +275,10 @@ class Entries(Document):
         for chain in () if entry is None else self._chains(entry):
             self.held.pop(chain, None)
         return entry
+
+    def in_turn(self, numbers: Iterable[int]) -> list[int]:
+        """Entries in the order in which they are looked at: first those that are gone, then by number."""
+        return sorted(numbers, key=lambda number: (number in self.by_number, number))
 
     def numbers(self) -> Iterator[int]:
         """All entries, in no order; marks are none."""

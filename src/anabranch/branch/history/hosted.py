@@ -3,9 +3,8 @@
 All streams of such a query are documents that are edited (LAWS 5), also one of items, to which nothing happens but that
 items are added.
 Elements come in the order of LAWS 1.2 (`merge.py`), judged by what is known of their partition; the machine
-(`continuous.py`) takes them, and what each moment changes on display goes out as one piece: the elements that a reader
-has to apply, and a heartbeat that ends the moment (LAWS 5.7).
-So an answer needs no epoch's end, and none can be seen in it.
+(`continuous.py`) takes them, and what it shows is told as an update stream of its own (`showing.py`); or it is one of
+several strands, whose findings are told and put together elsewhere (`strands.py`, `braided.py`).
 
 What is bad in a stream is told by whoever keeps its document (`keeper.py`), once for all queries; here are the errors
 of the query itself.
@@ -16,24 +15,20 @@ Its state is that of the machine, in layers (`layers.py`); and what it shows, fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
-from hashlib import blake2b
-from math import floor
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-import pyarrow as pa
-
-from anabranch.algebra.history.edits import Edit
-from anabranch.algebra.history.publishing import Published, Told, heartbeat
+from anabranch.algebra.history.publishing import Published
 from anabranch.branch.backlog import Key
-from anabranch.branch.history.continuous import Change, Continuous
+from anabranch.branch.history.continuous import Continuous
+from anabranch.branch.history.findings import Told
 from anabranch.branch.history.keeper import document_of, good_time
-from anabranch.branch.history.layers import read_layers, shown
 from anabranch.branch.history.resumed import Resumed
-from anabranch.branch.history.state import Data
+from anabranch.branch.history.showing import Showing
+from anabranch.branch.history.strands import Strand
 from anabranch.branch.merge import Came
 from anabranch.branch.merged import Merged
 from anabranch.branch.ports import InputStream, Output, Spill
@@ -41,16 +36,12 @@ from anabranch.branch.state import State
 from anabranch.errors import StateError
 from anabranch.language import ast
 from anabranch.reference.calls import PythonFunction
+from anabranch.reference.history.document import Document
 from anabranch.reference.inputs import Input
-from anabranch.stream.elements import Accent, DeadLetter, StreamElement
+from anabranch.stream.elements import Accent, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.serialize import serialize
-
-_UNIT = 10**30
-_BURIED = 1_000
-"""So many dead letters of a query are not told again."""
-SHOWN = pa.schema([("text", pa.large_string())])
-"""What is on display, in one row, or in none before the first moment."""
+from anabranch.stream.tree import Element
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +63,16 @@ class DisplayMember:
     query: DisplayQuery
     out: Output
 
+    def settings(self, given: Given) -> dict[str, Any]:
+        """What a machine is told beside the query and its streams."""
+        return {
+            "functions": given.functions,
+            "inputs": given.documents,
+            "name": self.name,
+            "text": self.query.text,
+            "limits": given.limits,
+        }
+
 
 @dataclass(slots=True)
 class Given:
@@ -84,8 +85,14 @@ class Given:
     """What the keepers of streams remember that had begun before the branch did."""
 
 
-class Displayed(Merged):
-    """A branch whose answer is on display."""
+M = TypeVar("M", bound=Continuous)
+
+
+class Hosted(Merged, Generic[M]):
+    """A branch that takes the elements of streams that are edited, one after the other."""
+
+    operator: str
+    """What its state is that of."""
 
     def __init__(
         self,
@@ -98,52 +105,52 @@ class Displayed(Merged):
         super().__init__(inputs.values(), spill, self)
         self._member = member
         self._inputs = inputs
-        kept = None if state is None else self._kept_of(state)
-        self._resumed = Resumed(lambda: self._fresh(given), self._ground(given), kept, spill)
+        if state is not None and state.meta["operator"] != self.operator:
+            raise StateError(f"the state of '{member.name}' is that of another kind of branch")
+        roots = {name: stream.root for name, stream in inputs.items()}
+        kept = None if state is None else state.meta["layers"]
+        self._resumed = Resumed(lambda: self._fresh(roots, given), self._ground(roots, given), kept, spill)
         self._machine = self._resumed.machine
         self._machine.call(given.functions)
-        self._edits: list[Edit] = []
-        """Those of this epoch."""
-        self._ended: str | None = None
-        self._buried: dict[str, None] = {}
-        """What was set aside lately, in short."""
+        self._ended: str | None = None if state is None else state.meta["ended"]
         self.aborted: dict[str, str] = {}
+        self._open(None if state is None else state.meta)
         if state is not None:
-            self._restore(state)
+            self._merge.restore(state.meta["merge"], state.tables["waiting"])
         elif given.keepers:
-            self._begin(given.keepers, given.limits, spill)
+            self._begin_late(given.keepers, given.limits, spill)
 
-    def _fresh(self, given: Given) -> Continuous:
-        return Continuous(
-            self._member.query.query,
-            {name: stream.root for name, stream in self._inputs.items()},
-            functions=given.functions,
-            inputs=given.documents,
-            name=self._member.name,
-            text=self._member.query.text,
-            limits=given.limits,
-            display=Published,
-        )
+    @abstractmethod
+    def _fresh(self, roots: Mapping[str, Element], given: Given) -> M:
+        """The machine at its beginning."""
 
-    def _ground(self, given: Given) -> Any:
-        """All that the machine follows from beside its state; functions are told to it anew."""
-        roots = [(name, serialize(stream.root)) for name, stream in self._inputs.items()]
-        documents = [(name, id(each)) for name, each in given.documents.items()]  # it holds on to them
-        return self._member.name, self._member.query.text, roots, documents, given.limits
+    def _ground(self, roots: Mapping[str, Element], given: Given) -> Any:
+        """All that the machine follows from beside its state."""
+        return ground_of(self._member, roots, given)
 
-    def _begin(self, keepers: Mapping[str, State], limits: Limits, spill: Spill) -> None:
-        """Begin late, with the documents as they stand, and with what of their elements had to wait until now."""
+    @abstractmethod
+    def _open(self, meta: dict[str, Any] | None) -> None:
+        """Go on with what was put away, None for nothing."""
+
+    def _begin_late(self, keepers: Mapping[str, State], limits: Limits, spill: Spill) -> None:
+        """Begin with the documents as they stand, and with what of their elements had to wait until now."""
         for kept in keepers.values():
             self._merge.restore(kept.meta["merge"], kept.tables["waiting"])
-        documents = {name: document_of(kept, self._inputs[name], limits, spill) for name, kept in keepers.items()}
-        self._show(self._machine.begin(documents))
+        self._begin({name: document_of(kept, self._inputs[name], limits, spill) for name, kept in keepers.items()})
+
+    @abstractmethod
+    def _begin(self, documents: Mapping[str, Document]) -> None:
+        """Begin with documents as they stand."""
+
+    @abstractmethod
+    def _take(self, came: Came) -> None:
+        """Take one element."""
+
+    @abstractmethod
+    def _meta(self) -> dict[str, Any]:
+        """What must be remembered, beside what waits; the machine is not used any more."""
 
     # --- what comes in ------------------------------------------------------------------------------------
-
-    def _finish(self) -> None:
-        """A query that fails when all inputs have ended has no answer."""
-        if (error := self._machine.failure) is not None:
-            self._abort(error.message)
 
     def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
         """The time of an element that is to be taken next; None for a bad one."""
@@ -158,32 +165,9 @@ class Displayed(Merged):
     def _run(self) -> None:
         for each in self._merge.released():
             if isinstance(each, Came) and self._ended is None:
-                for change in self._machine.take(each.stream, each.element, each.at, each.partition):
-                    self._show(change)
+                self._take(each)
         for kept in self._machine.kept.values():
             kept.dead.clear()
-
-    def _show(self, change: Change) -> None:
-        at = wire_time(change.at)
-        display = self._machine.display
-        assert isinstance(display, Published)
-        told = display.wire(at, hidden=self._machine.failure is not None)
-        if told:
-            self._member.out.piece("".join((*told, heartbeat(at), "\n")))
-        self._edits += change.edits
-        for letter in change.dead:
-            self._bury(letter)
-
-    def _bury(self, letter: DeadLetter) -> None:
-        """Set something aside, unless that was done lately: an entry that fails does so whenever it is looked at."""
-        place = letter.place
-        told = repr((place.stream, place.partition, place.offset, letter.reason, letter.code))
-        digest = blake2b(told.encode(), digest_size=8).hexdigest()
-        if digest not in self._buried:
-            self._buried[digest] = None
-            self._member.out.bury(letter)
-            if len(self._buried) > _BURIED:
-                del self._buried[next(iter(self._buried))]
 
     def _abort(self, reason: str) -> None:
         if self._ended is None:
@@ -194,32 +178,7 @@ class Displayed(Merged):
     def save(self) -> State | None:
         """What must be remembered; the epoch is over."""
         merge, waiting = self._merge.save()
-        display = self._machine.display
-        assert isinstance(display, Published)
-        told = [display.told.times, display.told.known]
-        meta = {
-            "operator": "display",
-            "merge": merge,
-            "layers": self._resumed.save(self.held, self._edits, lambda: self._machine.text),
-            "told": told,
-            "ended": self._ended,
-            "buried": list(self._buried),
-        }
-        return State(meta, {"waiting": waiting})
-
-    def _kept_of(self, state: State) -> Data:
-        if state.meta["operator"] != "display":
-            raise StateError(f"the state of '{self._member.name}' is that of another kind of branch")
-        return state.meta["layers"]
-
-    def _restore(self, state: State) -> None:
-        meta = state.meta
-        self._merge.restore(meta["merge"], state.tables["waiting"])
-        display = self._machine.display
-        assert isinstance(display, Published)
-        display.resume(Told(*meta["told"]))
-        self._ended = meta["ended"]
-        self._buried = dict.fromkeys(meta["buried"])
+        return State({**self._meta(), "merge": merge, "ended": self._ended}, {"waiting": waiting})
 
     @property
     def held(self) -> int:
@@ -232,17 +191,80 @@ class Displayed(Merged):
         return (*super().spilled, *self._resumed.refs)
 
 
-def shown_in(state: State, read: Callable[[str], bytes]) -> str | None:
-    """What a display showed when this was its state; None before its first moment."""
-    if state.meta["operator"] != "display":
-        found: list[str] = state.tables["shown"].column("text").to_pylist()
-        return found[0] if found else None
-    layers = read_layers(state.meta["layers"], read)
-    return None if layers[-1].more["is_new"] else shown(layers)
+class Displayed(Hosted[Continuous]):
+    """A branch whose answer is on display."""
+
+    operator = "display"
+
+    def _fresh(self, roots: Mapping[str, Element], given: Given) -> Continuous:
+        return Continuous(self._member.query.query, roots, **self._member.settings(given), display=Published)
+
+    def _open(self, meta: dict[str, Any] | None) -> None:
+        self._showing = Showing(self._machine, self._member.out, meta)
+
+    def _begin(self, documents: Mapping[str, Document]) -> None:
+        self._showing.show(self._machine.begin(documents))
+
+    def _take(self, came: Came) -> None:
+        for change in self._machine.take(came.stream, came.element, came.at, came.partition):
+            self._showing.show(change)
+
+    def _finish(self) -> None:
+        """A query that fails when all inputs have ended has no answer."""
+        if (error := self._machine.failure) is not None:
+            self._abort(error.message)
+
+    def _meta(self) -> dict[str, Any]:
+        return self._showing.save(self._resumed, self.held)
 
 
-def wire_time(time: Fraction) -> Decimal:
-    """A time as the wire can have it (`stream/wire.py`): from 0 on, with at most thirty digits on each side."""
-    units = min(max(floor(time * _UNIT), 0), _UNIT * _UNIT - 1)
-    whole, rest = divmod(units, _UNIT)
-    return Decimal(f"{whole}.{rest:030}".rstrip("0").rstrip("."))
+class Stranded(Hosted[Strand]):
+    """One of several strands that a query is answered in: it shows nothing, and tells of its moments."""
+
+    operator = "strand"
+
+    def __init__(
+        self,
+        member: DisplayMember,
+        inputs: Mapping[str, InputStream],
+        state: State | None,
+        given: Given,
+        spill: Spill,
+        which: tuple[int, int],
+    ) -> None:
+        """`which` is the number of the strand, and that of all of them."""
+        self._which = which
+        self.told: list[Told] = []
+        """What is to be sent on."""
+        self.finished = False
+        """Whether all inputs have ended."""
+        super().__init__(member, inputs, state, given, spill)
+
+    def _fresh(self, roots: Mapping[str, Element], given: Given) -> Strand:
+        return Strand(self._member.query.query, roots, *self._which, **self._member.settings(given))
+
+    def _ground(self, roots: Mapping[str, Element], given: Given) -> Any:
+        return self._which, super()._ground(roots, given)
+
+    def _open(self, meta: dict[str, Any] | None) -> None:
+        self._machine.moments = 0 if meta is None else meta["moments"]
+
+    def _begin(self, documents: Mapping[str, Document]) -> None:
+        self.told += self._machine.tell_begun(documents)
+
+    def _take(self, came: Came) -> None:
+        self.told += self._machine.tell(came.stream, came.element, came.at, came.partition)
+
+    def _finish(self) -> None:
+        self.finished = True
+
+    def _meta(self) -> dict[str, Any]:
+        layers = self._resumed.save(self.held)
+        return {"operator": "strand", "layers": layers, "moments": self._machine.moments}
+
+
+def ground_of(member: DisplayMember, roots: Mapping[str, Element], given: Given) -> Any:
+    """All that a machine follows from beside its state; functions are told to it anew."""
+    written = [(name, serialize(root)) for name, root in roots.items()]
+    documents = [(name, id(each)) for name, each in given.documents.items()]  # it holds on to them
+    return member.name, member.query.text, written, documents, given.limits

@@ -27,7 +27,7 @@ from anabranch.stream.tree import Child, Comment, Element, Instruction, Text
 
 
 @dataclass(frozen=True, slots=True)
-class _Spot:
+class Spot:
     """Where something is to be put: at the end of some content, among the entries, or, without a sight, nowhere."""
 
     sight: Sight | None = None
@@ -38,7 +38,8 @@ class _Spot:
     """The entry that the host is in; among entries the one to stand before, None for the end."""
 
 
-_NOWHERE = _Spot()
+NOWHERE = Spot()
+"""Where nothing is kept."""
 
 
 class Kept(Entries):
@@ -53,15 +54,15 @@ class Kept(Entries):
     def _fill(
         self, host: list[Content], children: Sequence[Child], judged: Judged, source: StreamElement, between: bool
     ) -> Iterator[Moment]:
-        yield from self._see(_Spot(self.sight), children, judged, source.place, between)
+        yield from self._see(Spot(self.sight), children, judged, source.place, between)
 
     def _see(
-        self, spot: _Spot, children: Sequence[Child], judged: Judged, place: Place, between: bool
+        self, spot: Spot, children: Sequence[Child], judged: Judged, place: Place, between: bool
     ) -> Iterator[Moment]:
         """Put what of the content of something the query can see into its place, in the order in which it came."""
         for child in children:
             if judged.acts and not self._has(spot):
-                spot = _NOWHERE  # what is open was replaced by what stands in it
+                spot = NOWHERE  # what is open was replaced by what stands in it
             if isinstance(child, Element) and (act := judged.acts.get(child)):
                 yield from self._do(act, spot, child, judged, place)
             elif isinstance(child, Element):
@@ -69,35 +70,35 @@ class Kept(Entries):
             elif spot.sight and spot.sight.finds(child) and not (between and _is_layout(child)):
                 self._append(spot, Lived(_fresh(child), {}, self._at, place))
 
-    def _put(self, spot: _Spot, element: Element, judged: Judged, place: Place, between: bool) -> Iterator[Moment]:
+    def _put(self, spot: Spot, element: Element, judged: Judged, place: Place, between: bool) -> Iterator[Moment]:
         sight = spot.sight.into(element.name.local) if spot.sight else None
         if spot.sight is None or sight is None or (sight.blind and not sight.seen):
             if judged.acts:  # there may be updates in it, of what is seen
-                yield from self._see(_NOWHERE, element.children, judged, place, between=False)
+                yield from self._see(NOWHERE, element.children, judged, place, between=False)
             return
         lived = Lived(_fresh(element), declared_on(element, between), self._at, place)
         entry = self._append(spot, lived)
-        below = _Spot(sight, lived.content, spot.inside, entry)
+        below = Spot(sight, lived.content, spot.inside, entry) if entry in self.by_number else NOWHERE
         yield from self._see(below, element.children, judged, place, between=False)
         if not sight.seen and not lived.content and self._has(spot):
             self._drop(spot, lived, entry)  # it was only the way to something that is not there
 
-    def _append(self, spot: _Spot, lived: Lived) -> int:
+    def _append(self, spot: Spot, lived: Lived) -> int:
         """Put a node into its place; gives the entry that it is in."""
         if spot.host is None:
-            return self._enter(Entry(lived), spot.entry)
+            return self._enter(Entry(lived), before=spot.entry)
         spot.host.append(lived)
         assert spot.entry is not None
         self._touch(spot.entry, self._at)
         return spot.entry
 
-    def _has(self, spot: _Spot) -> bool:
+    def _has(self, spot: Spot) -> bool:
         """Whether a place where something was to be put is still kept."""
         if spot.entry is not None and spot.entry not in self.by_number:
             return False
         return spot.inside is None or (spot.inside[0] in self.held and spot.inside[1] in spot.inside[0].versions)
 
-    def _drop(self, spot: _Spot, lived: Lived, entry: int) -> None:
+    def _drop(self, spot: Spot, lived: Lived, entry: int) -> None:
         if spot.host is not None:
             spot.host.remove(lived)
         elif entry in self.by_number:
@@ -105,7 +106,7 @@ class Kept(Entries):
 
     # --- regions and updates ------------------------------------------------------------------------------
 
-    def _do(self, act: Act, spot: _Spot, written: Element, judged: Judged, place: Place) -> Iterator[Moment]:
+    def _do(self, act: Act, spot: Spot, written: Element, judged: Judged, place: Place) -> Iterator[Moment]:
         """A region or an update: a version begins where it belongs, and is filled."""
         if act.at > self._at and self._news:
             self._news = False
@@ -120,12 +121,12 @@ class Kept(Entries):
         yield from self._see(self._begin(chain, act.at), written.children, judged, place, chain.between)
         self._news = True
 
-    def _hold(self, chain: Chain, spot: _Spot) -> None:
+    def _hold(self, chain: Chain, spot: Spot) -> None:
         """A new chain at the end of something."""
         if spot.sight is None or not spot.sight.chains or not self._has(spot):
             return
         if spot.host is None:
-            self._hold_entry(chain, spot.entry)
+            self._hold_entry(chain, before=spot.entry)
         else:
             assert spot.entry is not None
             chain.host = spot.host
@@ -137,38 +138,40 @@ class Kept(Entries):
         anchor = self.held.get(act.anchor)
         if anchor is None or not self._lives(anchor):
             return
+        if anchor.top and act.kind == "before":
+            self._hold_entry(act.chain, before=anchor.entry)
+            return
         if anchor.top:
-            first, last = anchor.entry, anchor.entry if anchor.end is None else anchor.end
-            self._hold_entry(act.chain, first if act.kind == "before" else self.order.next(last))
+            self._hold_entry(act.chain, after=anchor.entry if anchor.end is None else anchor.end)
             return
         host = act.chain.host = act.anchor.host
         host.insert(host.index(act.anchor) + (act.kind == "after"), act.chain)
         self.held[act.chain] = Held(anchor.sight, anchor.entry, anchor.inside)
 
-    def _hold_entry(self, chain: Chain, before: int | None) -> None:
-        """A new chain among the entries."""
+    def _hold_entry(self, chain: Chain, *, before: int | None = None, after: int | None = None) -> None:
+        """A new chain among the entries, before or after one of them, or at the end."""
         if not self._opens:
-            self.held[chain] = Held(self.sight, self._enter(Entry(chain), before), top=True)
+            self.held[chain] = Held(self.sight, self._enter(Entry(chain), before=before, after=after), top=True)
             return
-        start = self._enter(Entry(None, chain), before)
-        self.held[chain] = Held(self.sight, start, top=True, end=self._enter(Entry(None, chain), before))
+        start = self._enter(Entry(None, chain), before=before, after=after)
+        self.held[chain] = Held(self.sight, start, top=True, end=self._enter(Entry(None, chain), after=start))
 
-    def _begin(self, chain: Chain, at: Fraction) -> _Spot:
+    def _begin(self, chain: Chain, at: Fraction) -> Spot:
         """A new version of a chain; gives where its content belongs."""
         held = self.held.get(chain)
         number = next(self._numbers)
         if held is None or not self._lives(held):
-            return _NOWHERE
+            return NOWHERE
         if held.end is not None:
             while (inner := self.order.next(held.entry)) != held.end:
                 assert inner is not None
                 self._leave(inner)
-            return _Spot(held.sight, None, None, held.end)
+            return Spot(held.sight, None, None, held.end)
         version = Version(at, number)
         chain.versions.append(version)
         self._trim(chain, held)
         self._touch(held.entry, at)
-        return _Spot(held.sight, version.content, (chain, version), held.entry)
+        return Spot(held.sight, version.content, (chain, version), held.entry)
 
     def _lives(self, held: Held) -> bool:
         """Whether nothing around a chain was replaced; what arrives in what was never lived (LAWS 5.2)."""
@@ -181,12 +184,12 @@ class Kept(Entries):
         self.now = self._at = document.now
         self.times.update(document._times)
         chains: dict[Chain, Chain] = {}
-        self._copy(_Spot(self.sight), document.entries, chains)
+        self._copy(Spot(self.sight), document.entries, chains)
         for partition, names in document._names.items():
             here = {name: Named(chains.get(named.chain, named.chain), named.mutable) for name, named in names.items()}
             self._take_names(partition, here)
 
-    def _copy(self, spot: _Spot, content: Sequence[Content], chains: dict[Chain, Chain]) -> None:
+    def _copy(self, spot: Spot, content: Sequence[Content], chains: dict[Chain, Chain]) -> None:
         for each in content:
             match each:
                 case Lived(Element() as element, namespaces, start, place, inside):
@@ -195,7 +198,7 @@ class Kept(Entries):
                         continue
                     lived = Lived(_fresh(element), namespaces, start, place)
                     entry = self._append(spot, lived)
-                    self._copy(_Spot(sight, lived.content, spot.inside, entry), inside, chains)
+                    self._copy(Spot(sight, lived.content, spot.inside, entry), inside, chains)
                     if not sight.seen and not lived.content:
                         self._drop(spot, lived, entry)
                 case Lived(node, _, start, place):

@@ -105,7 +105,7 @@ def _remove(kept: Entries, number: int) -> None:
 
 def _is_end(row: Data) -> bool:
     """Whether it is the mark at the end of a chain, which is read behind the one at its start."""
-    return isinstance(row[1], int)
+    return len(row) > 1 and isinstance(row[1], int)
 
 
 @contextmanager
@@ -121,14 +121,16 @@ def undisturbed() -> Iterator[None]:
 
 
 def _entry(kept: Entries, number: int, entry: Entry) -> Iterator[Data]:
-    """What is written of an entry; a mark at a start has its chain, the one at the end the start's number."""
+    """What is written of an entry, for its place alone nothing.
+
+    A mark at a start has its chain, the one at the end the start's number.
+    """
     if entry.content is not None:
         yield _content(kept, entry.content, None, top=True)
         yield [write_fraction(each) for each in entry.marks]
-        return
-    assert entry.opened is not None
-    start = kept.held[entry.opened].entry
-    yield _content(kept, entry.opened, None, top=True) if start == number else start
+    elif entry.opened is not None:
+        start = kept.held[entry.opened].entry
+        yield _content(kept, entry.opened, None, top=True) if start == number else start
 
 
 def _content(kept: Entries, content: Content, around: Fraction | None, *, top: bool = False) -> Data:
@@ -183,6 +185,8 @@ class _Reader:
         kept, number = self._kept, data[0]
         before = kept.discard(number)
         match data[1:]:
+            case []:
+                kept.by_number[number] = Entry(None)
             case [int(start)]:
                 chain = kept.by_number[start].opened
                 assert chain is not None, "it is the mark at the start"

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from anabranch.algebra.history.display import Piece as Shown
 from anabranch.algebra.history.publishing import Published, Told, heartbeat
-from anabranch.branch.history.hosted import wire_time
+from anabranch.branch.history.showing import wire_time
 from anabranch.branch.past.queries import RecalledMember
 from anabranch.errors import DynamicError
 from anabranch.language import ast

@@ -115,6 +115,7 @@ class Mixed(Recalled):
             self._show(place, None)
 
     def _show(self, place: Place, item: Arrival | None) -> None:
+        self._merge.moved(self._mixture.now)
         self._answer.take(self._mixture, place, item)
 
     # --- between epochs -----------------------------------------------------------------------------------

@@ -24,7 +24,8 @@ import pyarrow as pa
 
 from anabranch.branch.entries import Entry, Origin
 from anabranch.branch.following import Following
-from anabranch.branch.history.hosted import SHOWN, Given
+from anabranch.branch.history.hosted import Given
+from anabranch.branch.history.showing import SHOWN
 from anabranch.branch.keeping import number_nodes
 from anabranch.branch.merge import Changed, Judge, Released, Signal
 from anabranch.branch.merged import Merged

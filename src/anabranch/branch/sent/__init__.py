@@ -1,1 +1,1 @@
-"""Windows that travel between trunks: made of items, put together from smaller ones, and read by a query."""
+"""Windows and tuples that travel between trunks: who makes them, who makes others of them, and who reads them."""

@@ -26,7 +26,7 @@ from anabranch.branch.pane_states import unpack as unpack_states
 from anabranch.branch.panes import PaneWindows
 from anabranch.branch.ports import InputStream, Output
 from anabranch.branch.reading import EntryReader
-from anabranch.branch.sent.lines import From, Mark, NoLine, Reached, Window, read_line
+from anabranch.branch.sent.lines import DOUBT, Ended, From, Mark, NoLine, Reached, Window, read_line
 from anabranch.branch.sent.making import SentWindows
 from anabranch.branch.sent.queries import SentQuery
 from anabranch.branch.sent.reading import UNTOLD, LineReader
@@ -67,6 +67,8 @@ class Gathered:
         self._lines = LineReader(member.query)
         self._begun: bool = state is not None and state.meta["begun"]
         """Whether the first window is known."""
+        self._doubt: str | None = None
+        """Why it ends behind what came before."""
         self.aborted: dict[str, str] = {}
         plan = member.query.plan
         made = PaneWindows if plan.sending is None else SentWindows
@@ -118,7 +120,14 @@ class Gathered:
         return []
 
     def _line(self, line: Window | Mark, first: First, order: int) -> list[tuple[int, Pane]]:
+        if isinstance(line, Window) and self._query.plan.sending is None:
+            failures = (line.partials[each].failure for each in self._query.places)
+            self._doubt = self._doubt or next((each.message for each in failures if each and each.code == DOUBT), None)
+        if self._doubt is not None:
+            return []
         match line:
+            case Ended(reason):
+                self._doubt = reason
             case From(number):
                 self._begun = True
                 self._windows.begin(self._query.tiling.first(number))
@@ -159,6 +168,11 @@ class Gathered:
         if self.aborted:
             return None
         self._windows.close()
+        if self._doubt is not None:
+            if isinstance(self._windows, SentWindows):
+                self._windows.end(self._doubt)
+            self.aborted[self._member.key] = self._doubt
+            return None
         state = pack({0: self._windows.save()})
         return State({**state.meta, "begun": self._begun}, state.tables)
 

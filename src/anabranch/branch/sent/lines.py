@@ -1,15 +1,17 @@
 """How windows travel: as items of a stream, one for each window, and marks between them.
 
-    <from n="3"/> <w n="7"><v c="3" s="4.5"/><v l="-0.0 12" g="2.5"/></w> <reached n="9"/> <reached/>
+    <from n="3"/> <w n="7"><v c="3" s="4.5"/><v l="-0.0 12" g="2.5"/></w> <reached n="9"/> <reached/> <ended>...</ended>
 
 A window has its number, by which it is known everywhere, and for each path of the layout an element with what is told
 of it: how many values (`c`), their exact sum (`s`), the least and the greatest (`l`, `g`); these are empty where there
 are no values.
 -0 and 0 are equal and the earlier is the answer, so those come with their place in the stream.
-`x` says that INF or NaN is among the values, and `e` why there is no value (LAWS 2.4).
+`x` says that INF or NaN is among the values, and `e` why there is no value (LAWS 2.4), or with the code `doubt` why
+nobody knows any more what the path means (LAWS 4.5).
 
 Windows come by rising numbers, when they are complete, and only such that hold an item and are asked for.
 So `reached` says that all windows before a number have come, and without a number that all have.
+`ended` says that no window comes any more, and why: what they are made by is in doubt.
 `from` comes once, before all windows, and says which is the first that is whole (LAWS 3.6).
 Whoever reads windows has begun together with who makes them: the items of an open window are one sum already, and one
 who comes later has seen only some of them.
@@ -27,6 +29,8 @@ from anabranch.branch.sent.layout import Layout
 from anabranch.stream.serialize import escape_attribute, escape_text
 from anabranch.stream.tree import Element, string_value
 
+DOUBT = "doubt"
+"""The code of a value whose path is in doubt."""
 _NUMBER = re.compile(r"(0|[1-9][0-9]*)\Z", re.ASCII)
 _DECIMAL = re.compile(r"(-?[0-9]+)(?:\.([0-9]+))?\Z", re.ASCII)
 _DOUBLE = re.compile(r"(-?(?:[0-9.]+(?:e[+-]?[0-9]+)?|inf))(?: ([0-9]+))?\Z", re.ASCII)
@@ -58,7 +62,14 @@ class Reached:
     number: int | None
 
 
-Mark: TypeAlias = From | Reached
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """No window is made any more, for a reason."""
+
+    reason: str
+
+
+Mark: TypeAlias = From | Reached | Ended
 
 
 class NoLine(ValueError):
@@ -77,6 +88,8 @@ def mark_text(mark: Mark) -> str:
             return "<reached/>"
         case Reached(number):
             return f'<reached n="{number}"/>'
+        case Ended(reason):
+            return f"<ended>{escape_text(reason)}</ended>"
 
 
 def window_text(number: int, partials: Sequence[Partial], layout: Layout) -> str:
@@ -144,6 +157,8 @@ def read_line(item: Element, layout: Layout) -> Window | Mark:
             return From(_number(number))
         case "reached":
             return Reached(None if number is None else _number(number))
+        case "ended":
+            return Ended(string_value(item))
         case other:
             raise NoLine(f"'{other}' is no window")
 

@@ -16,16 +16,17 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
+from anabranch.algebra.aggregate import Failure, Partial
 from anabranch.branch.pane_columns import WindowColumns, held, is_of_doubles
 from anabranch.branch.pane_plan import PanePlan, pane_plan
 from anabranch.branch.pane_states import PaneState
 from anabranch.branch.panes import PaneWindows
 from anabranch.branch.ports import InputStream, Output
 from anabranch.branch.sent.layout import Sending
-from anabranch.branch.sent.lines import From, Mark, Reached, mark_text, rank_text, sum_text, window_text
+from anabranch.branch.sent.lines import DOUBT, Ended, From, Mark, Reached, mark_text, rank_text, sum_text, window_text
 from anabranch.columnar.kernels import Indices
 from anabranch.columnar.pane_rows import Pane
-from anabranch.errors import StreamError, UsageError
+from anabranch.errors import UsageError
 from anabranch.language import check, parse
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.evolving.outlet import Outlet
@@ -34,6 +35,7 @@ from anabranch.reference.standing import standing
 from anabranch.sharing.render import render
 from anabranch.sharing.sent import named_aggregates, window_of
 from anabranch.sharing.tree import PropertyTree
+from anabranch.stream.path import Path
 
 
 @lru_cache(maxsize=1 << 10)
@@ -68,13 +70,28 @@ class SentWindows(PaneWindows):
         """Whether it was told which window is the first."""
         self._told: int | None = 0 if state is None else state.meta["told"]
         """The windows before this number are known to have come; None for all."""
+        self._doubted: dict[str, str] = {} if state is None else state.meta["doubted"]
+        """By number of an aggregated path that is in doubt: why."""
 
     def follow(self, outlet: Outlet) -> None:
-        """Values that are sent have the units of the stream's beginning."""
-        raise StreamError(
-            f"stream '{self._stream.name}' carries an accent, and its windows are made on their way",
-            hint="leave 'accents = false' out of the stream",
-        )
+        """Values that are sent have the units of the stream's beginning, which was promised to have no accents."""
+
+    def doubt(self, path: Path, reason: str) -> bool:
+        """Nobody knows any more what a path means (LAWS 4.5); whether windows can be made all the same.
+
+        What is told of it from here on ends those who ask for it, where they are answered; others go on.
+        """
+        if not self._plan.lineage.reads(0, path):
+            return True
+        numbers = self._plan.aggregates(path)
+        for number in numbers:
+            why = f"the query reads '{path}', which is unknown from here on: {reason}"
+            self._doubted.setdefault(str(number), why)
+        return bool(numbers) and self._plan.lineage.need(0, path) is None
+
+    def end(self, reason: str) -> None:
+        """No window is made any more."""
+        self._mark(Ended(reason))
 
     # --- marks --------------------------------------------------------------------------------------------
 
@@ -109,13 +126,18 @@ class SentWindows(PaneWindows):
 
     def _send(self, number: int, window: Pane) -> None:
         sending = self._sending
-        if sending.sends(window.partials, self._calls):
-            told = [window.partials[each] for each in sending.paths]
+        partials = [self._known_of(each, partial) for each, partial in enumerate(window.partials)]
+        if sending.sends(partials, self._calls):
+            told = [partials[each] for each in sending.paths]
             self._out.piece(window_text(number, told, sending.layout))
             self._told = number + 1
 
+    def _known_of(self, path: int, partial: Partial) -> Partial:
+        reason = self._doubted.get(str(path))
+        return partial if reason is None else replace(partial, failure=Failure(0, 0, reason, DOUBT))
+
     def _column_writer(self) -> Callable[[WindowColumns, Indices], None] | None:
-        return self._send_columns if is_of_doubles(self._sending.test) else None
+        return self._send_columns if is_of_doubles(self._sending.test) and not self._doubted else None
 
     def _send_columns(self, columns: WindowColumns, numbers: Indices) -> None:
         chosen = np.flatnonzero(held(self._sending.test, columns))
@@ -134,7 +156,8 @@ class SentWindows(PaneWindows):
     def save(self) -> PaneState:
         """What to remember after the epoch."""
         found = super().save()
-        return replace(found, meta={**found.meta, "begun": self._begun, "told": self._told})
+        meta = {"begun": self._begun, "told": self._told, "doubted": self._doubted}
+        return replace(found, meta={**found.meta, **meta})
 
 
 def _texts(columns: WindowColumns, path: int, field: str) -> list[str]:

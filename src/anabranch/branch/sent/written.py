@@ -1,6 +1,7 @@
-"""Operators over windows in writing: as one line of JSON, which a trunk takes as a subscription's text.
+"""Operators over windows and tuples in writing: as one line of JSON, which a trunk takes as a subscription's text.
 
     {"windows":"make","query":"<photons>{ for $w in stream(\\"photons\\")/photons/photon |...| ... }</photons>"}
+    {"tuples":"send","query":"<r_r>{ for $p1 in stream(\\"s\\")/r/i |...| ... return <i_i>...</i_i> }</r_r>"}
 
 A property tree is written as its abstract query, of which the same tree is derived again (`sharing/render.py`), so
 reading goes through the parser and the checks that all queries go through, and nothing is run.
@@ -20,19 +21,19 @@ from anabranch.sharing.match import matches
 from anabranch.sharing.render import render
 from anabranch.sharing.restructuring.restructure import restructure
 from anabranch.sharing.rules.derive import derive
-from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows, Sent
+from anabranch.sharing.sent import MakeWindows, OverWindows, PutTogether, ReadWindows, SendTuples, Sent
 from anabranch.sharing.tree import PropertyTree
 
-_BEGINS = '{"windows":'
+_BEGINS = ('{"windows":', '{"tuples":')
 
 
 def is_sent(text: str) -> bool:
-    """Whether a subscription's text is that of an operator over windows."""
+    """Whether a subscription's text is that of an operator over windows or tuples."""
     return text.startswith(_BEGINS)
 
 
-def stream_of(operator: Sent) -> str:
-    """The stream that an operator reads."""
+def stream_of(operator: OverWindows) -> str:
+    """The stream that an operator over windows reads."""
     match operator:
         case MakeWindows(tree):
             return tree.stream
@@ -40,8 +41,13 @@ def stream_of(operator: Sent) -> str:
             return source.stream
 
 
-def write_sent(operator: Sent, stream: str) -> str:
-    """The text of an operator that reads a stream of this name."""
+def write_tuples(query: str) -> str:
+    """The text of who sends the tuples of a query."""
+    return _json({"tuples": "send", "query": query})
+
+
+def write_sent(operator: OverWindows, stream: str) -> str:
+    """The text of an operator over windows that reads a stream of this name."""
     match operator:
         case MakeWindows(tree):
             fields = {"windows": "make", "query": _tree_text(tree, stream)}
@@ -50,6 +56,10 @@ def write_sent(operator: Sent, stream: str) -> str:
             fields = {"windows": "put together", "query": query, "of": _tree_text(source, stream)}
         case ReadWindows(PutTogether(_, source), text):
             fields = {"windows": "read", "query": text, "of": _tree_text(source, stream)}
+    return _json(fields)
+
+
+def _json(fields: dict[str, str]) -> str:
     return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -67,7 +77,7 @@ def read_sent(text: str) -> Sent:
     try:
         return _read(json.loads(text))
     except (ValueError, TypeError, KeyError, RecursionError, AnabranchError) as error:
-        raise StateError(f"the text of an operator over windows is damaged: {error}") from None
+        raise StateError(f"the text of an operator over windows or tuples is damaged: {error}") from None
 
 
 def _read(found: Any) -> Sent:
@@ -79,6 +89,9 @@ def _read(found: Any) -> Sent:
         case {"windows": "read", "query": str(text), "of": str(source), **others} if not others:
             rest = restructure(check(parse(text), text).query)
             return ReadWindows(PutTogether(rest.tree, _tree(source)), text)
+        case {"tuples": "send", "query": str(query), **others} if not others:
+            check(parse(query), query)
+            return SendTuples(query)
         case _:
             raise ValueError("it is none that is known")
 

@@ -3,7 +3,7 @@
 Each moment is answered from scratch, over what has arrived by then.
 Where results stand, `Growing` only adds what is new, and `Corrected` looks at what is remembered only.
 What waits for the end of an input, an open window say, comes with the last element of that input.
-Where a query fails as a whole nothing is shown, and the dead letters say why.
+Where a query fails as a whole nothing is shown, and the dead letters say why, when it begins to.
 Before the first element nothing is shown, not even what stands around the results.
 """
 
@@ -55,13 +55,16 @@ class Timeline:
 
     def _from(self, first: int, shown: str) -> Iterator[Shown]:
         """What is shown from a moment on, behind what was shown before."""
+        failing: str | None = None
         for number in range(first, len(self._past.moments)):
             moment = self._past.moments[number]
             try:
-                answer = self._at(number)
+                answer, failed = self._at(number), None
             except DynamicError as error:
-                self.dead[DeadLetter(moment.place, error.message, "", error.code, self._evaluator.name)] = None
-                answer = ""
+                answer, failed = "", error.message
+                if failed != failing:
+                    self.dead[DeadLetter(moment.place, failed, "", error.code, self._evaluator.name)] = None
+            failing = failed
             if answer != shown:
                 yield Shown(moment.now, answer)
                 shown = answer

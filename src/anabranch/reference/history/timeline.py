@@ -68,12 +68,15 @@ def timeline(
     before, failed = "", False
     for each in arriving:
         for moment in documents[each.stream].take(each.element, each.at, each.partition):
+            letters: list[DeadLetter] = []
             try:
                 found = answer(query, documents, **around)
-                letters, now, fails = found.dead, found.text, False
+                letters = found.dead
+                now, fails = found.text, False
             except DynamicError as error:
                 letter = DeadLetter(each.element.place, error.message, "", error.code, around.get("name"))
-                letters, now, fails = [] if failed else [letter], "", True
+                letters = letters if failed else [*letters, letter]
+                now, fails = "", True
             failed = fails
             dead += [letter for letter in dict.fromkeys(letters) if letter not in dead]
             if now != before:

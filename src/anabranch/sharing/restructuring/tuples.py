@@ -11,14 +11,16 @@ The bounds of an interval join stay, for a join without them would have to wait 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from types import MappingProxyType
+from typing import Any
 
 from anabranch.language import ast
-from anabranch.language.rewrite import parts
-from anabranch.predicate import EVERYTHING, Predicate, implies, terms
+from anabranch.language.rewrite import parts, rebuild
+from anabranch.predicate import EVERYTHING, And, Or, Predicate, implies, terms
 from anabranch.sharing.forest import PropertyForest, is_bounded, labels
 from anabranch.sharing.match import missing
 from anabranch.sharing.restructuring.loop import (
@@ -63,10 +65,72 @@ def restructure_join(
 
 
 def over_tuples(query: ast.Query, forest: PropertyForest, stream: str) -> ast.Query:
-    """A checked join over the tuples of a forest that has all it needs, and may have more: all is asked again."""
+    """A checked join over the tuples of a forest that has all it needs, and may have more.
+
+    All is asked again but what was asked of every tuple and cannot fail; and where a loop has exactly one item in each
+    tuple, a path stands in its place, which is read in columns.
+
+    `for $x in stream("s")/r/i|count 2| for $y in stream("u")/r/i|count 2| where $x/k = $y/k and $x/v > 2 return $y/v`
+    `for $tuple in stream("j")/r_r/i_i where $tuple/s/v > 2 return $tuple/u/v`
+    """
     flwors = (part for part in parts(query.body) if isinstance(part, ast.Flwor))
     join = next(each for each in flwors if any(map(_source, each.clauses)))
-    return with_loop(query, join, _over_tuples(join, forest, stream))
+    asked = [each for each in conjuncts_of(join.where) if not _is_settled(each, join, forest)]
+    rest = _over_tuples(replace(join, where=conjunction(asked)), forest, stream)
+    return with_loop(query, join, _with_paths(rest))
+
+
+def _is_settled(condition: ast.Expression, join: ast.Flwor, forest: PropertyForest) -> bool:
+    """Whether a condition holds for every tuple that is sent, and fails for none: it compares two elements (LAWS 2.3).
+
+    A tuple is sent where the condition of the forest holds or fails.
+    """
+    loops = (each.variable for each in join.clauses if isinstance(each, ast.For) and _source(each))
+    names: Names = {name: Nodes(tree.item, input=tree.input) for name, tree in zip(loops, forest.trees, strict=True)}
+    match condition:
+        case ast.Comparison(_, ast.Path(ast.Variable(first)), ast.Path(ast.Variable(second))):
+            known, others = split(Conditions(lambda expression, names: None), [condition], names)
+            return {first, second} <= names.keys() and not others and _asks(forest.guard, known)
+        case _:
+            return False
+
+
+def _asks(guard: Predicate, known: Predicate) -> bool:
+    """Whether a condition asks for something in so many words, so that it is false where that is."""
+    match guard:
+        case And(parts):
+            return any(_asks(each, known) for each in parts)
+        case Or(parts):
+            return all(_asks(each, known) for each in parts)
+        case _:
+            return guard == known
+
+
+def _with_paths(loop: ast.Flwor) -> ast.Flwor:
+    """A loop over tuples with paths in the place of the loops over the one item that each of them has."""
+    first, *others = loop.clauses
+    bound = Counter(each.variable for each in parts(loop) if isinstance(each, ast.For | ast.Let))
+    bound.update(name for each in parts(loop) if isinstance(each, ast.Quantified) for name, _ in each.bindings)
+    paths: dict[str, ast.Path] = {}
+    for clause in others:
+        match clause:
+            case ast.For(name, ast.Path(ast.Variable(outer), steps) as path) if outer == first.variable:
+                if bound[name] == 1 and not any(each.tail for each in steps):
+                    paths[name] = path
+
+    def visit(node: Any) -> Any:
+        node = rebuild(node, visit)
+        match node:
+            case ast.Variable(name) if name in paths:
+                return paths[name]
+            case ast.Path(ast.Path(start, above), below):
+                return replace(node, start=start, steps=(*above, *below))
+            case _:
+                return node
+
+    kept = tuple(visit(each) for each in others if each.variable not in paths)
+    order = tuple(visit(each) for each in loop.order)
+    return ast.Flwor((first, *kept), visit(loop.where), order, visit(loop.result), span=loop.span)
 
 
 def _source(clause: ast.For | ast.Let) -> ast.Path | None:
@@ -125,7 +189,7 @@ def _is_within(forest: PropertyForest, plain: PropertyForest) -> bool:
 def _over_tuples(join: ast.Flwor, forest: PropertyForest, stream: str) -> ast.Flwor:
     """The join with its loops over the items of the tuples."""
     trees = forest.trees
-    steps = tuple(child("_".join(tree.item[depth] for tree in trees)) for depth in (0, 1))
+    steps = tuple(map(child, forest.tuple_path))
     taken = {part.variable for part in parts(join) if isinstance(part, ast.For | ast.Let)}
     name = next(each for each in (f"tuple{number or ''}" for number in count()) if each not in taken)
     clauses: list[ast.For | ast.Let] = [ast.For(name, ast.Path(ast.Source("stream", stream), steps))]

@@ -1,0 +1,164 @@
+"""Whether a query over updates stays as small as it is, however many come: what it keeps is bounded by its regions.
+
+The ticker's query and the keeper of its stream work as branches in a trunk do, epoch after epoch, each opened with the
+state that the one before has left and written in layers, but in this process and without Spark; a state is what they
+have left and all that it refers to.
+At ten points of the way we look at the largest state since the last point, at the memory of the process, and at the
+time that the updates have taken.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from time import perf_counter
+
+from anabranch.bench.memory import resident
+from anabranch.bench.tickers import RISEN, replacement, ticker
+from anabranch.bench.timing import Figures
+from anabranch.branch import Branch, InputStream, State
+from anabranch.branch.entries import Origin, pack
+from anabranch.branch.history.hosted import Displayed, DisplayMember, DisplayQuery, Given
+from anabranch.branch.history.keeper import Keeper
+from anabranch.language import check, parse
+from anabranch.stream.elements import DeadLetter, Place
+from anabranch.stream.limits import Limits
+from anabranch.stream.lines import Cut
+from anabranch.stream.parse import implied_root
+from anabranch.stream.reader import ElementReader
+
+_POINTS = 10
+_EPOCH = 200
+"""The updates of an epoch: some of the regions, so that its layer is small."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What there was at a point of the way."""
+
+    updates: int
+    state_kb: float
+    process_mb: float
+    seconds_per_100k: float
+    """Of the updates since the point before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """All points."""
+
+    points: tuple[Point, ...]
+
+    def growth(self, name: str) -> float:
+        """The most of something in the second half, against the most of the first half behind its first point."""
+        found: list[float] = [getattr(each, name) for each in self.points]
+        half = len(found) // 2
+        return max(found[half:]) / max(found[1:half])
+
+    def figures(self) -> Figures:
+        """Each point, by the number of updates."""
+        names = ("state_kb", "process_mb", "seconds_per_100k")
+        return {name: {str(each.updates): getattr(each, name) for each in self.points} for name in names}
+
+
+def steady(regions: int, updates: int, epoch: int = _EPOCH) -> Course:
+    """So many updates of any of so many regions."""
+    print(f"history: {updates:,} updates to {regions:,} tickers", file=sys.stderr)
+    random, at = Random(1), 0
+    long = LongRun()
+    long.epoch(ticker(each, 100) for each in range(regions))
+    points: list[Point] = []
+    for number in range(1, _POINTS + 1):
+        most, begin, before = 0, perf_counter(), at
+        while at < updates * number // _POINTS:
+            quotes = [(random.randrange(regions), random.randint(50, 200)) for _ in range(epoch)]
+            long.epoch(replacement(*each, at + behind) for behind, each in enumerate(quotes))
+            at += epoch
+            most = max(most, long.size)
+        seconds = (perf_counter() - begin) * 100_000 / (at - before)
+        points.append(Point(at, most / 1e3, resident(os.getpid())[0], seconds))
+        print(f"history: {points[-1]}", file=sys.stderr)
+    return Course(tuple(points))
+
+
+@dataclass(slots=True)
+class _Away:
+    """Where answers go, which nobody asks for, and where states lie."""
+
+    blobs: dict[str, bytes] = field(default_factory=dict)
+    written: int = 0
+
+    def write(self, data: bytes) -> str:
+        self.written += 1
+        self.blobs[str(self.written)] = data
+        return str(self.written)
+
+    def read(self, ref: str) -> bytes:
+        return self.blobs[ref]
+
+    def piece(self, text: str) -> None:
+        """Nobody has asked."""
+
+    def extend(self, data: bytes, pieces: int, first: int) -> None:
+        """Nobody has asked."""
+
+    def bury(self, letter: DeadLetter) -> None:
+        raise AssertionError(f"all updates are good: {letter.reason}")
+
+    def late(self, place: Place) -> None:
+        raise AssertionError("updates are not late")
+
+
+class LongRun:
+    """The query and the keeper of its stream, epoch by epoch."""
+
+    def __init__(self) -> None:
+        query = check(parse(RISEN), RISEN, inputs={"tickers": None}, edited={"tickers"}).query
+        self._away, self._limits = _Away(), Limits()
+        self._member = DisplayMember("", "risen", DisplayQuery(query, RISEN, ("tickers",)), self._away)
+        root = implied_root("tickers")
+        self._stream = InputStream(
+            "tickers",
+            1,
+            root,
+            lambda: ElementReader("tickers", "lines", self._limits, root),
+            endless=True,
+            updates=True,
+        )
+        self._states: list[bytes | None] = [None, None]
+        self._offset = 0
+
+    @property
+    def size(self) -> int:
+        """The bytes of both states."""
+        return sum(map(len, (*(each for each in self._states if each), *self._away.blobs.values())))
+
+    def epoch(self, lines: Iterable[str]) -> None:
+        """Take some elements, and put everything away."""
+        feed = pack(Origin("tickers", 0, "0"), self._cuts(lines))
+        branches = self._opened([None if each is None else State.from_bytes(each) for each in self._states])
+        for each in branches:
+            each.feed(feed)
+        left = [each.save() for each in branches]
+        self._states = [None if each is None else each.to_bytes() for each in left]
+        needed = {ref for each in branches for ref in each.spilled}
+        self._away.blobs = {ref: data for ref, data in self._away.blobs.items() if ref in needed}
+
+    def _opened(self, states: Sequence[State | None]) -> list[Branch]:
+        ours, keepers = states
+        given = Given(limits=self._limits)
+        return [
+            Displayed(self._member, {"tickers": self._stream}, ours, given, self._away),
+            Keeper(self._stream, keepers, self._limits, self._away, self._away),
+        ]
+
+    def _cuts(self, lines: Iterable[str]) -> list[Cut]:
+        found: list[Cut] = []
+        for each in lines:
+            raw = each.encode()
+            found.append(Cut(self._offset, self._offset + len(raw), raw))
+            self._offset += len(raw) + 1
+        return found

@@ -1,0 +1,75 @@
+"""An answer that only grows, told with its moments: what was answered when.
+
+That is for who asks for a timeline; an answer itself has no times.
+A moment is behind each element, in the order of LAWS 1.2, and where documents are edited also behind parts of one.
+A record is a line of JSON, `[3, "25/2", "<a/>"]`: the number of the moment, the time then, and a piece of the answer.
+The first moment has one without a piece: from then on there is to be seen what stands around the pieces.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from anabranch.branch.ports import Output
+from anabranch.stream.elements import DeadLetter, Place
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A point of the merged streams: the how many-th it is, and the latest time until then."""
+
+    number: int = 0
+    now: Fraction = Fraction(0)
+
+    def behind(self, time: Fraction) -> Moment:
+        """The next moment; time does not run back (LAWS 1.3)."""
+        return Moment(self.number + 1, max(self.now, time))
+
+    def save(self) -> list[Any]:
+        return [self.number, str(self.now)]
+
+    @staticmethod
+    def of(saved: list[Any]) -> Moment:
+        """Take in what `save` gave."""
+        number, now = saved
+        return Moment(number, Fraction(now))
+
+
+class Timed:
+    """An output whose pieces are records."""
+
+    def __init__(self, out: Output) -> None:
+        self._out = out
+        self.moment = Moment()
+
+    def move(self, moment: Moment) -> None:
+        """A moment has come."""
+        begins = self.moment.number == 0
+        self.moment = moment
+        if begins:
+            self.piece("")
+
+    def piece(self, text: str) -> None:
+        self._out.piece(f"{json.dumps([*self.moment.save(), text])}\n")
+
+    def extend(self, data: bytes, pieces: int, first: int) -> None:
+        raise AssertionError("what is answered in columns has no moments")
+
+    def bury(self, letter: DeadLetter) -> None:
+        self._out.bury(letter)
+
+    def late(self, place: Place) -> None:
+        self._out.late(place)
+
+
+def moments(texts: Iterable[str]) -> Iterator[tuple[Fraction, str]]:
+    """What an answer grew by, moment by moment, out of texts that hold whole records."""
+    records = (json.loads(line) for text in texts for line in text.splitlines())
+    for (_, now), several in groupby(records, key=itemgetter(0, 1)):
+        yield Fraction(now), "".join(text for _, _, text in several)

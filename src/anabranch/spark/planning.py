@@ -1,0 +1,79 @@
+"""Which plan an epoch runs with: one that was written for it already, the last one again, or a new one.
+
+A plan is durable before its epoch does anything else, so an epoch that is run again does the same.
+As long as nothing has changed, epochs share a plan, and to find that out costs two comparisons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from anabranch.reference.calls import PythonFunction
+from anabranch.spark.dividing import strands_for
+from anabranch.spark.manifest import Manifest
+from anabranch.spark.membership import subscriptions_of
+from anabranch.spark.order import Form
+from anabranch.spark.plan import Plan, StreamPlan
+from anabranch.spark.plans import PlanFile, Plans
+from anabranch.spark.wanted import Settings, Wanted
+
+
+class Planning:
+    """Gives the epochs of a trunk their plans; only the epoch at work changes it."""
+
+    def __init__(
+        self, plans: Plans, settings: Settings, functions: Mapping[str, PythonFunction], default_shards: int
+    ) -> None:
+        self._plans = plans
+        self._settings = settings
+        self._functions = tuple(functions.items())
+        self._shards = settings.shards or default_shards
+        self.newest = plans.newest()
+        """What the newest epoch runs or ran with."""
+        self._made: tuple[Wanted, tuple[StreamPlan, ...], PlanFile] | None = None
+        """The plan of the last epoch, and for which wishes and streams it was made."""
+
+    def begin(self, epoch: int, wanted: Wanted, forms: Mapping[str, Form | None], last: Manifest | None) -> PlanFile:
+        """The plan that an epoch runs with, which is durable from then on."""
+        file = self._begun(epoch, wanted, forms, last)
+        self.newest = file.load()
+        return file
+
+    def renew(self) -> None:
+        """Have the next epoch make a plan of its own: what is wanted is as it was, but not what follows from it."""
+        self._made = None
+
+    def _begun(self, epoch: int, wanted: Wanted, forms: Mapping[str, Form | None], last: Manifest | None) -> PlanFile:
+        if (written := self._plans.of(epoch)) is not None:
+            self._made = None
+            return written
+        streams = tuple(
+            StreamPlan.of(source, forms[name], wanted.courses.get(name)) for name, source in wanted.streams.items()
+        )
+        if self._made is not None and self._made[0] is wanted and self._made[1] == streams:
+            self._plans.again(epoch, self._made[2])
+            return self._made[2]
+        file = self._plans.begin(epoch, self._next(epoch, wanted, streams, last))
+        self._made = wanted, streams, file
+        return file
+
+    def _next(self, epoch: int, wanted: Wanted, streams: tuple[StreamPlan, ...], last: Manifest | None) -> Plan:
+        documents = tuple((name, str(path.absolute())) for name, path in wanted.documents.items())
+        settings = self._settings
+        subscriptions, following = subscriptions_of(
+            self.newest,
+            wanted.subscriptions,
+            epoch,
+            last.begun if last else (),
+            streams,
+            self._functions,
+            endless=not settings.finite,
+            sharing=settings.sharing,
+            aborted=last.aborted if last else {},
+            policies=wanted.policies,
+            timed=settings.timed,
+            strands=partial(strands_for, settings.strands, self._shards),
+        )
+        rest = documents, settings.finite, settings.sharing, settings.accents
+        return Plan(streams, subscriptions, settings.limits, following, self._shards, *rest)
