@@ -25,8 +25,8 @@ demo: $(stamp) ## show the main job at work
 test: $(stamp) ## run all tests, those on Spark beside the others
 	@$(java) $(bin)/pytest -n 2 --dist worksteal
 
-test-fast: $(stamp) ## run the tests that need no Java
-	@$(bin)/pytest -n 2 --dist worksteal -m 'not spark'
+test-fast: $(stamp) ## run the tests that need no Java, but for those of thousands of cases
+	@$(bin)/pytest -n 2 --dist worksteal -m 'not spark and not mass'
 
 crashes: $(stamp) ## kill a run 200 times (ANABRANCH_KILLS, ANABRANCH_SEED) and compare its answers
 	@ANABRANCH_KILLS=$${ANABRANCH_KILLS:-200} $(java) $(bin)/pytest tests/faults/test_crashes.py

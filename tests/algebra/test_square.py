@@ -93,6 +93,7 @@ def test_each_operator_commutes_with_canonisation(operator: str) -> None:
     assert sum(commutes(world, world.plan([operator])) for world in worlds) > 10
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("part", range(4))
 def test_pipelines_commute_with_canonisation(part: int) -> None:
     """1,600 random plans of up to 5 operators, 8 over each of 200 worlds; with those above these are 2,007 cases."""

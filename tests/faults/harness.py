@@ -131,9 +131,8 @@ class Machine:
 
 def schedule(count: int, seed: int) -> list[Kill]:
     """So many kills, each kind as often as the others, in an order of their own."""
-    kills = list(islice(cycle(KILLS), count))
-    random.Random(seed).shuffle(kills)
-    return kills
+    kinds = random.Random(seed).sample(KILLS, len(KILLS))
+    return list(islice(cycle(kinds), count))
 
 
 def chain(machine: Machine, site: Site, feed: Feed, kills: Sequence[Kill], seed: int, expected: Expected) -> Tally:

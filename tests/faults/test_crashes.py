@@ -13,12 +13,11 @@ import pytest
 from anabranch.cli import main
 from anabranch.engine import Inputs, answering, prepare
 from anabranch.site import read_site
-from faults.harness import KILLS as KINDS
 from faults.harness import LARGE, Expected, Machine, Tally, chain, schedule
 from faults.site import BY_ARRIVAL, QUERIES, Feed, Site, twins_in_order
 
-KILLS = int(os.environ.get("ANABRANCH_KILLS", len(KINDS)))
-"""Each kind once; `make crashes` has more of them."""
+KILLS = int(os.environ.get("ANABRANCH_KILLS", "4"))
+"""A few, each of another kind; `make crashes` has many of each."""
 SEED = int(os.environ.get("ANABRANCH_SEED", "1"))
 CHAINS = 2
 """At a time, on checkpoints of their own: a start keeps hardly more than one core busy."""

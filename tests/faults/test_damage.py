@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from anabranch.branch.state import VERSION
 from anabranch.errors import AnabranchError, StateError
 from anabranch.spark import durable, plans
 from anabranch.spark.checkpoint import Checkpoint
@@ -108,12 +109,12 @@ def test_the_state_of_another_release_is_refused(half: Half) -> None:
     fields = durable.unsealed(manifest)
     (kept,) = fields["states"].values()
     at = Blob.parse(kept["state"])
-    state = data[at.offset : at.offset + at.length].replace(b'"version": 4', b'"version": 9', 1)
+    state = data[at.offset : at.offset + at.length].replace(f'"version": {VERSION}'.encode(), b'"version": 9', 1)
     file.write_bytes(data[: at.offset] + state + data[at.offset + at.length :])
     kept["state"] = str(at._replace(check=zlib.crc32(state)))
     manifest.write_bytes(durable.sealed(fields))
     before = contents(half.small.checkpoint / "manifest")
-    with pytest.raises(StateError, match="the state of a branch is of version 9, and this release reads version 5"):
+    with pytest.raises(StateError, match=f"of version 9, and this release reads version {VERSION}"):
         half.small.run()
     assert contents(half.small.checkpoint / "manifest") == before
 

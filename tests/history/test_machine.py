@@ -14,6 +14,7 @@ from history.following import TICKER, Followed, items, random_case, replaced
 CASES, AT_ONCE = 2_000, 50
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("start", range(0, CASES, AT_ONCE))
 def test_random_cases_show_what_the_law_says(start: int) -> None:
     """After every moment of random update streams, random queries show what the law says, and the edits lead there."""

@@ -7,6 +7,7 @@ from oracle.counting import compared
 from oracle.generate import case
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize(("family", "count"), [("items", 210), ("windows", 150), ("joins", 150), ("partitions", 80)])
 def test_generated_queries(family: str, count: int) -> None:
     """The reference answers every generated query as Saxon does; of the differences the shortest is shown."""

@@ -91,6 +91,7 @@ def world(kind: str, number: int) -> World:
 KINDS = pytest.mark.parametrize("kind", ["single", "numbers", "strings", "texts"])
 
 
+@pytest.mark.mass
 @KINDS
 def test_implies_and_disjoint(kind: str) -> None:
     """Implications and contradictions are what z3 says, and enough of both kinds come up."""

@@ -139,7 +139,7 @@ def test_generated_queries_on_spark(spark: SparkSession, tmp_path: Path, trial: 
     sources = [_source(trial, name, elements, tmp_path) for name, elements in contents.items()]
     queries = _queries(trial, list(contents))
     size = sum(len(element) for elements in contents.values() for element in elements)
-    epoch_bytes = Random(str(trial)).randrange(size // 9, size // 4)
+    epoch_bytes = Random(str(trial)).randrange(size // 6, size // 3)
 
     outcome = run_queries(spark, sources, queries, tmp_path / "work", epoch_bytes=epoch_bytes, shards=trial.shards)
 

@@ -44,8 +44,8 @@ class Trial:
 
 
 TRIALS = (  # 2,016 cases together
-    Trial(worlds=8, queries=63, shards=3, parts=4),
-    Trial(worlds=8, queries=63, shards=2, parts=8),
+    Trial(worlds=8, queries=63, shards=3, parts=3),
+    Trial(worlds=8, queries=63, shards=2, parts=6),
     Trial(worlds=8, queries=63, shards=1, parts=2),
     Trial(worlds=8, queries=63, shards=2, parts=1, gap=SMALLEST_RANGE // 2),
 )

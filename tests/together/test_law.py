@@ -22,6 +22,7 @@ from spark.law import law_of
 from together.crowds import Crowd, Life, Run
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize(("finite", "number", "size"), [(True, 4, 40), (False, 3, 20), (False, 4, 30)])
 def test_sharing_shows_in_no_answer(tmp_path: Path, finite: bool, number: int, size: int) -> None:
     """Answers, dead letters and late items of a crowd are those that its members would have had alone."""
