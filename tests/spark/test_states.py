@@ -263,7 +263,7 @@ def test_an_input_that_falls_behind_makes_the_others_wait_on_disk(site: Site) ->
 
 def test_a_state_stops_growing(several: Site) -> None:
     """Many epochs: what a branch remembers in the last ones is about what it remembered in the middle."""
-    grow(several, 0, 90)
+    grow(several, 0, 120)
     several.run(epoch_bytes=400)
     assert len(several.seen) > 20
     sizes = [{number: each.size for number, each in epoch.manifest.states.items()} for epoch in several.seen]
