@@ -25,7 +25,7 @@ demo: $(stamp) ## show the main job at work
 test: $(stamp) ## run all tests, those on Spark beside the others
 	@$(java) $(bin)/pytest -n 2 --dist worksteal
 
-test-fast: $(stamp) ## run the tests that need no Java, but for those of thousands of cases
+test-fast: $(stamp) ## run the tests that need no Java, but for those with very many cases
 	@$(bin)/pytest -n 2 --dist worksteal -m 'not spark and not mass'
 
 crashes: $(stamp) ## kill a run 200 times (ANABRANCH_KILLS, ANABRANCH_SEED) and compare its answers

@@ -125,6 +125,7 @@ KINDS = {
 }
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("name", KINDS)
 def test_nobody_sees_the_others(name: str) -> None:
     """After every epoch each has been given what it would have been given alone, whoever else was there or has left."""

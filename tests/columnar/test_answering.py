@@ -82,6 +82,7 @@ NUMBERED = [
 """No splitter looks at these."""
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize(("form", "item"), [*product(("lines", "document"), MARKED), *product(("lines",), NUMBERED)])
 def test_every_kind_of_item_is_answered_as_by_law(form: Format, item: str) -> None:
     """An item of each kind, once among usual ones."""

@@ -65,6 +65,7 @@ def work(what: Callable[[], None]) -> int:
     return done
 
 
+@pytest.mark.mass
 def test_an_accent_costs_the_same_however_many_descriptions_hold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
