@@ -59,9 +59,10 @@ class Opening:
         if isinstance(role.query, DisplayQuery):
             shown = DisplayMember(branch.keys[0], role.subscription.name, role.query, out)
             given = self._given(branch, state)
-            if branch.strand is not None:
-                return Stranded(shown, inputs, state, given, self.files, (branch.strand, branch.strands))
-            return Displayed(shown, inputs, state, given, self.files)
+            if branch.strand is None:
+                return Displayed(shown, inputs, state, given, self.files)
+            strand = replace(shown, strand=(branch.strand, branch.strands))
+            return Stranded(strand, inputs, state, given, self.files)
         if isinstance(role.query, RecalledQuery):
             name, policy = role.subscription.name, role.subscription.policy
             recalled = RecalledMember(branch.keys[0], name, role.query, out, policy)
@@ -106,9 +107,9 @@ class Opening:
         """Where the strands of a query come together."""
         (role,) = branch.roles
         assert isinstance(role.query, DisplayQuery)
-        roots = {each.stream: parse_root(each.root.encode()) for each in self.plan.streams}
+        read = (each for each in self.plan.streams if each.stream in role.streams)
+        roots = {each.stream: parse_root(each.root.encode()) for each in read}
         shown = DisplayMember(branch.keys[0], role.subscription.name, role.query, out)
-        roots = {name: roots[name] for name in role.streams}
         given = Given(*self.known, self.plan.limits)
         return Braided(shown, roots, self.state(branch.number), given, self.files)
 

@@ -62,6 +62,8 @@ class DisplayMember:
     name: str
     query: DisplayQuery
     out: Output
+    strand: tuple[int, int] = (0, 1)
+    """Which of its strands is served, and of how many."""
 
     def settings(self, given: Given) -> dict[str, Any]:
         """What a machine is told beside the query and its streams."""
@@ -109,7 +111,7 @@ class Hosted(Merged, Generic[M]):
             raise StateError(f"the state of '{member.name}' is that of another kind of branch")
         roots = {name: stream.root for name, stream in inputs.items()}
         kept = None if state is None else state.meta["layers"]
-        self._resumed = Resumed(lambda: self._fresh(roots, given), self._ground(roots, given), kept, spill)
+        self._resumed = Resumed(lambda: self._fresh(roots, given), ground_of(member, roots, given), kept, spill)
         self._machine = self._resumed.machine
         self._machine.call(given.functions)
         self._ended: str | None = None if state is None else state.meta["ended"]
@@ -123,10 +125,6 @@ class Hosted(Merged, Generic[M]):
     @abstractmethod
     def _fresh(self, roots: Mapping[str, Element], given: Given) -> M:
         """The machine at its beginning."""
-
-    def _ground(self, roots: Mapping[str, Element], given: Given) -> Any:
-        """All that the machine follows from beside its state."""
-        return ground_of(self._member, roots, given)
 
     @abstractmethod
     def _open(self, meta: dict[str, Any] | None) -> None:
@@ -223,31 +221,15 @@ class Stranded(Hosted[Strand]):
 
     operator = "strand"
 
-    def __init__(
-        self,
-        member: DisplayMember,
-        inputs: Mapping[str, InputStream],
-        state: State | None,
-        given: Given,
-        spill: Spill,
-        which: tuple[int, int],
-    ) -> None:
-        """`which` is the number of the strand, and that of all of them."""
-        self._which = which
+    def _fresh(self, roots: Mapping[str, Element], given: Given) -> Strand:
+        return Strand(self._member.query.query, roots, *self._member.strand, **self._member.settings(given))
+
+    def _open(self, meta: dict[str, Any] | None) -> None:
+        self._machine.moments = 0 if meta is None else meta["moments"]
         self.told: list[Told] = []
         """What is to be sent on."""
         self.finished = False
         """Whether all inputs have ended."""
-        super().__init__(member, inputs, state, given, spill)
-
-    def _fresh(self, roots: Mapping[str, Element], given: Given) -> Strand:
-        return Strand(self._member.query.query, roots, *self._which, **self._member.settings(given))
-
-    def _ground(self, roots: Mapping[str, Element], given: Given) -> Any:
-        return self._which, super()._ground(roots, given)
-
-    def _open(self, meta: dict[str, Any] | None) -> None:
-        self._machine.moments = 0 if meta is None else meta["moments"]
 
     def _begin(self, documents: Mapping[str, Document]) -> None:
         self.told += self._machine.tell_begun(documents)
@@ -267,4 +249,4 @@ def ground_of(member: DisplayMember, roots: Mapping[str, Element], given: Given)
     """All that a machine follows from beside its state; functions are told to it anew."""
     written = [(name, serialize(root)) for name, root in roots.items()]
     documents = [(name, id(each)) for name, each in given.documents.items()]  # it holds on to them
-    return member.name, member.query.text, written, documents, given.limits
+    return member.name, member.strand, member.query.text, written, documents, given.limits
