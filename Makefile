@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE # Python is started again and again here, and w
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast crashes check format bench constraints clean
+.PHONY: help setup demo test test-fast mass check format bench constraints clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -22,14 +22,14 @@ $(stamp): pyproject.toml constraints.txt scripts/venv.sh
 demo: $(stamp) ## show the main job at work
 	@$(java) $(bin)/anabranch demo
 
-test: $(stamp) ## run all tests, those on Spark beside the others
+test: $(stamp) ## run all tests, and of those with very many cases four minutes
 	@$(java) $(bin)/pytest -n 2 --dist worksteal
 
 test-fast: $(stamp) ## run the tests that need no Java, but for those with very many cases
 	@$(bin)/pytest -n 2 --dist worksteal -m 'not spark and not mass'
 
-crashes: $(stamp) ## kill a run 200 times (ANABRANCH_KILLS, ANABRANCH_SEED) and compare its answers
-	@ANABRANCH_KILLS=$${ANABRANCH_KILLS:-200} $(java) $(bin)/pytest tests/faults/test_crashes.py
+mass: $(stamp) ## run the tests with very many cases whole, however long it takes; one of them kills a run 200 times
+	@ANABRANCH_MASS=whole $(java) $(bin)/pytest -n 2 --dist worksteal -m mass -o faulthandler_timeout=7200
 
 check: $(stamp) ## lint, formatting, types, and the rule that imports go downwards
 	$(bin)/ruff check

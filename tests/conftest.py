@@ -1,5 +1,7 @@
 """What all tests share: those that start a JVM are marked `spark` and run last, so cheap failures show first.
 
+Those with very many cases are marked `mass`, and share a budget of time (`mass.py`).
+
 With two processes (`pytest -n 2 --dist worksteal`, as in `make test`) each has a Spark of its own; who is done first
 takes half of what the other has left, from its end.
 """
@@ -8,12 +10,13 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
+from mass import Mass, seed_of, share_of, shares
 from oracle.counting import compared
 
 if TYPE_CHECKING:
@@ -22,21 +25,39 @@ if TYPE_CHECKING:
 settings.register_profile("patient", deadline=None)  # a busy machine is no fault of the code
 settings.load_profile("patient")
 
+MASS = "mass"
+SEED = pytest.StashKey[int]()
+SHARES = pytest.StashKey[dict[str, float]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Settle the seed of the run."""
+    config.stash[SEED] = seed_of(config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Where tests run in several processes, all have the same seed."""
+    node.workerinput["seed"] = node.config.stash[SEED]
+
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Move the tests that need Spark, by mark or by fixture, behind the others; otherwise keep the order."""
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker("spark")
+        for name in {"spark", "mass"}.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(name)
     items.sort(key=lambda item: item.get_closest_marker("spark") is not None)
 
 
-def pytest_collection_finish() -> None:
-    """Search for garbage less often, and never among what stays: thousands of tests and all that they have imported.
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Divide the budget of the mass tests among those that were chosen.
+
+    Search for garbage less often, and never among what stays: thousands of tests and all that they have imported.
 
     Else every seventh second of a run would go by in that search.
     """
+    session.config.stash[SHARES] = shares(session.items)
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 20, 50)
@@ -55,9 +76,35 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """One line behind the test results, if any were compared."""
+    """A line behind the test results, if there were mass tests, and one if queries were compared."""
+    counts = [
+        each for report in terminalreporter.getreports("") for name, each in report.user_properties if name == MASS
+    ]
+    if counts:
+        done, total = (sum(each) for each in zip(*counts, strict=True))
+        seed = terminalreporter.config.stash[SEED]
+        terminalreporter.write_line(f"mass: {done:,} of {total:,} cases, ANABRANCH_SEED={seed}")
     if compared:
         terminalreporter.write_line(f"oracle: {len(compared)} different generated queries compared with SaxonC-HE")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A mass test that fails says which case it was."""
+    report = yield
+    mass = getattr(item, "funcargs", {}).get(MASS)
+    if report.failed and isinstance(mass, Mass):
+        report.sections.append((MASS, f"case {mass.case}, ANABRANCH_SEED={mass.seed}"))
+    return report
+
+
+@pytest.fixture
+def mass(request: pytest.FixtureRequest) -> Iterator[Mass]:
+    """For a test with very many cases: which of them to run."""
+    config = request.config
+    found = Mass(config.stash[SEED], share_of(request.node, config.stash[SHARES]))
+    yield found
+    request.node.user_properties.append((MASS, (found.done, found.total)))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise, product
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +17,7 @@ from anabranch.stream.photons import photons, photons_dtd
 from anabranch.stream.reader import Format
 from anabranch.stream.schema import Schema
 from columnar.streams import FRONT, NUMBERS, SHAPES, TEXTS, USUAL, Stream, item_queries
+from mass import Mass
 
 COLUMNAR = {
     "numbers": 'for $p in stream("s")/root/p where $p/a/x >= 1.5 and $p/z < 7 return <hit>{ $p/a/x }{ $p/z }</hit>',
@@ -82,11 +83,13 @@ NUMBERED = [
 """No splitter looks at these."""
 
 
-@pytest.mark.mass
-@pytest.mark.parametrize(("form", "item"), [*product(("lines", "document"), MARKED), *product(("lines",), NUMBERED)])
-def test_every_kind_of_item_is_answered_as_by_law(form: Format, item: str) -> None:
+def test_every_kind_of_item_is_answered_as_by_law(mass: Mass) -> None:
     """An item of each kind, once among usual ones."""
-    check_against_law(form, f"{item}\n{USUAL.format(x='2.5', y='ab', z='4')}\n", [])
+    kinds: list[tuple[Format, str]] = [("lines", each) for each in (*MARKED, *NUMBERED)]
+    kinds += [("document", each) for each in MARKED]
+    for number in mass.cases(len(kinds)):
+        form, item = kinds[number]
+        check_against_law(form, f"{item}\n{USUAL.format(x='2.5', y='ab', z='4')}\n", [])
 
 
 @pytest.mark.parametrize("form", ["lines", "document"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import faulthandler
-import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,20 +14,19 @@ from anabranch.engine import Inputs, answering, prepare
 from anabranch.site import read_site
 from faults.harness import LARGE, Expected, Machine, Tally, chain, schedule
 from faults.site import BY_ARRIVAL, QUERIES, Feed, Site, twins_in_order
+from mass import Mass
 
-KILLS = int(os.environ.get("ANABRANCH_KILLS", "4"))
-"""A few, each of another kind; `make crashes` has many of each."""
-SEED = int(os.environ.get("ANABRANCH_SEED", "1"))
 CHAINS = 2
 """At a time, on checkpoints of their own: a start keeps hardly more than one core busy."""
 
 
 @pytest.mark.spark
-def test_no_kill_shows_in_an_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_kill_shows_in_an_answer(mass: Mass, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Answers, sinks, tables and what was set aside are those of an undisturbed run, and these are the reference's."""
     faulthandler.cancel_dump_traceback_later()  # many processes, of which each has its own limit
-    kills = schedule(KILLS, SEED)
-    feed = Feed.of(-(-KILLS // CHAINS) + 1, SEED)
+    count = mass.amount(200, budget=4)  # at least a few, each of another kind
+    kills = schedule(count, mass.seed)
+    feed = Feed.of(-(-count // CHAINS) + 1, mass.seed)
     machine = Machine(tmp_path / "classes.jsa")
     undisturbed = Site.make(tmp_path / "undisturbed")
     undisturbed.configure(LARGE, shards=2)
@@ -41,7 +39,7 @@ def test_no_kill_shows_in_an_answer(tmp_path: Path, capsys: pytest.CaptureFixtur
     sites = [Site.make(tmp_path / f"chain-{number}") for number in range(CHAINS)]
 
     def run(number: int) -> Tally:
-        return chain(machine, sites[number], feed, kills[number::CHAINS], SEED + number, expected)
+        return chain(machine, sites[number], feed, kills[number::CHAINS], mass.seed + number, expected)
 
     with ThreadPoolExecutor(CHAINS) as threads:
         tallies = list(threads.map(run, range(CHAINS)))

@@ -13,22 +13,24 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-import pytest
-
 from anabranch.language import parse
 from anabranch.reference.standing import standing
+from mass import Mass
 from oracle.saxon import canonical, judge
 from spark.law import law_of
 from together.crowds import Crowd, Life, Run
 
+CROWDS = [(True, 4, 40), (False, 3, 20), (False, 4, 30)]
+"""Whether their streams end, a seed, and how many there are."""
 
-@pytest.mark.mass
-@pytest.mark.parametrize(("finite", "number", "size"), [(True, 4, 40), (False, 3, 20), (False, 4, 30)])
-def test_sharing_shows_in_no_answer(tmp_path: Path, finite: bool, number: int, size: int) -> None:
+
+def test_sharing_shows_in_no_answer(tmp_path: Path, mass: Mass) -> None:
     """Answers, dead letters and late items of a crowd are those that its members would have had alone."""
-    differences, judged = compare(tmp_path, Crowd.of(number, finite=finite, size=size), number)
-    assert not differences, f"{len(differences)} differences, the shortest:\n{min(differences, key=len)}"
-    assert judged
+    for case in mass.cases(len(CROWDS)):
+        finite, number, size = CROWDS[case]
+        differences, judged = compare(tmp_path / str(case), Crowd.of(number, finite=finite, size=size), number)
+        assert not differences, f"{len(differences)} differences, the shortest:\n{min(differences, key=len)}"
+        assert judged
 
 
 def compare(folder: Path, crowd: Crowd, seed: int) -> tuple[list[str], int]:

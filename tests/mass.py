@@ -1,0 +1,98 @@
+"""How many cases the tests marked `mass` run, and which: all of them, or as many as a budget of seconds allows.
+
+A test that has very many cases, kills processes or works for minutes asks for the fixture `mass`, which marks it:
+
+    def test_random_cases(mass: Mass) -> None:
+        for number in mass.cases(100_000):
+            check(random_case(number))
+
+`make mass` runs such tests whole (ANABRANCH_MASS=whole).
+Everywhere else all of them together have a budget of four minutes: each test function has the same share of it, divided
+among its parameters.
+Within its share a test takes cases in an order drawn from the seed, so what `make test` runs is always part of what
+`make mass` runs, and what fails is known by its number.
+The seed is drawn for each run and printed behind the results; ANABRANCH_SEED sets it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random, SystemRandom
+from time import perf_counter
+
+import pytest
+
+BUDGET = 240
+"""Seconds for all mass tests of a run together, of all its processes."""
+
+
+@dataclass
+class Mass:
+    """What one test may do."""
+
+    seed: int
+    """For whatever else the test draws at random."""
+    seconds: float | None
+    """Its share of the budget; None: there is no bound."""
+    total: int = 0
+    """How many cases it has."""
+    done: int = 0
+    """How many of them it has run."""
+    case: int | None = None
+    """The number of the one at work."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether all cases are run."""
+        return self.seconds is None
+
+    def cases(self, count: int) -> Iterator[int]:
+        """Numbers of cases below a count: each of them in order, or some at random, at least one."""
+        began = perf_counter()
+        self.total += count
+        for number in range(count) if self.whole else Random(self.seed).sample(range(count), count):
+            self.case = number
+            yield number
+            self.done += 1
+            if self.seconds is not None and perf_counter() - began >= self.seconds:
+                break
+
+    def amount(self, whole: int, *, budget: int) -> int:
+        """How much of something to do where it cannot be stopped halfway: kills in a chain, updates of one stream."""
+        self.total += whole
+        self.done += whole if self.whole else budget
+        return whole if self.whole else budget
+
+
+def seed_of(config: pytest.Config) -> int:
+    """The seed of this run: the one that was set, that of the process that has started this one, or a new one."""
+    if given := os.environ.get("ANABRANCH_SEED"):
+        return int(given)
+    handed: int | None = getattr(config, "workerinput", {}).get("seed")
+    return SystemRandom().randrange(1_000_000) if handed is None else handed
+
+
+def shares(items: list[pytest.Item]) -> dict[str, float]:
+    """The seconds for each parameter of each mass test that is to be run, by the name of the test function."""
+    functions = Counter(_function(item) for item in items if "mass" in getattr(item, "fixturenames", ()))
+    return {name: BUDGET / len(functions) / parameters for name, parameters in functions.items()}
+
+
+def share_of(item: pytest.Item, shared: dict[str, float]) -> float | None:
+    """The seconds of one test, or None where all cases are run."""
+    match os.environ.get("ANABRANCH_MASS", "budget"):
+        case "whole":
+            return None
+        case "budget":
+            return shared[_function(item)]
+        case other:
+            raise pytest.UsageError(f"ANABRANCH_MASS is 'whole' or 'budget', not '{other}'")
+
+
+def _function(item: pytest.Item) -> str:
+    """A test without its parameters."""
+    return re.sub(r"\[.*", "", item.nodeid, flags=re.DOTALL)
