@@ -176,6 +176,23 @@ def test_both_engines_print_the_same(spark: SparkSession, files: Files, capsys: 
     assert "items: 2,000" in capsys.readouterr().err
 
 
+@pytest.mark.spark
+def test_a_line_that_is_bad_alone_is_bad_on_spark(spark: SparkSession, files: Files) -> None:
+    """Text in a CDATA section behind an item: both engines set that line aside, and give all six windows."""
+    items = [f"<p><t>{number}</t><e>{number % 7}</e></p>" for number in range(60)]
+    lines = [*items[:32], "<p><t>1031</t><e>1</e></p><![CDATA[x]]>", *items[32:]]
+    query = 'for $w in stream("s")/*/p[e>2]|t diff 10| return <w n="{count($w)}">{avg($w/e)}</w>'
+    files(s_xml="".join(f"{line}\n" for line in lines), q_xq=query)
+    for engine in ("spark", "reference"):
+        given = ["--stream", "s=s.xml", "--engine", engine, "--out", engine, "--dead-letter", f"{engine}.dead"]
+        assert main(["query", "q.xq", *given]) == 0
+    answer, dead = Path("spark", "q.xml").read_text(), Path("spark.dead").read_text()
+    assert answer.count("<w ") == 6
+    assert answer == Path("reference", "q.xml").read_text()
+    assert [json.loads(line)["offset"] for line in dead.splitlines()] == [sum(map(len, items[:32])) + 32]
+    assert dead == Path("reference.dead").read_text()
+
+
 N = 'xmlns:s="urn:anabranch:stream"'
 SENSORS = f"""\
 <sensors>

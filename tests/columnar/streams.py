@@ -150,7 +150,7 @@ class Stream:
             ItemQueries(query.plain_hole, (), [Asked(((number, name),), (), partial(query.answer, self.root))])
             for number, (name, query) in enumerate(self.queries.items())
         ]
-        return StreamAnswers(queries, self.root, self.limits, self.schema)
+        return StreamAnswers(queries, self.form, self.root, self.limits, self.schema)
 
     def by_columns(self, pieces: Iterable[bytes], answers: StreamAnswers | None = None) -> tuple[Answered, int]:
         """Answer piece by piece; also says how many items the parser had to read."""

@@ -96,3 +96,14 @@ def test_an_item_without_end_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) 
     limits = Limits()
     list(Shredder(DocumentSplitter(limits), limits).feed(data, wanted()))
     assert 0 < len(begun) == len(set(begun)) < 10
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_how_long_a_line_may_be(end: str, more: int) -> None:
+    """A line of the usual look is as long as any other, its CR counted."""
+    usual = USUAL.format(x="1", y="", z="2")
+    line = USUAL.format(x="1", y="y" * (LIMITS.item_bytes - len(usual) + more), z="2")
+    data = f"{FRONT}{line}{end}{FRONT}".encode()
+    plain, fast = shredder("lines"), shredder("lines")
+    assert cuts([*fast.feed(data, wanted())]) == cuts([*plain.feed(data, None)])

@@ -89,3 +89,12 @@ def test_what_no_template_shows_is_left_to_the_parser() -> None:
         usual.learn(raw, parse_item(raw, Limits()))
     assert usual.tree(b"<p><n>2</n></p>") is not None
     assert usual.tree(b"<p><n>&gt;</n></p>") is None
+
+
+def test_names_beyond_ascii() -> None:
+    """Items with such names have a look, too; the same letters in another encoding do not fit it."""
+    raw = '<p><größe k="1">7</größe></p>'
+    found = trees(raw.encode()).tree(raw.replace("7", "8").encode())
+    assert found is not None
+    assert shown(found) == shown(parse_item(raw.replace("7", "8").encode(), Limits()))
+    assert trees(raw.encode()).tree(raw.encode("latin-1")) is None

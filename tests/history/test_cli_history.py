@@ -210,6 +210,10 @@ def test_what_spark_cannot_answer_yet(run: Run) -> None:
         ('<r xmlns:x="urn:anabranch:stream"><x:replace target="1"/></r>', True),
         ('{"a": {"$mutable": {"id": "1", "content": 1}}}\n', True),
         ('{"a": "$mutable"}\n', False),
+        ('<r><i xmlns:s="urn:anabranch:stre&#97;m"><b><s:mutable id="1"/></b></i></r>', True),
+        ('<r><i xmlns:s="urn:anabranch:stre&#x61;m"><b>mutable</b></i></r>', False),
+        ('{"a": {"\\u0024mut\\u0061ble": {"id": "1", "content": 1}}}\n', True),
+        ('{"\\u0024repl\\u0061ce": {"t\\u0061rget": "1"}}\n', True),
     ],
 )
 @pytest.mark.parametrize("packed", [False, True])

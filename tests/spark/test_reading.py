@@ -168,7 +168,7 @@ def test_an_item_with_its_own_time_needs_partitions_that_are_merged(tmp_path: Pa
         plan = PlanFile.save(Plan((stream,), (), LIMITS, 0), tmp_path)
         passage = Passage(Job(plan, Checkpoint(tmp_path), 0, {}), stream, root, LIMITS, reach)
         with SegmentWriter(tmp_path, 0, 0) as segment:
-            return passage.show(StreamAnswers((), root, LIMITS), segment, ())
+            return passage.show(StreamAnswers((), "lines", root, LIMITS), segment, ())
 
     assert shown(Source("s", path)) == 2
     more = (tmp_path / "more",)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from anabranch.branch.backlog import Backlog
 from anabranch.branch.entries import Entry, Origin, cuts
-from anabranch.branch.reading import is_plain
 from anabranch.columnar.kernels import Flags, Indices
+from anabranch.columnar.template import is_plain_around
 
 AHEAD, LEAST, TOGETHER = 4 << 20, 64 << 10, 32 << 20
 """How many bytes of an input are looked at at a time: at most, at least, and at most of all inputs together."""
@@ -76,7 +76,7 @@ class Entries:
         """Whether nothing around them changes what their bytes mean."""
         for _, table in self._tables:
             roots, encodings = (table.column(name).unique().to_pylist() for name in ("root", "encoding"))
-            if not all(is_plain(*each) for each in product(roots, encodings)):
+            if not all(is_plain_around(*each) for each in product(roots, encodings)):
                 return False
         return True
 

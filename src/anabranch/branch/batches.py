@@ -17,13 +17,14 @@ from anabranch.branch.arrivals import Moments, own_time
 from anabranch.branch.entries import Entry
 from anabranch.branch.keeping import Held
 from anabranch.branch.ports import InputStream
-from anabranch.branch.reading import EntryReader, is_plain
+from anabranch.branch.reading import EntryReader
 from anabranch.columnar.condition import UNCLEAR, YES, judge
 from anabranch.columnar.entries import Decimals, shred_entries
 from anabranch.columnar.kernels import Bytes, Flags
 from anabranch.columnar.kernels_entries import SELECTED, SHOWN, VOID
 from anabranch.columnar.selecting import CompiledFor
 from anabranch.columnar.shred import Shredded
+from anabranch.columnar.template import is_plain_around
 from anabranch.errors import DynamicError, StreamError
 from anabranch.reference.inputs import refuse_regions
 from anabranch.reference.units import Units
@@ -90,7 +91,7 @@ class BatchReader(EntryReader):
         ends = np.cumsum(np.concatenate([np.array([len(raw) for raw in old], np.int64), *lengths]))
         shredded = shred_entries(b"".join((*old, *parts)), ends, compiled.wanted, LIMITS)
         around = ((each.kept.entry.cut.root, each.kept.entry.cut.encoding) for each in held)
-        shredded.fits[:before] &= np.fromiter((is_plain(*each) for each in around), np.bool_, before)
+        shredded.fits[:before] &= np.fromiter((is_plain_around(*each) for each in around), np.bool_, before)
         shredded.fits[before:] &= entries.good
         verdicts = judge(compiled.condition, shredded)
         numbers = [leaf for leaf in (compiled.reference, compiled.time) if leaf is not None]

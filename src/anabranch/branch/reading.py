@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from anabranch.branch.entries import Entry
 from anabranch.branch.ports import InputStream
-from anabranch.columnar.template import Template
+from anabranch.columnar.template import Template, is_plain_around
 from anabranch.columnar.trees import UsualTrees
 from anabranch.stream.elements import Accent, Alter, DeadLetter, Doubt, Drop, Item, Place, StreamElement
 from anabranch.stream.tree import Element
@@ -24,7 +24,7 @@ class EntryReader:
     def read(self, entry: Entry) -> StreamElement | DeadLetter:
         """The element in an entry; an item stands below the stream's root; one that may be edited, below its own."""
         cut, origin = entry.cut, entry.origin
-        plain = cut.reason is None and is_plain(cut.root, cut.encoding)
+        plain = cut.reason is None and is_plain_around(cut.root, cut.encoding)
         tree = self._usual.tree(cut.raw) if plain else None
         if tree is not None:
             self._place(tree)
@@ -56,8 +56,3 @@ class EntryReader:
         """The template that most of some entries fit."""
         read = ((entry.cut.raw, self.read(entry)) for entry in entries)
         return Template.learn((raw, element.tree) for raw, element in read if isinstance(element, Item))
-
-
-def is_plain(root: bytes | None, encoding: str) -> bool:
-    """Whether items below this root mean what their bytes say."""
-    return encoding == "utf-8" and b"xmlns" not in (root or b"")

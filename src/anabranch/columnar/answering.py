@@ -35,6 +35,7 @@ from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Reg
 from anabranch.stream.limits import Limits
 from anabranch.stream.lines import Cut
 from anabranch.stream.parse import parse_item
+from anabranch.stream.reader import Format
 from anabranch.stream.schema import Schema
 from anabranch.stream.tree import Element
 
@@ -72,6 +73,7 @@ class StreamAnswers:
     def __init__(
         self,
         queries: Sequence[ItemQueries],
+        form: Format,
         root: Element,
         limits: Limits,
         schema: Schema | None = None,
@@ -87,13 +89,16 @@ class StreamAnswers:
         self._members = [member for group in queries for member in group.members]
         self._delivery = Delivery(queries)
         self._compiles = compiles
+        self._form = form
         self._root = root.name.local
         self._limits = limits
         self._schema = schema
         self._together = together
         self._template: Template | None = None
         self._program: Program | None = None
-        self._able = not root.namespaces and (bool(compiles) or any(each.hole is not None for each in queries))
+        # Columns are for XML: in a stream of JSON every line is for its reader, also one that looks like XML.
+        able = form != "json" and not root.namespaces
+        self._able = able and (bool(compiles) or any(each.hole is not None for each in queries))
         self._stale = True
         self._settled: tuple[Program, Sequence[Followed], Units] | None = None
         """How queries were answered last, for which groups."""
@@ -126,6 +131,8 @@ class StreamAnswers:
 
     def _learn(self, cuts: Sequence[Cut]) -> None:
         template = Template.learn((cut.raw, tree) for cut in cuts if (tree := self._tree(cut)))
+        if template is not None and self._form == "lines" and any(b"\n" in piece for piece in template.pieces):
+            template = None  # it was written `&#10;`; with the template's newline, no line looks like that
         if template is not None and template != self._template:
             self._template = template
             self._program = program_of(self._queries, self._compiles, self._root, template, together=self._together)

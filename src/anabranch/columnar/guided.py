@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from anabranch.columnar.scan import scan
 from anabranch.columnar.shred import Shredded, Wanted
+from anabranch.columnar.template import is_plain_around
 from anabranch.stream.limits import LONGEST_NAME, Limits
-from anabranch.stream.lines import Cut
 
 AT_A_TIME = 1_000
 _ATTRIBUTE = len(' a=""')
@@ -61,14 +61,16 @@ def _spans(
     """Entries that may be good items, and where their bytes are."""
     if not shredded.cuts:
         return others, shredded.data, shredded.begins[others], shredded.finishes[others]
-    able = {entry: cut.raw for entry, cut in shredded.cuts.items() if _may_be_good(cut)}
+    around = {(cut.root, cut.encoding) for cut in shredded.cuts.values()}
+    plain = {each for each in around if is_plain_around(*each)}
+    able = {
+        entry: cut.raw
+        for entry, cut in shredded.cuts.items()
+        if cut.reason is None and (cut.root, cut.encoding) in plain
+    }
     ends = np.cumsum([0, *map(len, able.values())], dtype=np.int32)
     data = np.frombuffer(b"".join(able.values()), np.uint8)
     return np.fromiter(able, np.int64), data, ends[:-1], ends[1:]
-
-
-def _may_be_good(cut: Cut) -> bool:
-    return cut.reason is None and cut.encoding == "utf-8" and b"xmlns" not in (cut.root or b"")
 
 
 def _well_formed(items: Sequence[memoryview]) -> NDArray[np.bool_]:

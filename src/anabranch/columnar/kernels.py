@@ -139,11 +139,11 @@ def shred(
                 break
             if slot >= 0:
                 ends[slot, count] = at
-        fit = fit and at - begin <= longest
         finish = at
+        if lines and fit and data[at] == CR:
+            at += 1
+        fit = fit and at - begin <= longest
         if lines:
-            if fit and data[at] == CR:
-                at += 1
             if data[at] != LF:
                 fit = False
                 while data[at] != LF:

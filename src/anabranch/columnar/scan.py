@@ -4,8 +4,9 @@ It knows just enough of XML to follow elements in a text that a parser will call
 comments, CDATA sections, instructions.
 What it cannot follow, and whatever has to do with namespaces, it leaves alone.
 
-Guarantees: an item it calls closed begins and ends between elements, holds exactly one, and leaves nothing open; so
-joining such items cannot hide a fault of one behind another.
+Guarantees: an item it calls closed begins and ends between elements, leaves nothing open, and holds one element at
+the top with nothing but white space, comments and instructions around it; so an item that is well-formed between others
+like it is so alone, and joining such items cannot hide a fault of one behind another.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def scan(
                 continue
             mark = data[at + 1] if at + 1 < stop else 0
             if mark in (_BANG, _QUESTION):
-                at = _behind_remark(data, at, stop)
+                at = _behind_remark(data, at, stop, depth > 0)
                 if at < 0:
                     break
                 continue
@@ -67,12 +68,12 @@ def scan(
                     break
                 continue
             name = at + 1
-            at = _behind_name(data, name, stop)
-            end, is_empty = _behind_tag(data, at, stop)
+            behind = _behind_name(data, name, stop)
+            end, is_empty = _behind_tag(data, behind, stop)
             if end < 0 or (depth == 0 and elements > 0) or depth >= deepest:
                 break
             elements += depth == 0
-            state, row = _step(data, name, at, names, steps, states[depth])
+            state, row = _step(data, name, behind, names, steps, states[depth])
             at = end
             if not is_empty:
                 depth += 1
@@ -118,11 +119,14 @@ def _behind_tag(data: Bytes, at: int, stop: int) -> tuple[int, bool]:
 
 
 @compiled
-def _behind_remark(data: Bytes, at: int, stop: int) -> int:
-    """Where a comment, a CDATA section or an instruction ends, -1 if it does not, or is something else."""
+def _behind_remark(data: Bytes, at: int, stop: int, inside: bool) -> int:
+    """Where a comment, a CDATA section or an instruction ends, -1 if it does not, or is something else.
+
+    A CDATA section is text, so it stands `inside` an element only.
+    """
     if at + 3 < stop and data[at + 1] == _BANG and data[at + 2] == _DASH and data[at + 3] == _DASH:
         first, second, at = _DASH, _DASH, at + 4
-    elif at + 8 < stop and data[at + 1] == _BANG and data[at + 2] == _BRACKET:
+    elif inside and at + 8 < stop and data[at + 1] == _BANG and data[at + 2] == _BRACKET:
         first, second, at = _CLOSING_BRACKET, _CLOSING_BRACKET, at + 9
     elif data[at + 1] == _QUESTION:
         first, second, at = _QUESTION, 0, at + 2

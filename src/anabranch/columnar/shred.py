@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar import kernels
-from anabranch.columnar.template import PLAIN, Template
+from anabranch.columnar.template import PLAIN, Template, is_plain_around
 from anabranch.stream.limits import Limits
 from anabranch.stream.lines import Carry, Cut, LineSplitter, line_cut
 from anabranch.stream.split import DocumentSplitter
@@ -213,7 +213,7 @@ def _is_between_plain_items(carry: Carry) -> bool:
     """Whether what follows is read as an item of its own, with nothing around it that changes its meaning."""
     if carry.skipping is not None or not carry.inside or carry.strict > carry.position:
         return False
-    return carry.encoding == "utf-8" and "xmlns" not in (carry.root or "")
+    return is_plain_around(None if carry.root is None else carry.root.encode("latin-1"), carry.encoding)
 
 
 @dataclass(slots=True)

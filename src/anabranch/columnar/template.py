@@ -18,12 +18,31 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from anabranch.stream.serialize import serialize
+from anabranch.errors import StreamError
+from anabranch.stream.parse import parse_root
+from anabranch.stream.serialize import escape_text, serialize
 from anabranch.stream.tree import Comment, Element, Instruction, Text
 
 PLAIN = bytes(32 <= byte < 127 and byte not in b'<>&"' for byte in range(256))
 """By byte, 1 for those that mean themselves in text and attributes; the rest is left to a parser."""
+
+
+@lru_cache(maxsize=8)
+def is_plain_around(root: bytes | None, encoding: str) -> bool:
+    """Whether items below this root mean what their own bytes say, and are good or bad by these alone.
+
+    They do not where the root declares namespaces, and all are bad where it cannot be read (`ElementReader`).
+    """
+    if encoding != "utf-8" or b"xmlns" in (root or b""):
+        return False
+    try:
+        if root is not None:
+            parse_root(root)
+    except StreamError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +142,7 @@ class _Reading:
                     if not self.take(child, number):
                         return False
                 case Text() if child.value.isspace():
-                    self.write(child.value)
+                    self.write(escape_text(child.value))
                 case _:
                     return False
         if children:

@@ -24,7 +24,7 @@ class TemplateTrees:
     """Makes the trees of items that fit one template."""
 
     def __init__(self, template: Template) -> None:
-        fixed = [piece.decode() for piece in template.pieces]
+        fixed = [piece.decode("latin-1") for piece in template.pieces]  # a character per byte, as below
         self._look = re.compile(f"([{_PLAIN}]++)".join(map(re.escape, fixed)))
         self._model = parse_item(b"-".join(template.pieces), DOCUMENT)
 

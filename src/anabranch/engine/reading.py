@@ -27,9 +27,11 @@ class Read:
     elements: Sequence[Sequence[StreamElement | DeadLetter]]
 
 
-_NAMES = (STREAM_NAMESPACE, "$mutable", "$replace", "$before", "$after")
-_WORDS = ("mutable", "target")
-"""No region or update is written without one of each."""
+_LETTERS = ("\\u006", "\\u007")
+"""How JSON may spell lower case letters."""
+_NAMES = (STREAM_NAMESPACE, "&#", "$mutable", "$replace", "$before", "$after", "\\u002", *_LETTERS)
+_WORDS = ("mutable", "target", *_LETTERS)
+"""No region or update is written without one of each: XML may spell the namespace with references, not names."""
 
 
 def looked_into(source: Source, limits: Limits) -> Source:

@@ -111,9 +111,9 @@ def form_of(
         return Form(form, serialize(implied_root(root)))
     splitter = DocumentSplitter(Limits())
     splitter.feed(front)
-    if splitter.root is None:
+    if splitter.first is None:
         return Form(form, serialize(implied_root(root))) if decide else None
-    return Form(form, serialize(parse_root(splitter.root, splitter.carry.encoding)))
+    return Form(form, serialize(parse_root(*splitter.first)))
 
 
 def _told(front: bytes, schema_root: str | None, decide: bool) -> Format | None:

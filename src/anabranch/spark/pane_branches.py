@@ -134,7 +134,7 @@ class PaneBranches:
         taking = PaneTaking.of(plans, *given, sharing=plan.sharing)
         passage = self._passage(reach)
         count = RangeCount(taking, reach, passage, partial(self._view, stream), again)
-        answers = StreamAnswers((), root, plan.limits, stream.schema, (taking.compile,))
+        answers = StreamAnswers((), stream.format, root, plan.limits, stream.schema, (taking.compile,))
         passage.show(answers, _Nobody(), (count,))
         (result,) = count.results()
         return result

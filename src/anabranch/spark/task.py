@@ -213,6 +213,6 @@ def programme_of(
         compiles += [Unread.compile] if fed[name] else []
         compiles += [] if each.axes is None else [course_leaves(each.axes)]
         answers[name] = StreamAnswers(
-            asked[name].queries, roots[name], plan.limits, each.schema, compiles, together=plan.sharing
+            asked[name].queries, each.format, roots[name], plan.limits, each.schema, compiles, together=plan.sharing
         )
     return Programme(plan, roots, asked, answers, counted, fed, branches)

@@ -94,11 +94,16 @@ class ElementReader:
             return self.root, {}
         if self._around is None or self._around[:2] != (cut.root, cut.encoding):
             try:
-                root = parse_root(cut.root, cut.encoding)
+                self.enter(cut.root, cut.encoding)
             except StreamError as error:
                 if self.root is None:
                     raise
                 raise BadItem(error.message) from None  # a further document must not end the stream
-            self.root = self.root or root
-            self._around = (cut.root, cut.encoding, root, namespaces_in_scope(root))
+        assert self._around
         return self._around[2:]
+
+    def enter(self, tag: bytes, encoding: str) -> None:
+        """Begin a document, given its root's start tag; the first root is the stream's, with items or without."""
+        root = parse_root(tag, encoding)
+        self.root = self.root or root
+        self._around = (tag, encoding, root, namespaces_in_scope(root))

@@ -21,7 +21,7 @@ from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.markup import BOM, Window
 from anabranch.stream.packed import MAGIC, PACKED_CHUNK, Damage, gunzip
-from anabranch.stream.parse import implied_root, parse_root
+from anabranch.stream.parse import implied_root
 from anabranch.stream.path import Path
 from anabranch.stream.reader import ElementReader, Format
 from anabranch.stream.schema import Schema
@@ -218,9 +218,9 @@ class Contents:
             item = source.item or "item"
             self._reader = ElementReader(source.name, self._format, self._limits, root, item, schema, source.evolves)
             self._reader.announced = lambda path, tree: self.announced(path, tree)
+        if self._reader.root is None and isinstance(splitter, DocumentSplitter) and splitter.first:
+            self._reader.enter(*splitter.first)  # also where it has no items, and another follows
         yield from self._reader.elements(cuts, file.name)
-        if self._reader.root is None and splitter.root is not None:  # a root without items
-            self._reader.root = parse_root(splitter.root, splitter.carry.encoding)
 
 
 class _Ahead:

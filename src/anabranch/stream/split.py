@@ -60,6 +60,8 @@ class DocumentSplitter:
         self.root: bytes | None = None if carry.root is None else carry.root.encode("latin-1")
         """The start tag of the root, once it is seen."""
         self._root_name = b"" if self.root is None else start_tag_name(self.root)
+        self.first: tuple[bytes, str] | None = None
+        """The first root that it has seen open, with its encoding; `root` is the last, where documents follow."""
 
     @property
     def carry(self) -> Carry:
@@ -146,6 +148,7 @@ class DocumentSplitter:
     def _open_root(self, at: int, token: Token) -> None:
         self.root = self._window.read(at, token.end)
         self._root_name = token.name
+        self.first = self.first or (self.root, self._encoding)
         self._inside = True
         self._at = token.end
         if token.kind == "empty":

@@ -1,0 +1,123 @@
+"""Whoever calls an item good without parsing it alone must call good what a parser would accept alone, and no more."""
+
+from __future__ import annotations
+
+import os
+from random import Random
+from xml.parsers import expat
+
+import pytest
+
+from anabranch.columnar import guided
+from anabranch.columnar.shred import Shredder, Wanted
+from anabranch.columnar.template import Template
+from anabranch.stream.limits import Limits
+from anabranch.stream.lines import Carry, LineSplitter
+from anabranch.stream.parse import parse_item
+from anabranch.stream.reader import Format
+from columnar.near_misses import INSIDE, OUTSIDE, RAW, near_miss
+from columnar.streams import FRONT, USUAL, Stream, item_queries
+
+SEED = int(os.environ.get("ANABRANCH_SEED", "1"))
+LINES = int(os.environ.get("ANABRANCH_LINES", "100000"))
+LIMITS = Limits()
+AT_A_TIME = 2_500
+ITEM = USUAL.format(x="1", y="abc", z="2").encode()
+QUERIES = item_queries(
+    {
+        "some": 'for $p in stream("s")/root/p where $p/z > 50 return <hit>{ $p/a/x }</hit>',
+        "none": 'for $p in stream("s")/root/p where $p/a/x > 1000000 return $p',
+    }
+)
+
+
+def accepted(line: bytes) -> bool:
+    """Whether expat takes a line for one element, alone; a document type is not allowed (`stream/parse.py`)."""
+
+    def refuse(*_: object) -> None:
+        raise ValueError
+
+    parser = expat.ParserCreate("utf-8")
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        parser.Parse(line, True)
+    except (expat.ExpatError, ValueError):
+        return False
+    return b"\0" not in line  # which expat takes for UTF-16
+
+
+def called_good(lines: list[bytes]) -> list[bool]:
+    """What the compiled path says of lines that are judged together."""
+    template = Template.of(parse_item(ITEM, LIMITS))
+    assert template is not None
+    wanted = Wanted(template, (0, 2), (True, True))
+    data = b"".join(line + b"\n" for line in lines)
+    found: list[bool] = []
+    for shredded in Shredder(LineSplitter(LIMITS, Carry(100)), LIMITS).feed(data, wanted):
+        found += (shredded.fits | guided.fill(shredded, LIMITS)).tolist()
+    return found
+
+
+def difference(line: bytes, good: bool) -> bool:
+    """Whether the judge is wrong; where namespaces or byte order marks may be at work it may leave a line to others."""
+    if good:
+        return not accepted(line)
+    left_alone = any(sign in line for sign in (b":", b"mln", b"\xef\xbb\xbf"))
+    return not left_alone and accepted(line)
+
+
+def differences(lines: list[bytes]) -> list[bytes]:
+    lines = [line for line in lines if line.strip()]  # a blank line is no entry
+    return [line for line, good in zip(lines, called_good(lines), strict=True) if difference(line, good)]
+
+
+def test_what_may_stand_before_inside_and_behind_an_item() -> None:
+    """Each construct at each place of an item, among good items: called good where expat accepts that line alone."""
+    places = [at for at in range(len(ITEM) + 1) if at in (0, len(ITEM)) or ITEM[at : at + 1] == b"<" or at % 7 == 0]
+    pieces = [*(each.encode() for each in INSIDE), *RAW]
+    lines = [ITEM[:at] + piece + ITEM[at:] for piece in pieces for at in places]
+    lines += [each.encode() + ITEM + other.encode() for each in OUTSIDE for other in OUTSIDE]
+    for first in range(0, len(lines), 50):
+        # few together, so that most are judged with others and not one by one behind a fault
+        assert differences(lines[first : first + 50]) == []
+    good = [line for line in lines if accepted(line)]
+    assert len(good) > 500
+    assert differences(good) == []
+    for line in (line for line in lines if line.strip() and not accepted(line)):
+        assert called_good([good[0], line, good[0]]) == [True, False, True]
+
+
+@pytest.mark.mass
+def test_the_judge_against_expat_item_by_item() -> None:
+    """No line is called good that expat refuses alone, nor the other way round, whatever lines are judged with it."""
+    print(f"seed {SEED}")
+    random = Random(SEED)
+    good = between = 0
+    for first in range(0, LINES, AT_A_TIME):
+        lines = [near_miss(random) for _ in range(min(AT_A_TIME, LINES - first))]
+        fine = [line for line in lines if accepted(line)]
+        good += len(fine)
+        wrong = differences(lines)
+        # Of so many some are bad whatever is around them, and all are judged one by one; so those that a parser accepts
+        # between others are also judged with fine ones only.
+        hidden = [line for line in lines if not accepted(line) and accepted(b"<all>%s%s</all>" % (ITEM, line))]
+        wrong += [line for line in hidden if line.strip() and called_good([fine[0], line])[1]]
+        between += len(hidden)
+        assert not wrong, f"seed {SEED}: {min(wrong, key=len)!r}, one of {len(wrong)}"
+    assert LINES // 10 < good < LINES * 9 // 10
+    assert between > LINES // 100
+
+
+@pytest.mark.mass
+@pytest.mark.parametrize("form", ["lines", "document", "json"])
+def test_near_misses_are_answered_as_by_law(form: Format) -> None:
+    """Answers, dead letters, items and counts of streams of near misses are the law's, in every format."""
+    random = Random(SEED)
+    for _ in range(max(1, LINES // 12_500)):
+        lines = b"".join(near_miss(random) + b"\n" + FRONT.encode() * (random.random() < 0.1) for _ in range(300))
+        data = FRONT.encode() + lines
+        data = b"<root>" + data + b"</root>" if form == "document" else data
+        data = b'{"a": 1}\n' + data if form == "json" else data
+        stream = Stream(QUERIES, form)
+        found, _ = stream.by_columns([data[:9_000], data[9_000:]])
+        assert found == stream.by_law(data), f"seed {SEED}"
