@@ -7,7 +7,7 @@ moments (`evaluate.py`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from anabranch.errors import DynamicError
@@ -51,9 +51,13 @@ class NoAnswer(DynamicError):
     @property
     def reason(self) -> str:
         """The message with its code and the first item at fault, as a user gets to see it."""
-        code = f" [{self.code}]" if self.code else ""
         place = self.dead[-1].place
-        return f"{self.message}{code}{f' ({place})' if place.stream else ''}"
+        return f"{reason_of(self)} ({place})" if place.stream else reason_of(self)
+
+
+def reason_of(error: DynamicError) -> str:
+    """Why a query has no answer, as a user gets to see it: the message with its code."""
+    return f"{error.message} [{error.code}]" if error.code else error.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,8 @@ class Shown:
 
     at: Fraction
     text: str
+    error: DynamicError | None = field(default=None, compare=False)
+    """Why that is nothing, where the query fails as a whole."""
 
 
 def evaluate(
