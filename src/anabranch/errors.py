@@ -8,6 +8,7 @@ An `assert` elsewhere in the code is a bug of ours and cannot be reached by inpu
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -52,6 +53,17 @@ class BadItem(AnabranchError):
 
 class DynamicError(AnabranchError):
     """An evaluation failed for one item, window or pair (LAWS 2.4); `code` is the W3C code."""
+
+    def __init__(self, message: str, *, code: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.operands: list[tuple[object, ...]] = []
+        """What the failing operation was given, then what the predicates and loops around it looked at, innermost
+        first; `stream/culprits.py` finds the items in it."""
+
+    def given(self, operands: Iterable[object]) -> DynamicError:
+        """The same error, with the next operands noted on it."""
+        self.operands.append(tuple(operands))
+        return self
 
 
 class Aborted(AnabranchError):

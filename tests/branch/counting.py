@@ -211,7 +211,7 @@ class Stream:
     def _member(self, plans: Sequence[PanePlan]) -> Member:
         query, law = relaxed([each.query for each in plans]), PaneLaw(plans[0], parse_root(b"<r>"), self.path)
         told = any(each.result is None for each in plans)
-        return Member("q", query, law, tuple(each.query.panes for each in plans), told)
+        return Member("q", query, law, told)
 
     def _take(
         self,

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
+from anabranch.algebra.aggregate import Failure
 from anabranch.branch.backlog import Backlog, backlog_table, restore_backlogs
 from anabranch.branch.entries import Origin, cuts, divided, pack, unpack, without
 from anabranch.branch.state import State, reach, written
@@ -57,7 +58,7 @@ def test_state_round_trip() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ((b'"version": 5', b'"version": 6'), "the state of a branch is of version 6, and this release reads version 5"),
+        ((b'"version": 6', b'"version": 7'), "the state of a branch is of version 7, and this release reads version 6"),
         ((b"anabranch branch", b"anabranch twig"), "this is 'anabranch twig', not the state of a branch"),
         ((b'{"kind"', b"kind"), "the state of a branch is damaged"),
         ((b'["a", ', b'["a", 9'), "the state of a branch is damaged"),
@@ -100,3 +101,10 @@ def test_backlog_keeps_little_in_memory() -> None:
         taken.append(later.take().cut)
     assert taken == (CUTS * 5)[1:61] + (CUTS * 5)[161:]
     assert not later.spilled
+
+
+def test_the_version_before_is_read() -> None:
+    """A checkpoint goes on under this release that the one before has written; failures in it name no items."""
+    data = State({"n": 1}, {}).to_bytes().replace(b'"version": 6', b'"version": 5')
+    assert State.from_bytes(data).meta == {"n": 1}
+    assert Failure.read([1, 9, "no", "X"]) == Failure(1, 9, "no", "X", (), 1)

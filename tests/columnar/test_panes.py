@@ -8,13 +8,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anabranch.algebra.aggregate import Partial, merged
+from anabranch.algebra.aggregate import Failure, ItemAt, Partial, merged
 from anabranch.algebra.numbers import exact_number
 from anabranch.algebra.window import Extent, Panes
 from anabranch.columnar.kernels import number_at
 from anabranch.columnar.kernels_panes import NODES, add_up, best_places, exact_ticks, place, read_decimals, text_ticks
 from anabranch.columnar.pane_query import PaneQuery, compile_panes
-from anabranch.columnar.pane_rows import First, Pane, Rows, together
+from anabranch.columnar.pane_rows import Pane, Rows, together
 from anabranch.columnar.pane_tables import ManyPanes
 from anabranch.columnar.template import Template
 from anabranch.errors import DynamicError
@@ -130,14 +130,14 @@ def test_rows_give_back_what_was_written() -> None:
     """Tables hold plain numbers of many members, and failures, infinities, totals and panes of any size."""
     odd = (
         merged(Partial.of(text, 2**40) for text in ("1e1000", "1e-1000", "INF", "NaN", "-0")),
-        Partial.failed(DynamicError("no", code="X"), 2**41),
+        Partial.failed(DynamicError("no", code="X"), 2**41, ItemAt("f", 9, "<i/>")),
         Partial(),
     )
     plain = (merged(Partial.of(text, 0) for text in ("-1.5", "1099511627776", "0")), Partial(), Partial.of("-0", 9))
     panes = [
         (0, 5, Pane(2**50, None, plain)),
-        (0, -(10**30), Pane(2**40, First("f", 7, "<i>é</i>"), odd)),
-        (2, 2**59, Pane(9, First("g", 0, ""), plain)),
+        (0, -(10**30), Pane(2**40, ItemAt("f", 7, "<i>é</i>"), odd)),
+        (2, 2**59, Pane(9, ItemAt("g", 0, ""), plain)),
     ]
     many = ManyPanes.read(ManyPanes.of(panes).tables(), 2**50)
     assert [(member, number) for member, number, _ in many.odd] == [(0, -(10**30))]
@@ -148,7 +148,8 @@ def test_rows_give_back_what_was_written() -> None:
     (rows, _), (_, moved, _) = many.member(2, 3), panes[1][2].moved(10).partials
     ahead, none = np.array([10]), np.zeros(1, np.int64)
     assert [each.partials[2] for each in rows.placed(none, ahead, none + 1, none).read()] == [Partial.of("-0", 19)]
-    assert moved.failure == (0, 2**41 + 10, "no", "X")
+    at = 2**41 + 10
+    assert moved.failure == Failure(0, at, "no", "X", ((at, ItemAt("f", 9, "<i/>")),))
 
 
 def test_a_window_of_another_kind_is_not_compiled() -> None:

@@ -107,13 +107,13 @@ def test_pre_and_postselection() -> None:
 
 
 def test_a_pair_that_fails_is_set_aside_alone() -> None:
-    """An error concerns one pair; it is named by the item of the first `for`."""
+    """An error concerns one pair; it is named by the item whose value failed."""
     answer = ask(
         "for $x in stream('x')/r/i|count 1|, $y in stream('y')/r/i|count 1| where $x/t + $y/t > 0 return <p/>",
         {"x": leaves("t", 1), "y": leaves("t", "z", 3)},
     )
     assert answer.text == "<p/>"
-    assert [(letter.code, letter.place.stream) for letter in answer.dead] == [("FORG0001", "x")]
+    assert [(letter.code, letter.place.stream) for letter in answer.dead] == [("FORG0001", "y")]
 
 
 def test_late_items_do_not_join() -> None:

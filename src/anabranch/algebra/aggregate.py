@@ -12,7 +12,8 @@ A *partial* is all that has to be known of a part:
 * the least and the greatest as doubles, each with its place in the stream, because -0 and 0 are equal and the earlier
   one is the answer; and exactly, for a result that leaves in another unit is not rounded twice (LAWS 4.3);
 * the first failure: a path that failed comes before a text that is no number, because a path is followed to its end
-  before anything is summed, and of two of a kind the earlier one counts.
+  before anything is summed, and of two of a kind the earlier one counts;
+  with it, for the dead letter, the item in which the path failed, or the first of those whose texts are no numbers.
 
 `merge` is associative and commutative, and `Partial()` is its neutral element.
 
@@ -26,15 +27,16 @@ Updates: windows over streams of updates are refused; aggregates of them without
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from anabranch.algebra.numbers import exact_number, nearest_double, no_number, summand
 from anabranch.errors import DynamicError
+from anabranch.stream.elements import MOST_NAMED
 
 Function: TypeAlias = Literal["min", "max", "sum", "count", "avg"]
 
@@ -60,6 +62,14 @@ class Ranked(NamedTuple):
         return Fraction(repr(self.value)) if self.exact is None else self.exact
 
 
+class ItemAt(NamedTuple):
+    """An item of a stream as a dead letter shows it: where it stands, and its text."""
+
+    file: str
+    offset: int
+    raw: str
+
+
 class Failure(NamedTuple):
     """Why there is no value; the least of several is the one to tell."""
 
@@ -68,10 +78,35 @@ class Failure(NamedTuple):
     order: int
     message: str
     code: str | None
+    items: tuple[tuple[int, ItemAt], ...] = ()
+    """The items that the dead letter names, and one more where it cannot name all; with their places in the stream."""
+    values: int = 1
+    """How many texts are no numbers."""
 
     @property
     def error(self) -> DynamicError:
-        return DynamicError(self.message, code=self.code)
+        return DynamicError(self.message, code=self.code).given((self,))
+
+    @staticmethod
+    def read(fields: Sequence[Any]) -> Failure:
+        """The failure that was written as these fields; an earlier release wrote no items."""
+        stage, order, message, code, *more = fields
+        items, values = more or ((), 1)
+        return Failure(stage, order, message, code, tuple((at, ItemAt(*item)) for at, item in items), values)
+
+    def moved(self, base: int) -> Failure:
+        """The same, so many places further on in the stream."""
+        items = tuple((at + base, item) for at, item in self.items)
+        return self._replace(order=self.order + base, items=items)
+
+    def merge(self, other: Failure) -> Failure:
+        """What there is to tell of both."""
+        first = self if self[:2] <= other[:2] else other
+        if first.stage == 0:
+            return first
+        named = {(item.file, item.offset): (at, item) for at, item in sorted((*other.items, *self.items), reverse=True)}
+        items = tuple(sorted(named.values()))[: MOST_NAMED + 1]
+        return first._replace(items=items, values=self.values + other.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +125,10 @@ class Partial:
     """The sum of those that are no decimals."""
 
     @staticmethod
-    def of(value: str | Fraction, order: int) -> Partial:
+    def of(value: str | Fraction, order: int, item: ItemAt | None = None) -> Partial:
         """What is known of one value, as an item spells it or as a unit change has made it.
 
-        `order` is its place in the stream.
+        `order` is its place in the stream, and `item` what a dead letter shows of the item that has it.
         """
         if isinstance(value, Fraction):
             here = _ranked(nearest_double(value), order, value)
@@ -104,16 +139,16 @@ class Partial:
         number = exact_number(value)
         if number is None:
             error = no_number(value)
-            return Partial(1, failure=Failure(1, order, error.message, error.code))
+            return Partial(1, failure=Failure(1, order, error.message, error.code, _named(item, order)))
         added = summand(number)
         exact = None if isinstance(added, float) else Fraction(added)
         place = None if number.is_nan() else _ranked(float(number), order, exact)
         return Partial(1, *_parts(added), place, place)
 
     @staticmethod
-    def failed(error: DynamicError, order: int) -> Partial:
+    def failed(error: DynamicError, order: int, item: ItemAt | None = None) -> Partial:
         """What is known of values that could not be had."""
-        return Partial(failure=Failure(0, order, error.message, error.code))
+        return Partial(failure=Failure(0, order, error.message, error.code, _named(item, order)))
 
     def merge(self, other: Partial) -> Partial:
         """What is known of the values of both."""
@@ -136,7 +171,7 @@ class Partial:
             self,
             least=least and least._replace(order=least.order + base),
             greatest=greatest and greatest._replace(order=greatest.order + base),
-            failure=failure and failure._replace(order=failure.order + base),
+            failure=failure and failure.moved(base),
         )
 
     def value(self, function: Function) -> int | float | None:
@@ -228,4 +263,8 @@ def _better(a: Ranked | None, b: Ranked | None, *, lower: bool) -> Ranked | None
 def _first(a: Failure | None, b: Failure | None) -> Failure | None:
     if a is None or b is None:
         return a or b
-    return a if a[:2] <= b[:2] else b
+    return a.merge(b)
+
+
+def _named(item: ItemAt | None, order: int) -> tuple[tuple[int, ItemAt], ...]:
+    return () if item is None else ((order, item),)

@@ -93,7 +93,7 @@ def partial_from_json(value: list[Any]) -> Partial:
     """The partial that was written so."""
     count, total, places, special, least, greatest, failure, rest = value
     low, high = (None if each is None else _rank_of(each) for each in (least, greatest))
-    failed = None if failure is None else Failure(*failure)
+    failed = None if failure is None else Failure.read(failure)
     return Partial(count, int(_fraction(total)), places, special, low, high, failed, _fraction(rest))
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from anabranch.branch.keeping import Kept
+from anabranch.branch.keeping import Held, Kept
 from anabranch.branch.ports import Output
 from anabranch.errors import DynamicError
 from anabranch.reference.evolving.outlet import accent_text
 from anabranch.reference.units import NOTHING, Piece
-from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter
+from anabranch.stream.culprits import letter_for
+from anabranch.stream.elements import LONGEST_RAW, Accent, Place
 from anabranch.stream.serialize import serialize
 
 
@@ -25,14 +26,17 @@ class Answers:
         self._ended = False  # whether the last piece ended with a value
         self._noted: int | None = None  # the last item that was noted
 
-    def give(self, named: Kept, *makes: Callable[[], Piece]) -> None:
-        """The pieces of one item, window or tuple, all or none; where one fails, `named` names the dead letter."""
+    def give(self, named: Kept, held: Sequence[Held], *makes: Callable[[], Piece]) -> None:
+        """The pieces of one item, window or tuple, all or none.
+
+        Where one fails, the dead letter names those at fault of what is held, or else `named`.
+        """
         if self.over:
             return
         try:
             pieces = [make() for make in makes]
         except DynamicError as error:
-            self.bury(named, error)
+            self.bury(named, error, held)
             return
         for piece in pieces:
             self.write(piece)
@@ -57,12 +61,12 @@ class Answers:
         self._ended = False
         self._out.extend(data, pieces, first)
 
-    def bury(self, kept: Kept, error: DynamicError) -> None:
-        """Set an item, window or tuple aside (LAWS 2.4)."""
+    def bury(self, kept: Kept, error: DynamicError, held: Sequence[Held] = ()) -> None:
+        """Set an item, window or tuple aside (LAWS 2.4), under those at fault of what is held, or else an item."""
         if self.over:
             return
-        raw = serialize(kept.written)[:LONGEST_RAW]
-        self._out.bury(DeadLetter(kept.place, error.message, raw, error.code, self._name))
+        nodes = ((each.kept, tree) for each in held for tree in each.kept.trees)
+        self._out.bury(letter_for(error, nodes, _shown, self._name, kept))
 
     def late(self, kept: Kept) -> None:
         """Note an item that is late (LAWS 3.2), once however many windows it is late for."""
@@ -76,3 +80,8 @@ class Answers:
     def restore(self, meta: dict[str, Any]) -> None:
         """Take in what `save` gave."""
         self._ended = meta["ended"]
+
+
+def _shown(kept: Kept) -> tuple[Place, str]:
+    """An item as a dead letter shows it."""
+    return kept.place, serialize(kept.written)[:LONGEST_RAW]

@@ -89,7 +89,7 @@ class _Asked:
         for _, unit in groupby(product([first], *near), key=lambda found: (found[:-1], found[-1].kept)):
             found = list(unit)
             makes = [partial(self.asker.tuple, each, [held.node for held in each]) for each in found]
-            self.asker.answers.give(found[0][-1].kept, *makes)
+            self.asker.answers.give(found[0][-1].kept, [held for each in found for held in each], *makes)
 
     def least(self, outer: Sequence[Held], reached: Reach) -> Reach:
         """The least value of an item of the first `for` that is still to be answered for."""

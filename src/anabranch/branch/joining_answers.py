@@ -137,10 +137,10 @@ class PairingAnswers:
         try:
             return asker.tuple(pair, [each.node for each in pair]).text.encode()
         except DynamicError as error:
-            asker.answers.bury(pair[0].kept, error)
+            asker.answers.bury(pair[0].kept, error, pair)
             return b""
 
     def _one_by_one(self, asker: Asker, x: Indices, y: Indices) -> None:
         for first, second in zip(x.tolist(), y.tolist(), strict=True):
             pair = self._items[0].held(first), self._items[1].held(second)
-            asker.answers.give(pair[0].kept, partial(asker.tuple, pair, [each.node for each in pair]))
+            asker.answers.give(pair[0].kept, pair, partial(asker.tuple, pair, [each.node for each in pair]))

@@ -103,7 +103,7 @@ class Pairing:
             for found in product(*contents):
                 nodes = [each.node for each in found]
                 for asker in self.askers:
-                    asker.answers.give(found[0].kept, partial(asker.tuple, found, nodes))
+                    asker.answers.give(found[0].kept, found, partial(asker.tuple, found, nodes))
 
     def finish(self, timed: Sequence[int]) -> None:
         """Close the windows with waiting items in order of their ends, ties to the first `for`."""

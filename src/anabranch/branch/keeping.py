@@ -101,6 +101,11 @@ class Kept:
         """The item as it came."""
         return self._shelf.parse(self).tree if self.units else self.item.tree
 
+    @property
+    def trees(self) -> list[Element]:
+        """The item as queries have read it: whole, and without what it has lost since for some of them."""
+        return [self.item.tree, *(each.item.tree for each in self._lacking.values())]
+
     def candidates(self, clause: int) -> Candidates:
         """What the `for` of this number looks at in the item."""
         found = self._shelf.units.candidates(clause, self.stream.root, self.item, self.stream.origin)

@@ -33,6 +33,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from anabranch.algebra.aggregate import Failure
 from anabranch.algebra.sliding import Sliding
 from anabranch.algebra.window import Panes
 from anabranch.branch.answers import Answers
@@ -53,7 +54,8 @@ from anabranch.reference.evolving.outlet import Outlet, accent_text
 from anabranch.reference.inputs import Input
 from anabranch.reference.units import Piece, Units
 from anabranch.reference.windows import Reach
-from anabranch.stream.elements import Accent, DeadLetter, Place
+from anabranch.stream.culprits import letter_of
+from anabranch.stream.elements import Accent, Place
 from anabranch.stream.path import Path
 
 _AT_ONCE = 1 << 16
@@ -289,9 +291,13 @@ class PaneWindows:
         try:
             self._answers.write(self._piece(window, result, units))
         except DynamicError as error:
-            assert window.first is not None, "what can fail tells where it begins"
-            place = Place(self._stream.name, window.first.file, window.first.offset)
-            self._out.bury(DeadLetter(place, error.message, window.first.raw, error.code, self._name))
+            failed = next((each for level in error.operands for each in level if isinstance(each, Failure)), None)
+            items = [item for _, item in failed.items] if failed else []
+            if not items:
+                assert window.first is not None, "what can fail without any item tells where it begins"
+                items = [window.first]
+            named = [(Place(self._stream.name, each.file, each.offset), each.raw) for each in items]
+            self._out.bury(letter_of(error, named, failed.values if failed else 0, self._name))
 
     def _piece(self, window: Pane, result: WindowResult | None, units: Units) -> Piece:
         calls, outlet = self._plan.seen.calls, self._outlet

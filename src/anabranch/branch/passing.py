@@ -25,7 +25,7 @@ class Passing:
     def item(self, kept: Kept) -> None:
         """Take the next item."""
         for asker in self.askers:
-            asker.answers.give(kept, partial(asker.item, kept))
+            asker.answers.give(kept, (), partial(asker.item, kept))
 
     def signal(self, signal: Signal) -> None:
         """A query without state ignores punctuations."""

@@ -233,7 +233,7 @@ class PassingColumns:
         for asker, laid, (chosen, unclear) in zip(self._askers, program.laid, found, strict=True):
             if laid is None:
                 for item in (kept[entry] for entry in arrivals[unclear].tolist()):
-                    asker.answers.give(item, partial(asker.item, item))
+                    asker.answers.give(item, (), partial(asker.item, item))
             else:
                 answer_in_columns(asker, laid, batch.shredded, arrivals, chosen, unclear, kept)
         self._shelf.taken += int(np.count_nonzero(batch.items[arrivals]))

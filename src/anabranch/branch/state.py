@@ -19,7 +19,9 @@ from anabranch.errors import StateError
 from anabranch.reference.windows import Reach
 
 KIND = "anabranch branch"
-VERSION = 5
+VERSION = 6
+_READ = (5, VERSION)
+"""Those that can be read: 5 did not know which items the failures in its panes came from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class State:
             raise StateError("the state of a branch is damaged") from None
         if kind != KIND:
             raise StateError(f"this is '{kind}', not the state of a branch")
-        if version != VERSION:
+        if version not in _READ:
             raise StateError(
                 f"the state of a branch is of version {version}, and this release reads version {VERSION}",
                 hint="use the release that wrote it, or begin with a new checkpoint",

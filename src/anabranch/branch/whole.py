@@ -20,7 +20,7 @@ from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.reading import EntryReader
 from anabranch.branch.said import Said, begun, begun_to_json
 from anabranch.branch.state import State
-from anabranch.reference.answer import evaluate
+from anabranch.reference.answer import NoAnswer, evaluate
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.evolving.tracing import lineage_of
 from anabranch.reference.evolving.vantage import Vantage
@@ -74,14 +74,20 @@ class Whole:
         given = {stream.name: self._read(stream) for stream in self._streams}
         if not self._survives(given):
             return
-        answer = evaluate(
-            self._standing.query,
-            {**self._documents, **given},
-            functions=self._functions,
-            name=self._member.name,
-            text=self._standing.text,
-        )
         out = self._member.out
+        try:
+            answer = evaluate(
+                self._standing.query,
+                {**self._documents, **given},
+                functions=self._functions,
+                name=self._member.name,
+                text=self._standing.text,
+            )
+        except NoAnswer as failure:
+            self.aborted[self._member.key] = failure.reason
+            for letter in failure.dead:
+                out.bury(letter)
+            return
         if answer.text != self._standing.empty:
             out.piece(answer.text.removeprefix(self._standing.opening).removesuffix(self._standing.closing))
         for letter in answer.dead:

@@ -57,7 +57,7 @@ class _Sequence:
             content = [each for each in self.held if start <= each.value < end]
             nodes = [each.node for each in content]
             for asker in self._askers:
-                asker.answers.give(content[0].kept, partial(asker.window, content, nodes))
+                asker.answers.give(content[0].kept, content, partial(asker.window, content, nodes))
             self.next = self._due + 1
             start = self.extent.start(self.next)
             self.restore(self.next, [each for each in self.held if each.value >= start])

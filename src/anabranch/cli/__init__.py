@@ -2,7 +2,8 @@
 
 One file per group of commands; each declares its commands with their arguments, and `parser.py` puts them together.
 Answers go to standard output or to files, everything else to standard error.
-The exit status is 0; 1 where a query is refused, aborted or fails; 2 for wrong usage.
+The exit status is 0; 1 where a query is refused, aborted or fails; 2 for wrong usage; 3 where `query` has set aside
+all items for a query.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from anabranch.errors import AnabranchError, UsageError
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; gives the exit status."""
     options = command_parser().parse_args(arguments)
-    run: Callable[[argparse.Namespace], None] = options.run
+    run: Callable[[argparse.Namespace], int | None] = options.run
     try:
-        run(options)
+        status = run(options)
     except UsageError as error:
         print(f"anabranch: {error}", file=sys.stderr)
         return 2
@@ -32,4 +33,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
-    return 0
+    return status or 0

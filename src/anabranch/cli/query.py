@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -13,9 +14,11 @@ from anabranch.algebra.signature import POLICIES
 from anabranch.cli.arguments import Commands
 from anabranch.cli.inputs import declare_inputs, inputs_of
 from anabranch.cli.printing import print_lines, print_text
-from anabranch.engine import Prepared, Run, answering, prepare
+from anabranch.engine import Inputs, Prepared, Run, answering, prepare
+from anabranch.engine.finite import failing
 from anabranch.engine.timelines import timelines
-from anabranch.errors import Aborted, UsageError
+from anabranch.engine.unanswered import Unanswered, Watched, unanswered
+from anabranch.errors import Aborted, DynamicError, UsageError
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.tables import read_text
@@ -41,7 +44,7 @@ def declare(commands: Commands) -> None:
     query.set_defaults(run=_query)
 
 
-def _query(options: argparse.Namespace) -> None:
+def _query(options: argparse.Namespace) -> int:
     limits = Limits(item_bytes=options.max_item_bytes, depth=options.max_depth)
     inputs = inputs_of(options, limits)
     files: list[Path] = options.queries
@@ -50,20 +53,47 @@ def _query(options: argparse.Namespace) -> None:
         raise UsageError("several queries need a place for their answers", hint="give one with --out DIR")
     if len(set(names)) < len(names):
         raise UsageError("two queries have the same name", hint="their answers would be written to one file")
-    asked = {"timeline": options.timeline}
-    prepared = [prepare(each.stem, read_text(each), inputs, options.engine, label=str(each), **asked) for each in files]
+    prepared, failed = _prepared(files, inputs, options)
     for query in prepared:
         for warning in (*query.warnings, *((query.note,) if query.note else ())):
             print(f"anabranch: note: {warning}", file=sys.stderr)
+    with _running(prepared, inputs, limits, options) as found:
+        run = failing(found, failed)
+        answers = _write(run, options.out, timeline=options.timeline)
+        dead = _report(run, options.dead_letter)
+        silent = [unanswered(each, answers[each.name], run, dead, inputs, limits) for each in prepared]
+    status = _warn([each for each in silent if each is not None], options.dead_letter)
+    if run.aborted:
+        raise Aborted("; ".join(f"the query '{name}' has ended: {why}" for name, why in run.aborted.items()))
+    return status
+
+
+def _prepared(
+    files: Sequence[Path], inputs: Inputs, options: argparse.Namespace
+) -> tuple[list[Prepared], dict[str, DynamicError]]:
+    """The queries that can be answered, and by name why others fail before their streams begin (LAWS 2.4)."""
+    prepared: list[Prepared] = []
+    failed: dict[str, DynamicError] = {}
+    asked = {"timeline": options.timeline}
+    for each in files:
+        try:
+            prepared.append(prepare(each.stem, read_text(each), inputs, options.engine, label=str(each), **asked))
+        except DynamicError as error:
+            failed[each.stem] = error
+    return prepared, failed
+
+
+@contextmanager
+def _running(
+    prepared: Sequence[Prepared], inputs: Inputs, limits: Limits, options: argparse.Namespace
+) -> Iterator[Run]:
+    """The answers of some queries, or their timelines; they can be read while inside."""
     if options.timeline:
         with timelines(prepared, inputs, limits) as run:
-            _write(prepared, run, options.out, timeline=True)
-            _report(run, options.dead_letter)
-        _check_aborted(run)
+            yield run
         return
-    console = Console(stderr=True)
     with (
-        console.status("starting") as status,
+        Console(stderr=True).status("starting") as status,
         answering(
             prepared,
             inputs,
@@ -74,30 +104,44 @@ def _query(options: argparse.Namespace) -> None:
         ) as run,
     ):
         status.stop()
-        _write(prepared, run, options.out)
-        _report(run, options.dead_letter)
-    _check_aborted(run)
+        yield run
 
 
-def _check_aborted(run: Run) -> None:
-    if run.aborted:
-        raise Aborted("; ".join(f"the query '{name}' has ended: {why}" for name, why in run.aborted.items()))
+def _write(run: Run, out: Path | None, *, timeline: bool) -> dict[str, Watched]:
+    """Print the one answer, or write each to a file of its own; a timeline is lines that bring their ends along.
 
-
-def _write(prepared: Sequence[Prepared], run: Run, out: Path | None, *, timeline: bool = False) -> None:
-    """Print the one answer, or write each to a file of its own; a timeline is lines that bring their ends along."""
+    A query that has ended without an answer gets no file, and none from another time stays in its place.
+    """
     show, suffix, end = (print_lines, "jsonl", "") if timeline else (print_text, "xml", "\n")
-    if out is None:
-        show(run.answers[prepared[0].name])
-        return
-    out.mkdir(parents=True, exist_ok=True)
-    for query in prepared:
-        with (out / f"{query.name}.{suffix}").open("w", encoding="utf-8", newline="") as file:
-            file.writelines(run.answers[query.name])
-            file.write(end)
+    answers = {name: Watched(pieces) for name, pieces in run.answers.items()}
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+    for name, answer in answers.items():
+        has_answer = name not in run.aborted or answer.has_text
+        if out is None:
+            if has_answer:
+                show(answer)
+            continue
+        path = out / f"{name}.{suffix}"
+        if has_answer:
+            with path.open("w", encoding="utf-8", newline="") as file:
+                file.writelines(answer)
+                file.write(end)
+        else:
+            path.unlink(missing_ok=True)
+    return answers
 
 
-def _report(run: Run, dead_letter: Path | None) -> None:
+def _warn(silent: Sequence[Unanswered], dead_letter: Path | None) -> int:
+    """Name the queries that answer nothing; gives the exit status, 3 where all items were set aside for one."""
+    for each in silent:
+        where = f"see {dead_letter}" if dead_letter else "--dead-letter FILE shows them"
+        print(f"anabranch: warning: {each}; {where}", file=sys.stderr)
+    return 3 if any(each.is_all for each in silent) else 0
+
+
+def _report(run: Run, dead_letter: Path | None) -> list[DeadLetter]:
+    """Write what was set aside, and say how much it is; gives it."""
     dead = list(run.dead)
     if dead_letter is not None:
         _write_dead_letters(dead, dead_letter)
@@ -106,6 +150,7 @@ def _report(run: Run, dead_letter: Path | None) -> None:
     if run.late:
         parts.append(f"late items: {run.late:,}")
     print(f"anabranch: {', '.join(parts)}", file=sys.stderr)
+    return dead
 
 
 def _write_dead_letters(dead: Iterable[DeadLetter], path: Path) -> None:

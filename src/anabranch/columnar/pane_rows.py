@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.algebra.aggregate import Partial, Ranked
+from anabranch.algebra.aggregate import ItemAt, Partial, Ranked
 from anabranch.columnar.kernels import Indices
 from anabranch.columnar.kernels_panes import MOST_PLACES, MOST_TICKS, halves, totals
 from anabranch.columnar.kernels_windows import merge
@@ -29,22 +29,14 @@ MOST_COUNT = 1 << 34
 MOST_PANES = 1 << 60
 
 
-class First(NamedTuple):
-    """The item that comes first in a pane, as a dead letter shows it."""
-
-    file: str
-    offset: int
-    raw: str
-
-
 @dataclass(frozen=True, slots=True)
 class Pane:
     """What is known of the selected nodes in a pane."""
 
     order: int
     """The place of the first one in the stream."""
-    first: First | None
-    """None where nothing can fail that the pane is a part of."""
+    first: ItemAt | None
+    """The item with it, for a dead letter of a window that fails without any item at fault; None where none can."""
     partials: tuple[Partial, ...]
     """By aggregated path."""
 
@@ -73,7 +65,7 @@ class Rows:
     orders: Indices
     firsts: Indices
     """Which of `told` comes first in the pane, -1 where that need not be known."""
-    told: tuple[First, ...]
+    told: tuple[ItemAt, ...]
     counts: Indices
     high: Indices
     low: Indices
@@ -260,7 +252,7 @@ def laid_out(panes: Iterable[tuple[int, int, Pane]], paths: int) -> Rows:
     """Panes by member and number, all of them plain, as rows."""
     given = list(panes)
     rows = Rows.empty(paths, len(given))
-    told: list[First] = []
+    told: list[ItemAt] = []
     for row, (member, number, pane) in enumerate(given):
         rows.members[row], rows.panes[row], rows.orders[row] = member, number, pane.order
         if pane.first is not None:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from anabranch.algebra.aggregate import Partial, merged
+from anabranch.algebra.aggregate import ItemAt, Partial, merged
 from anabranch.columnar.counted import Looked, Seen, Texts
 from anabranch.columnar.kernels import Indices
 from anabranch.columnar.kernels_panes import NODES
 from anabranch.columnar.pane_query import PaneQuery
-from anabranch.columnar.pane_rows import First, Pane
+from anabranch.columnar.pane_rows import Pane
 from anabranch.errors import DynamicError
 from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item
 from anabranch.stream.serialize import serialize
@@ -31,8 +31,6 @@ class Singles:
         self.items: dict[int, tuple[Item, dict[int, Looked]]] = {}
         """Those of the batch, by entry, with what the law sees in them for some members."""
         self.panes: list[dict[int, Pane]] = [{} for _ in queries]
-        self.failed: set[int] = set()
-        """The members of whose values some have failed in the batch."""
         self.selected = [0] * len(queries)
         """How many nodes count windows have taken, those of columns among them."""
         self._queries = queries
@@ -43,7 +41,6 @@ class Singles:
 
     def begin(self, entries: int) -> None:
         """Begin with a batch before which there were so many entries."""
-        self.failed.clear()
         self._entries = entries
 
     def take(self, member: int, entry: int, late: Sequence[bool]) -> None:
@@ -81,11 +78,9 @@ class Singles:
     def _add(self, member: int, pane: int, entry: int, number: int, item: Item, node: Seen) -> None:
         order = (self._entries + entry) << NODES | min(number, _MOST_NODES)
         numeric = self._queries[member].numeric
-        partials = tuple(_partial(each, order, asked) for each, asked in zip(node.texts, numeric, strict=True))
-        if any(each.failure for each in partials):
-            self.failed.add(member)
-        raw = serialize(item.tree)[:LONGEST_RAW]
-        here = Pane(order, First(self._file, item.place.offset, raw), partials)
+        at = ItemAt(self._file, item.place.offset, serialize(item.tree)[:LONGEST_RAW])
+        partials = tuple(_partial(each, order, at, asked) for each, asked in zip(node.texts, numeric, strict=True))
+        here = Pane(order, at, partials)
         panes = self.panes[member]
         panes[pane] = panes[pane].merge(here) if pane in panes else here
 
@@ -94,10 +89,10 @@ class Singles:
         self._bury(member, DeadLetter(item.place, error.message, raw, error.code, self._names[member]))
 
 
-def _partial(texts: Texts, order: int, numeric: bool) -> Partial:
+def _partial(texts: Texts, order: int, item: ItemAt, numeric: bool) -> Partial:
     """What is known of the values of a node, of which perhaps only the number is asked for."""
     if isinstance(texts, DynamicError):
-        return Partial.failed(texts, order)
+        return Partial.failed(texts, order, item)
     if not numeric:
         return Partial(len(texts))
-    return merged(Partial.of(text, order) for text in texts)
+    return merged(Partial.of(text, order, item) for text in texts)

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anabranch.algebra.aggregate import Failure, Partial, Ranked
-from anabranch.columnar.pane_rows import First, Pane, Rows, is_plain, laid_out
+from anabranch.algebra.aggregate import Failure, ItemAt, Partial, Ranked
+from anabranch.columnar.pane_rows import Pane, Rows, is_plain, laid_out
 
 Numbered: TypeAlias = tuple[int, int, Pane]
 """A pane by its member and number."""
@@ -116,7 +116,7 @@ def _rows(table: pa.Table, tables: Tables, span: int) -> Rows:
     rows.orders[:] = span
     rows.orders[known] = orders.to_numpy()
     firsts = zip(*(column.to_pylist() for column in told), strict=True)
-    return replace(rows, told=tuple(First(*each) for each in firsts))
+    return replace(rows, told=tuple(ItemAt(*each) for each in firsts))
 
 
 def _narrow(values: NDArray[np.int64]) -> pa.Array:
@@ -155,12 +155,12 @@ def _pane(line: str) -> Numbered:
             special,
             _rank(least),
             _rank(greatest),
-            None if failure is None else Failure(*failure),
+            None if failure is None else Failure.read(failure),
             _fraction(rest),
         )
         for count, total, places, special, least, greatest, failure, rest in partials
     )
-    return member, int(number, 16), Pane(order, None if first is None else First(*first), found)
+    return member, int(number, 16), Pane(order, None if first is None else ItemAt(*first), found)
 
 
 def _written_rank(found: Ranked | None) -> list[Any] | None:

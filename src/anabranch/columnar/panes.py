@@ -11,10 +11,9 @@ Where a stream evolves (LAWS 4), a counter counts a stretch of a range in which 
 Members that look at a path whose unit has changed are *touched*: to them every item is shown, in the units of their
 start, so windows are placed and values aggregated exactly; the others take no notice.
 
-A dead letter for a window shows the item that comes first in it, but panes do not all have to carry that along.
-Where a window can only fail because something in it did (`Member.told`), and all of it lies in one batch, the batch
-knows; where it does not end in the batch in which it began, its panes there are still open at the batch's end, and
-those tell.
+A dead letter for a window shows the items whose values failed, which are single ones, and their partials know them.
+Where a window can fail without any of them, its dead letter shows the item that comes first in it; then every pane
+tells which that is (`Member.told`).
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from types import MappingProxyType
 import numpy as np
 
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.window import Panes
+from anabranch.algebra.aggregate import ItemAt
 from anabranch.columnar.counted import CountedRange, Law, Looked, Reach, Seen
 from anabranch.columnar.kernels import Bytes, Flags, Indices
 from anabranch.columnar.kernels_panes import HALF, LOW, NODES, place
@@ -35,13 +34,12 @@ from anabranch.columnar.pane_axis import Axis
 from anabranch.columnar.pane_batch import Batch, BatchJudge
 from anabranch.columnar.pane_hits import add_path, placing
 from anabranch.columnar.pane_query import CompiledMany, PaneQuery
-from anabranch.columnar.pane_rows import First, Rows, together
+from anabranch.columnar.pane_rows import Rows, together
 from anabranch.columnar.pane_singles import Singles
 from anabranch.columnar.pane_tables import ManyPanes
 from anabranch.columnar.shred import Shredded
 from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation
 
-_FAR = 1 << 62
 _MOST_BYTES = 4 * LONGEST_RAW
 
 
@@ -52,8 +50,6 @@ class Member:
     name: str
     query: PaneQuery
     law: Law
-    served: tuple[Panes, ...]
-    """The panes of all windows that are made of this count."""
     told: bool = True
     """Whether every pane tells which item comes first in it."""
     view: int = -1
@@ -95,11 +91,6 @@ class PaneCounter:
         self._groups: dict[int, list[int]] = {}
         for number, each in enumerate(members):
             self._groups.setdefault(len(each.query.paths), []).append(number)
-        self._served = [
-            [(panes, panes.step * int(panes.width / each.query.panes.width)) for panes in each.served]
-            for each in members
-        ]
-        """The panes of all windows that are made of a count, and the step between these in panes of the count."""
         self._queries = [each.query for each in members]
         self._judge = BatchJudge(self._queries, self._axes, self._axis_of)
         self._batch: Batch | None = None
@@ -202,27 +193,13 @@ class PaneCounter:
 
     def _told(self, rows: Rows, shredded: Shredded, heads: Indices) -> Rows:
         """With the items that come first, where it may have to be known."""
-        slack = self._members[0].query.slack
-        reached = [None if each.largest is None else each.largest - slack for each in self._axes]
-        bounds = np.array([self._open(member, reached) for member in range(len(self._members))], np.int64)
-        told = np.flatnonzero(rows.panes >= bounds[rows.members])
+        tells = np.array([each.told for each in self._members], np.bool_)
+        told = np.flatnonzero(tells[rows.members])
         rows.firsts[told] = np.arange(len(told))
         offsets = shredded.base + shredded.begins[heads[told]].astype(np.int64)
         raw = [_raw(shredded, entry) for entry in heads[told].tolist()]
-        firsts = (First(self._file, *each) for each in zip(offsets.tolist(), raw, strict=True))
+        firsts = (ItemAt(self._file, *each) for each in zip(offsets.tolist(), raw, strict=True))
         return replace(rows, told=tuple(firsts))
-
-    def _open(self, member: int, reached: Sequence[Reach | None]) -> int:
-        """The first pane that tells which item comes first in it; `reached` is by axis."""
-        each, axis = self._members[member], self._axis_of[member]
-        if each.told or axis < 0 or member in self._single.failed:
-            return 0
-        far = reached[axis]
-        if far is None:
-            return 0
-        if isinstance(far, float):
-            return _FAR
-        return min(_FAR, *(panes.ended(far) * step for panes, step in self._served[member]))
 
     @property
     def entries(self) -> int:

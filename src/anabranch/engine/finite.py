@@ -7,26 +7,28 @@ same answer, so nothing but the speed tells.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from anabranch.algebra.signature import Policy
 from anabranch.engine.preparing import Inputs, Prepared
-from anabranch.engine.reading import Read, read_stream
+from anabranch.engine.reading import Read, read_documents, read_stream
 from anabranch.engine.updating import Updating, Written, read_written
-from anabranch.errors import UsageError
+from anabranch.errors import DynamicError
 from anabranch.language import print_query
-from anabranch.reference import Input, document_input, evaluate
+from anabranch.reference import Input, evaluate
+from anabranch.reference.answer import NoAnswer, reason_of
 from anabranch.reference.arrivals.recall import asks
 from anabranch.reference.arrivals.remember import answer_by_item
 from anabranch.reference.standing import standing
+from anabranch.stream.culprits import letter_of
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,8 +47,9 @@ class Run:
     dead: Iterable[DeadLetter]
     items: int
     late: int
-    aborted: Mapping[str, str] = field(default_factory=dict)
-    """Why queries ended before their streams did (LAWS 4.6); their answers up to there stay."""
+    aborted: MutableMapping[str, str] = field(default_factory=dict)
+    """Why queries ended before their streams did (LAWS 4.6), so that their answers up to there stay; or why they have
+    no answer, because they failed as a whole (LAWS 2.4). Of timelines it is known once they were read to their end."""
 
 
 @contextmanager
@@ -82,13 +85,24 @@ def answering(
 def both(queries: Sequence[Prepared], runs: Sequence[Run]) -> Run:
     """What both engines gave, for the queries in their order; both saw the same bad input."""
     found = {name: answer for run in runs for name, answer in run.answers.items()}
-    aborted = {name: reason for run in runs for name, reason in run.aborted.items()}
+    aborted = ChainMap(*(run.aborted for run in runs))
     return Run(
         {query.name: found[query.name] for query in queries},
         Letters([run.dead for run in runs]),
-        max(run.items for run in runs),
+        max((run.items for run in runs), default=0),
         sum(run.late for run in runs),
         aborted,
+    )
+
+
+def failing(run: Run, failed: Mapping[str, DynamicError]) -> Run:
+    """The same with queries that have no answer, because they failed before their streams began; they come last."""
+    letters = [letter_of(error, (), 0, name) for name, error in failed.items()]
+    return replace(
+        run,
+        answers={**run.answers, **dict.fromkeys(failed, ())},
+        dead=Letters([run.dead, letters]),
+        aborted=ChainMap(run.aborted, {name: reason_of(error) for name, error in failed.items()}),
     )
 
 
@@ -140,7 +154,7 @@ def on_trunk(
 def run_of(outcome: Outcome, answers: Mapping[str, Iterable[str]]) -> Run:
     """What a trunk gave, with these answers."""
     progress = outcome.progress
-    return Run(answers, Letters([list(outcome.dead_letters())]), progress.items, progress.late, outcome.aborted)
+    return Run(answers, Letters([list(outcome.dead_letters())]), progress.items, progress.late, dict(outcome.aborted))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,42 +194,54 @@ def read_inputs(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -> 
     written = {each.name: read_written(each, limits) for each in inputs.streams if each.name in edited}
     needed = {name for query in queries for name in query.checked.documents}
     named = (inputs.documents or {}).items()
-    documents = {name: document_input(parse_document(_bytes_of(path))) for name, path in named if name in needed}
-    return ReadInputs(streams, written, documents)
+    return ReadInputs(streams, written, read_documents({name: path for name, path in named if name in needed}))
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """What came of one query."""
+
+    text: str
+    dead: Sequence[DeadLetter]
+    late: Sequence[Place] = ()
+    aborted: str | None = None
+    """Why it has ended before its streams did, or has no answer."""
 
 
 def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits, policy: Policy) -> Run:
     read = read_inputs(queries, inputs, limits)
-    dead = list(read.dead)
-    answers: dict[str, Iterable[str]] = {}
-    aborted: dict[str, str] = {}
-    late: set[Place] = set()
-    for query in queries:
-        law = query.checked.query
-        if query.updates:
-            edited = updating(query, read, inputs, limits)
-            answers[query.name] = (edited.answer(),)
-            dead += edited.dead
-        elif any(read.streams[name].input.changes for name in query.checked.streams):
+    found = {query.name: _answered(query, read, inputs, limits, policy) for query in queries}
+    dead = dict.fromkeys((*read.dead, *(letter for each in found.values() for letter in each.dead)))
+    return Run(
+        {name: (each.text,) for name, each in found.items()},
+        list(dead),
+        read.items,
+        len({place for each in found.values() for place in each.late}),
+        {name: each.aborted for name, each in found.items() if each.aborted is not None},
+    )
+
+
+def _answered(query: Prepared, read: ReadInputs, inputs: Inputs, limits: Limits, policy: Policy) -> _Answered:
+    """Answer one query; where it fails as a whole, it has no answer, and nobody else notices (LAWS 2.4)."""
+    law = query.checked.query
+    edited = updating(query, read, inputs, limits) if query.updates else None
+    try:
+        if edited is not None:
+            return _Answered(edited.answer(), edited.dead)
+        if any(read.streams[name].input.changes for name in query.checked.streams):
             # Imported here: it loads what the law can do without.
             from anabranch.engine.evolved import answer_evolving, fed, text_of
 
             whole = standing(law, inputs.functions, query.text)
             given = {name: fed(read.streams[name]) for name in whole.streams}
             found = answer_evolving(whole, query.name, given, inputs.functions, read.documents, policy)
-            answers[query.name] = (text_of(whole, found),)
-            aborted |= {} if found.aborted is None else {query.name: found.aborted}
-            dead += found.dead
-            late |= set(found.places)
-        elif (quick := _by_item(query, read, inputs)) is not None:
-            answers[query.name] = (quick[0],)
-            dead += quick[1]
-        else:
-            answer = evaluate(law, read.given, functions=inputs.functions, name=query.name, text=query.text)
-            answers[query.name] = (answer.text,)
-            dead += answer.dead
-            late |= set(answer.late)
-    return Run(answers, list(dict.fromkeys(dead)), read.items, len(late), aborted)
+            return _Answered(text_of(whole, found), found.dead, found.places, found.aborted)
+        if (quick := _by_item(query, read, inputs)) is not None:
+            return _Answered(*quick)
+        answer = evaluate(law, read.given, functions=inputs.functions, name=query.name, text=query.text)
+        return _Answered(answer.text, answer.dead, answer.late)
+    except NoAnswer as failure:
+        return _Answered("", [*(edited.dead if edited else ()), *failure.dead], (), failure.reason)
 
 
 def _by_item(query: Prepared, read: ReadInputs, inputs: Inputs) -> tuple[str, list[DeadLetter]] | None:
@@ -236,10 +262,3 @@ def updating(query: Prepared, read: ReadInputs, inputs: Inputs, limits: Limits) 
         text=query.text,
         limits=limits,
     )
-
-
-def _bytes_of(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read '{path}': {error.strerror}") from None

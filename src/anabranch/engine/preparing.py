@@ -9,11 +9,13 @@ from typing import Literal, TypeAlias
 
 from anabranch.branch.family import operator_of
 from anabranch.branch.past.queries import recalled_query, refuse_mixture
+from anabranch.engine.reading import read_documents
 from anabranch.errors import Unsupported
-from anabranch.language import Checked, check, parse
+from anabranch.language import Checked, ast, check, parse
 from anabranch.reference.arrivals.mixed import refuse_asking_items
 from anabranch.reference.arrivals.past import named
 from anabranch.reference.calls import PythonFunction
+from anabranch.reference.evaluate import Evaluator
 from anabranch.reference.history.evaluate import refuse_windows
 from anabranch.reference.standing import ordered_by_time, standing
 from anabranch.sharing.history import needs_of
@@ -79,6 +81,7 @@ def prepare(
     """Parse and check a query and choose its engine; `engine` of None means Spark where it can.
 
     `label` is what errors call the query, a file's name say; `timeline` asks for all that it shows on the way.
+    `DynamicError` where what a query fixes before its streams fails, for then it has no answer at all.
     """
     label = label or name
     checked = check(
@@ -98,6 +101,7 @@ def prepare(
     chosen = Prepared(name, label, text, checked, "spark", None, updates, shows)
     if engine == "reference":
         return replace(chosen, engine="reference")
+    _try_documents(chosen, inputs)
     reason = _refused_by_spark(chosen, inputs, timeline=timeline)
     if reason is not None and engine == "spark":
         raise reason
@@ -109,6 +113,16 @@ def prepare(
     if reason is None:
         return chosen
     return replace(chosen, engine="reference", note=f"{reason.message}: the reference engine answers '{name}'")
+
+
+def _try_documents(prepared: Prepared, inputs: Inputs) -> None:
+    """Raise what a query's documents make fail that it fixes before its streams."""
+    query, paths = prepared.checked.query, inputs.documents or {}
+    if prepared.checked.documents and not prepared.updates:
+        found = standing(query, inputs.functions, prepared.text, past=True)
+        if isinstance(found.hole, ast.Flwor):
+            documents = read_documents({name: paths[name] for name in found.documents})
+            Evaluator(query, documents, inputs.functions or {}, text=prepared.text).bound(found.before, found.env)
 
 
 def _refused_by_spark(prepared: Prepared, inputs: Inputs, *, timeline: bool) -> Unsupported | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path as FilePath
 
 from anabranch.algebra.accents.evolution import Evolution
+from anabranch.errors import UsageError
 from anabranch.predicate import Finite
-from anabranch.reference import Input, stream_input
+from anabranch.reference import Input, document_input, stream_input
 from anabranch.reference.evolving.vantage import Vantage
 from anabranch.stream.elements import DeadLetter, Item, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
+from anabranch.stream.parse import parse_document
 from anabranch.stream.source import Contents, Source, mentioned, read
 from anabranch.stream.tree import STREAM_NAMESPACE, Element, copy, descendants
 
@@ -88,3 +91,15 @@ def _noted(
     for each in elements:
         into.append(each)
         yield each
+
+
+def read_documents(paths: Mapping[str, FilePath]) -> dict[str, Input]:
+    """Documents by name, for `doc()`."""
+    return {name: document_input(parse_document(_bytes_of(path))) for name, path in paths.items()}
+
+
+def _bytes_of(path: FilePath) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read '{path}': {error.strerror}") from None

@@ -17,7 +17,7 @@ from anabranch.engine.finite import Letters, Run, both, on_trunk, read_inputs, r
 from anabranch.engine.preparing import Inputs, Prepared
 from anabranch.engine.updating import Updating
 from anabranch.errors import StreamError
-from anabranch.reference.answer import Shown
+from anabranch.reference.answer import Shown, reason_of
 from anabranch.reference.arrivals.past import decimal
 from anabranch.reference.arrivals.timeline import Timeline, timeline_of
 from anabranch.stream.elements import DeadLetter
@@ -56,8 +56,16 @@ def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -
                 raise StreamError(f"there is no timeline yet over a stream that evolves, as '{name}' does")
         law = query.checked.query
         found[query.name] = timeline_of(law, read.given, functions=inputs.functions, name=query.name, text=query.text)
-    answers = {name: map(line, timeline) for name, timeline in found.items()}
-    return Run(answers, Letters([read.dead, _Dead(tuple(found.values()))]), read.items, 0)
+    aborted: dict[str, str] = {}
+    answers = {name: _lines(name, timeline, aborted) for name, timeline in found.items()}
+    return Run(answers, Letters([read.dead, _Dead(tuple(found.values()))]), read.items, 0, aborted)
+
+
+def _lines(name: str, timeline: Timeline | Updating, aborted: dict[str, str]) -> Iterator[str]:
+    """A timeline; who fails as a whole at its end is noted as one that has no answer."""
+    yield from map(line, timeline)
+    if timeline.failure is not None:
+        aborted[name] = reason_of(timeline.failure)
 
 
 class _Dead:

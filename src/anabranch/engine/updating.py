@@ -13,8 +13,9 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 
+from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.reference.answer import Shown
+from anabranch.reference.answer import NoAnswer, Shown
 from anabranch.reference.arrivals.mixed import mixed_displays, mixes
 from anabranch.reference.arrivals.past import decimal, named
 from anabranch.reference.calls import PythonFunction
@@ -72,6 +73,8 @@ class Updating:
         self._items = frozenset(name for name, read in self._read.items() if not read.source.updates)
         self._edited = {each: Document(read.root, limits) for each, read in self._read.items()}
         self._dead: list[DeadLetter] = []
+        self.failure: DynamicError | None = None
+        """Why the query fails as a whole at the latest moment that was gone through, if it does."""
         self._around: Around = {"functions": functions, "inputs": documents, "name": name, "text": text}
 
     @property
@@ -80,11 +83,13 @@ class Updating:
         return [*(letter for each in self._edited.values() for letter in each.dead), *self._dead]
 
     def answer(self) -> str:
-        """The answer at the end."""
+        """The answer at the end; `NoAnswer` where the query fails as a whole then."""
         if self._mixed:
-            texts = deque((each.text for each in self._mixed_displays()), maxlen=1)
-            if texts:
-                return texts[0]
+            last = deque(self._mixed_displays(), maxlen=1)
+            if last and (error := last[0].error) is not None:
+                raise NoAnswer(error, [letter for letter in self._dead if letter.reason == error.message])
+            if last:
+                return last[0].text
         for each in self._arriving():
             for _ in self._edited[each.stream].take(each.element, each.at, each.partition):
                 pass
@@ -96,6 +101,7 @@ class Updating:
         """What is on display after every moment that changes it."""
         shown = ""
         for each in self._displays():
+            self.failure = each.error
             if each.text != shown:
                 yield each
                 shown = each.text

@@ -7,9 +7,10 @@ moments (`evaluate.py`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
+from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.reference.arrivals.past import Past
 from anabranch.reference.arrivals.recall import Recalling, asks
@@ -18,7 +19,9 @@ from anabranch.reference.construct import content_text
 from anabranch.reference.env import Env
 from anabranch.reference.evaluate import Evaluator
 from anabranch.reference.inputs import Input
+from anabranch.reference.paths import shown
 from anabranch.reference.sequences import Values
+from anabranch.stream.culprits import letter_for
 from anabranch.stream.elements import DeadLetter, Place
 
 
@@ -37,12 +40,34 @@ class Answer:
         return content_text(self.values)
 
 
+class NoAnswer(DynamicError):
+    """A query fails as a whole, as a sum over all of a stream does where a value in it is no number (LAWS 2.4)."""
+
+    def __init__(self, error: DynamicError, dead: list[DeadLetter]) -> None:
+        """`dead` is what was set aside; the last of it says where the query failed."""
+        super().__init__(error.message, code=error.code, hint=error.hint)
+        self.dead = dead
+
+    @property
+    def reason(self) -> str:
+        """The message with its code and the first item at fault, as a user gets to see it."""
+        place = self.dead[-1].place
+        return f"{reason_of(self)} ({place})" if place.stream else reason_of(self)
+
+
+def reason_of(error: DynamicError) -> str:
+    """Why a query has no answer, as a user gets to see it: the message with its code."""
+    return f"{error.message} [{error.code}]" if error.code else error.message
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What is on display from a moment on."""
 
     at: Fraction
     text: str
+    error: DynamicError | None = field(default=None, compare=False)
+    """Why that is nothing, where the query fails as a whole."""
 
 
 def evaluate(
@@ -53,13 +78,27 @@ def evaluate(
     name: str | None = None,
     text: str | None = None,
 ) -> Answer:
-    """Answer a checked query over finite inputs; `name` is the subscription's, for its dead letters."""
+    """Answer a checked query over finite inputs; `name` is the subscription's, for its dead letters.
+
+    `NoAnswer` where the query fails as a whole.
+    """
     if not asks(query):
         evaluator = Evaluator(query, inputs, functions or {}, name, text)
-        values = evaluator.value(query.body, Env.of(query))
+        try:
+            values = evaluator.value(query.body, Env.of(query))
+        except DynamicError as error:
+            raise _no_answer(error, evaluator.dead, inputs, name) from error
         return Answer(values, evaluator.dead, [arrival.place for arrival in evaluator.late])
     past = Past(query, inputs)
     recalling = Recalling(query, past, inputs, functions or {}, name, text)
-    with recalling.at(past.last):
-        values = recalling.value(query.body, Env.of(query))
+    try:
+        with recalling.at(past.last):
+            values = recalling.value(query.body, Env.of(query))
+    except DynamicError as error:
+        raise _no_answer(error, recalling.dead, inputs, name) from error
     return Answer(values, list(dict.fromkeys(recalling.dead)), [])  # what fails in several rounds is set aside once
+
+
+def _no_answer(error: DynamicError, dead: list[DeadLetter], inputs: Mapping[str, Input], name: str | None) -> NoAnswer:
+    held = ((arrival, arrival.item) for each in inputs.values() for arrival in each.arrivals)
+    return NoAnswer(error, [*dict.fromkeys(dead), letter_for(error, held, shown, name)])

@@ -31,15 +31,19 @@ from anabranch.reference.functions import BUILTINS
 from anabranch.reference.inputs import Arrival, Input
 from anabranch.reference.paths import Walker
 from anabranch.reference.rounds import Round, rounds, windows
-from anabranch.reference.sequences import Value, Values, at_most_one, atomize, truth
+from anabranch.reference.sequences import NODES, Value, Values, at_most_one, atom, atomize, truth
 from anabranch.reference.values import (
+    Atomic,
     OrderRank,
     WrittenDouble,
+    as_number,
     compare,
     order_rank,
 )
 
 T = TypeVar("T")
+
+_AGGREGATES = frozenset({"sum", "avg", "min", "max"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +90,9 @@ class Evaluator(Walker):
             case ast.Arithmetic(first, rest):
                 return self._arithmetic(first, rest, env)
             case ast.Negation(operand):
-                single = at_most_one(self.value(operand, env), "'-'")
-                return [] if single is None else [negate(single)]
+                return self._negated(self.value(operand, env))
             case ast.Comparison(operator, left, right):
-                lefts, rights = atomize(self.value(left, env)), atomize(self.value(right, env))
-                pairs = product(lefts, rights)
-                return [any_of(partial(compare, operator, *pair) for pair in pairs)]
+                return [self._compared(operator, self.value(left, env), self.value(right, env))]
             case ast.And(operands):
                 return [not any_of(partial(self._fails, each, env) for each in operands)]
             case ast.Or(operands):
@@ -113,14 +114,38 @@ class Evaluator(Walker):
 
     # --- operators and functions --------------------------------------------------------------------------
 
+    def _negated(self, values: Values) -> Values:
+        try:
+            single = at_most_one(values, "'-'")
+            return [] if single is None else [negate(single)]
+        except DynamicError as error:
+            raise error.given(refused(values)) from None
+
+    def _compared(self, operator: ast.ComparisonOperator, left: Values, right: Values) -> bool:
+        try:
+            return any_of(partial(compare, operator, *pair) for pair in product(atomize(left), atomize(right)))
+        except DynamicError as error:
+            raise error.given(refused((*left, *right))) from None
+
     def _arithmetic(
         self, first: ast.Expression, rest: Sequence[tuple[ast.ArithmeticOperator, ast.Expression]], env: Env
     ) -> Values:
-        result = at_most_one(self.value(first, env), "arithmetic")
+        taken, result = self._single(self.value(first, env), "arithmetic")
         for operator, operand in rest:
-            right = at_most_one(self.value(operand, env), f"'{operator}'")
-            result = None if result is None or right is None else calculate(operator, result, right)
+            values, right = self._single(self.value(operand, env), f"'{operator}'")
+            taken += values
+            try:
+                result = None if result is None or right is None else calculate(operator, result, right)
+            except DynamicError as error:
+                raise error.given(refused(taken)) from None
         return [] if result is None else [result]
+
+    def _single(self, values: Values, what: str) -> tuple[Values, Atomic | None]:
+        """The one value that an operator takes, if it is given any; and what it was given."""
+        try:
+            return list(values), at_most_one(values, what)
+        except DynamicError as error:
+            raise error.given(values) from None
 
     def _quantified(
         self, some: bool, bindings: Sequence[tuple[str, ast.Expression]], condition: ast.Expression, env: Env
@@ -132,7 +157,10 @@ class Evaluator(Walker):
         values = self.value(source, env)
 
         def holds(value: Value) -> bool:
-            return self._quantified(some, others, condition, env.bind(name, [value])) == some
+            try:
+                return self._quantified(some, others, condition, env.bind(name, [value])) == some
+            except DynamicError as error:
+                raise error.given([value]) from None
 
         return any_of(partial(holds, each) for each in values) == some
 
@@ -145,11 +173,15 @@ class Evaluator(Walker):
             for parameter, expression, values in zip(function.parameters, call.arguments, arguments, strict=True):
                 bound = bound.bind(parameter, values, flows(expression, env.flowing, self.declared))
             return self.value(function.body, bound)
-        if name in self.registered:
-            return call_python(self.registered[name], name, arguments)
-        if not arguments and SIGNATURES[name].context:
+        if name not in self.registered and not arguments and SIGNATURES[name].context:
             arguments = [[self.context(env)]]
-        return BUILTINS[name](*arguments)
+        try:
+            if name in self.registered:
+                return call_python(self.registered[name], name, arguments)
+            return BUILTINS[name](*arguments)
+        except DynamicError as error:
+            values = [value for each in arguments for value in each]
+            raise error.given(refused(values) if name in _AGGREGATES else values) from error.__cause__
 
     # --- FLWR ---------------------------------------------------------------------------------------------
 
@@ -180,18 +212,32 @@ class Evaluator(Walker):
             finally:
                 self._in_unit = before
 
-        return self.guarded(unit[0].arrival, rows)
+        try:
+            return rows()
+        except DynamicError as error:
+            self.set_aside(unit[0].arrival, error, [node for each in unit for node in each.held])
+            return []
 
-    def set_aside(self, arrival: Arrival | None, error: DynamicError) -> None:
+    def set_aside(
+        self, arrival: Arrival | None, error: DynamicError, held: Sequence[tuple[Arrival | None, Value]] = ()
+    ) -> None:
         if self._in_unit:
             raise error  # in a window on a part of the unit: the unit falls
-        super().set_aside(arrival, error)
+        super().set_aside(arrival, error, held)
 
     def _rows(self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[Row]:
         for bound in self._tuples(clauses, env):
-            if flwor.where is None or self.truth(flwor.where, bound):
-                keys = (at_most_one(self.value(key.key, bound), "'order by'") for key in flwor.order)
-                yield Row(tuple(order_rank(key) for key in keys), self.value(flwor.result, bound))
+            try:
+                if flwor.where is not None and not self.truth(flwor.where, bound):
+                    continue
+                keys = (self._single(self.value(key.key, bound), "'order by'")[1] for key in flwor.order)
+                row = Row(tuple(order_rank(key) for key in keys), self.value(flwor.result, bound))
+            except DynamicError as error:
+                for clause in reversed(clauses):
+                    if isinstance(clause, ast.For):
+                        error.given(bound.variables[clause.variable])
+                raise
+            yield row
 
     def bound(self, lets: Sequence[ast.For | ast.Let], env: Env) -> Env:
         """The environment behind clauses that bind each variable once."""
@@ -213,10 +259,27 @@ class Evaluator(Walker):
                 yield from self._tuples(rest, env.bind(name, self.value(value, env), flowing))
             case ast.For(name, _, None):
                 for each in self.value(first.source, env):
-                    yield from self._tuples(rest, env.bind(name, [each]))
+                    try:
+                        yield from self._tuples(rest, env.bind(name, [each]))
+                    except DynamicError as error:
+                        raise error.given([each]) from None
             case ast.For():  # a window on something finite
                 for window in windows(first, env, self, flowing=False):
                     yield from self._tuples(rest, window.env)
+
+
+def refused(values: Iterable[Value]) -> Values:
+    """The nodes among the operands of a failed operation that are no numbers; all nodes where each of them is one."""
+    nodes = [each for each in values if isinstance(each, NODES)]
+    return [each for each in nodes if not _is_number(atom(each))] or list(nodes)
+
+
+def _is_number(value: Atomic) -> bool:
+    try:
+        as_number(value)
+    except DynamicError:
+        return False
+    return True
 
 
 def any_of(tests: Iterable[Callable[[], bool]]) -> bool:

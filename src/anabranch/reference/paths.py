@@ -17,6 +17,7 @@ from anabranch.reference.env import Env
 from anabranch.reference.inputs import Arrival, Input
 from anabranch.reference.sequences import NODES, Value, Values, truth
 from anabranch.reference.slices import Slice, WholeNeeded, slices
+from anabranch.stream.culprits import letter_for
 from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Place
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element, Node, in_document_order
@@ -126,6 +127,12 @@ class Walker:
         return values
 
     def _holds(self, condition: ast.Expression, env: Env) -> bool:
+        try:
+            return self._condition(condition, env)
+        except DynamicError as error:
+            raise error.given([env.context]) from None
+
+    def _condition(self, condition: ast.Expression, env: Env) -> bool:
         values = self.value(condition, env)
         if len(values) == 1 and isinstance(values[0], int | float | Decimal) and not isinstance(values[0], bool):
             raise DynamicError(
@@ -171,16 +178,22 @@ class Walker:
             self.set_aside(arrival, error)
             return []
 
-    def set_aside(self, arrival: Arrival | None, error: DynamicError) -> None:
-        """Put a failed round among the dead letters, under the item that it is named by."""
-        place = arrival.place if arrival else Place("", "", 0)
-        raw = serialize(arrival.item)[:LONGEST_RAW] if arrival else ""
-        self.dead.append(DeadLetter(place, error.message, raw, error.code, self.name))
+    def set_aside(
+        self, arrival: Arrival | None, error: DynamicError, held: Sequence[tuple[Arrival | None, Value]] = ()
+    ) -> None:
+        """Put a failed round among the dead letters, under the items at fault, or else the one it is named by."""
+        items = [(each, node) for each, node in held if each is not None]
+        self.dead.append(letter_for(error, items, shown, self.name, arrival))
 
     def note_late(self, arrival: Arrival | None) -> None:
         """Note an item that a time window came too late for."""
         if arrival is not None:
             self.late.setdefault(arrival)
+
+
+def shown(arrival: Arrival) -> tuple[Place, str]:
+    """An item as a dead letter shows it."""
+    return arrival.place, serialize(arrival.item)[:LONGEST_RAW]
 
 
 def base_of(expression: ast.Expression) -> ast.Expression | None:

@@ -31,7 +31,7 @@ _Found: TypeAlias = list[tuple[Arrival | None, Value]]
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round: the item it is named by, and the environment with its variables bound.
+    """One round: the item it is named by where none of its items is at fault, and its variables bound.
 
     Rounds of one unit stand or fall together: an error sets aside an item, however many nodes are taken from it.
     """
@@ -41,6 +41,8 @@ class Round:
     unit: object
     arrivals: tuple[Arrival, ...] = ()
     """The items whose arrival brings it about, where it is run item by item."""
+    held: Sequence[tuple[Arrival | None, Value]] = ()
+    """The nodes that its variables are, each with its item."""
 
 
 class Evaluation(Protocol):
@@ -79,7 +81,7 @@ def _items(fors: Sequence[ast.For], env: Env, evaluation: Evaluation, where: ast
         for clause, (_, node) in zip(fors, found, strict=True):
             bound = bound.bind(clause.variable, [node])
         arrivals = tuple(arrival for arrival, _ in found)
-        yield Round(found[-1][0], bound, arrivals, tuple(each for each in arrivals if each is not None))
+        yield Round(found[-1][0], bound, arrivals, tuple(each for each in arrivals if each is not None), found)
 
 
 def _in_time(
@@ -125,7 +127,8 @@ def windows(clause: ast.For, env: Env, evaluation: Evaluation, flowing: bool = T
         held = time_windows(extent, [(each.value, (each.arrival, each.node)) for each in kept], first)
         found = (each for each in held if candidates.is_closed(extent.end(each.k)))
     for window in found:
-        yield Round(window.content[0][0], env.bind(clause.variable, [node for _, node in window.content]), window.k)
+        bound = env.bind(clause.variable, [node for _, node in window.content])
+        yield Round(window.content[0][0], bound, window.k, held=window.content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +241,7 @@ def _joined(fors: Sequence[ast.For], env: Env, evaluation: Evaluation) -> Iterat
         bound = env
         for clause, (_, node) in zip(fors, found, strict=True):
             bound = bound.bind(clause.variable, [node])
-        yield Round(found[0][0], bound, number)
+        yield Round(found[0][0], bound, number, held=found)
 
 
 def _events(

@@ -186,7 +186,9 @@ class _UnitEvaluator(Evaluator):
         part.look_at_result(reached)
         return reached
 
-    def set_aside(self, arrival: Arrival | None, error: DynamicError) -> None:
+    def set_aside(
+        self, arrival: Arrival | None, error: DynamicError, held: Sequence[tuple[Arrival | None, Value]] = ()
+    ) -> None:
         raise error
 
     def over_whole(self, expression: ast.Expression, env: Env) -> Values:

@@ -91,11 +91,9 @@ class PaneTaking:
             for group in shared(queries) if sharing else [[each] for each in range(len(queries))]:
                 first = plans[numbers[group[0]]]
                 query = relaxed([queries[each] for each in group])
-                # Between partitions, a window may wait long after the range in which all of it lies.
-                told = stream.partitions > 1 or any(plans[numbers[each]].plan.tells_firsts for each in group)
+                told = any(plans[numbers[each]].plan.tells_firsts for each in group)
                 law = PaneLaw(first.plan, root, time, functions, documents)
-                panes = tuple(queries[each].panes for each in group)
-                members.append(Member(first.name, query, law, panes, told, view))
+                members.append(Member(first.name, query, law, told, view))
                 served.append(Served(tuple(numbers[each] for each in group), query.panes.width))
                 counted.append(first.plan)
         return PaneTaking(tuple(members), tuple(served), tuple(counted))

@@ -21,7 +21,7 @@ import os
 import uuid
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import TracebackType
@@ -284,12 +284,14 @@ def read_dead_letters(folder: Path, chunk: Chunk) -> Iterator[DeadLetter]:
 
 def letter_to_json(letter: DeadLetter) -> str:
     """A dead letter without loss."""
-    place = letter.place
-    fields = [place.stream, place.partition, place.offset, letter.reason, letter.raw, letter.code, letter.subscription]
-    return json.dumps(fields)
+    fields = [*astuple(letter.place), letter.reason, letter.raw, letter.code, letter.subscription]
+    others = [[*astuple(place), raw] for place, raw in letter.others]
+    return json.dumps([*fields, others, letter.values] if others else fields)
 
 
 def letter_from_json(text: str) -> DeadLetter:
     """The letter that `letter_to_json` gave this text for."""
-    stream, partition, offset, reason, raw, code, subscription = json.loads(text)
-    return DeadLetter(Place(stream, partition, offset), reason, raw, code, subscription)
+    stream, partition, offset, reason, raw, code, subscription, *more = json.loads(text)
+    others, values = more or ([], None)
+    named = tuple((Place(*place), shown) for *place, shown in others)
+    return DeadLetter(Place(stream, partition, offset), reason, raw, code, subscription, others=named, values=values)

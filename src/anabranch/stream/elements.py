@@ -101,6 +101,8 @@ StreamElement: TypeAlias = Item | Accent | Punctuation | Region | Update
 
 LONGEST_RAW = 2_000
 """How much of its text a dead letter keeps."""
+MOST_NAMED = 10
+"""How many items a dead letter names at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +125,15 @@ class DeadLetter:
     """The subscription whose evaluation failed (LAWS 2.4); None where the input itself is bad (LAWS 2.5)."""
     doubts: tuple[Doubt, ...] = ()
     """What is unknown from here on, because this was an accent (LAWS 4.5)."""
+    others: tuple[tuple[Place, str], ...] = ()
+    """Where a window or pair failed because of several items: those behind the first, with their texts."""
+    values: int | None = None
+    """How many values failed, where they are those of more items than are named."""
 
     def to_json(self) -> str:
         """The line that a user gets to see."""
-        optional = {"code": self.code, "subscription": self.subscription}
+        others = [{**asdict(place), "raw": raw} for place, raw in self.others] or None
+        optional = {"code": self.code, "subscription": self.subscription, "others": others, "values": self.values}
         given = {key: value for key, value in optional.items() if value is not None}
         line = {**asdict(self.place), "reason": self.reason, "raw": self.raw, **given}
         return json.dumps(line, ensure_ascii=False)

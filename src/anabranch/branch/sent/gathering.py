@@ -19,6 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from anabranch.algebra.aggregate import ItemAt
 from anabranch.branch.backlog import Key
 from anabranch.branch.entries import Entry, cuts, unpack
 from anabranch.branch.pane_states import pack
@@ -31,7 +32,7 @@ from anabranch.branch.sent.making import SentWindows
 from anabranch.branch.sent.queries import SentQuery
 from anabranch.branch.sent.reading import UNTOLD, LineReader
 from anabranch.branch.state import State
-from anabranch.columnar.pane_rows import First, Pane
+from anabranch.columnar.pane_rows import Pane
 from anabranch.errors import StreamError
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.inputs import Input
@@ -95,7 +96,7 @@ class Gathered:
         rows = plain.rows
         if self._query.plan.tells_firsts:
             starts = table.column("start").to_pylist()
-            firsts = [First(origin.file, starts[at], _shown(raws[at])) for at in plain.at]
+            firsts = [ItemAt(origin.file, starts[at], _shown(raws[at])) for at in plain.at]
             rows = plain.told(firsts, [self._windows.order + at for at in plain.at])
         places, panes = self._query.tiling.placed(plain.numbers)
         if len(plain) and self._may_begin(f"{origin.file} at byte {table.column('start')[plain.at[0]]}"):
@@ -109,7 +110,7 @@ class Gathered:
             case Item(tree, place):
                 try:
                     return self._line(
-                        read_line(tree, self._query.layout), First(place.partition, place.offset, raw), order
+                        read_line(tree, self._query.layout), ItemAt(place.partition, place.offset, raw), order
                     )
                 except NoLine as error:
                     self._member.out.bury(DeadLetter(place, f"no window of this flow: {error}", raw))
@@ -119,7 +120,7 @@ class Gathered:
                 pass  # punctuations tell nothing that the marks do not
         return []
 
-    def _line(self, line: Window | Mark, first: First, order: int) -> list[tuple[int, Pane]]:
+    def _line(self, line: Window | Mark, first: ItemAt, order: int) -> list[tuple[int, Pane]]:
         if isinstance(line, Window) and self._query.plan.sending is None:
             failures = (line.partials[each].failure for each in self._query.places)
             self._doubt = self._doubt or next((each.message for each in failures if each and each.code == DOUBT), None)

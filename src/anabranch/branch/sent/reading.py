@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.algebra.aggregate import ItemAt
 from anabranch.branch.sent.lines import plain_line
 from anabranch.branch.sent.queries import SentQuery
 from anabranch.columnar.kernels import Indices
 from anabranch.columnar.kernels_panes import HALF, LOW
-from anabranch.columnar.pane_rows import First, Rows
+from anabranch.columnar.pane_rows import Rows
 
 UNTOLD = 1 << 62
 """The place of a window of which nobody need know where it stood: behind all others."""
@@ -31,7 +32,7 @@ class PlainLines:
     def __len__(self) -> int:
         return len(self.at)
 
-    def told(self, firsts: Sequence[First], orders: Sequence[int]) -> Rows:
+    def told(self, firsts: Sequence[ItemAt], orders: Sequence[int]) -> Rows:
         """The rows with where the lines stood."""
         rows = replace(self.rows, told=tuple(firsts))
         rows.firsts[:], rows.orders[:] = np.arange(len(firsts)), orders

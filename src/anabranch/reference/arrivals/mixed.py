@@ -234,15 +234,15 @@ def mixed_displays(
             now = max(document.now for document in documents.values())
             evaluator = MixedEvaluator(query, documents, now, stood, **around)
             try:
-                shown, why = content_text(evaluator.value(query.body, Env.of(query))), ""
+                shown = Shown(now, content_text(evaluator.value(query.body, Env.of(query))))
             except DynamicError as error:
-                shown, why = "", error.message
-                if why != failing:
-                    letter = DeadLetter(each.element.place, why, "", error.code, around.get("name"))
+                shown = Shown(now, "", error)
+                if error.message != failing:
+                    letter = DeadLetter(each.element.place, error.message, "", error.code, around.get("name"))
                     evaluator.dead.append(letter)
-            failing = why
+            failing = "" if shown.error is None else shown.error.message
             dead += [letter for letter in dict.fromkeys(evaluator.dead) if letter not in dead]
-            yield Shown(now, shown)
+            yield shown
 
 
 def mixes(query: ast.Query, items: Collection[str]) -> bool:

@@ -49,22 +49,22 @@ class Timeline:
         self._evaluator = self._recalling or Evaluator(query, inputs, functions or {}, name, text)
         self.dead: dict[DeadLetter, None] = {}
         """What was set aside on the way, each thing once."""
+        self.failure: DynamicError | None = None
+        """Why the query fails as a whole at the latest moment, if it does."""
 
     def __iter__(self) -> Iterator[Shown]:
         return self._from(0, "")
 
     def _from(self, first: int, shown: str) -> Iterator[Shown]:
         """What is shown from a moment on, behind what was shown before."""
-        failing: str | None = None
         for number in range(first, len(self._past.moments)):
             moment = self._past.moments[number]
             try:
-                answer, failed = self._at(number), None
+                answer, self.failure = self._at(number), None
             except DynamicError as error:
-                answer, failed = "", error.message
-                if failed != failing:
-                    self.dead[DeadLetter(moment.place, failed, "", error.code, self._evaluator.name)] = None
-            failing = failed
+                if self.failure is None or error.message != self.failure.message:
+                    self.dead[DeadLetter(moment.place, error.message, "", error.code, self._evaluator.name)] = None
+                answer, self.failure = "", error
             if answer != shown:
                 yield Shown(moment.now, answer)
                 shown = answer

@@ -35,6 +35,7 @@ from anabranch.reference.paths import base_of
 from anabranch.reference.sequences import NODES, Value, Values
 from anabranch.reference.slices import Slice, WholeNeeded, slice_of
 from anabranch.stream import tree
+from anabranch.stream.culprits import letter_for, letter_of
 from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Place
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Attribute, Child, Comment, Element, Instruction, Node, Text
@@ -129,10 +130,17 @@ class HistoryEvaluator(Evaluator):
     def _bury(self, entry: Child | None, error: DynamicError) -> None:
         if self._in_unit:
             raise error  # in a part of a round: the round falls
-        places = [view.places[entry] for view in self._views.values() if entry is not None and entry in view.places]
-        raw = serialize(entry)[:LONGEST_RAW] if entry is not None else ""
-        place = places[0] if places else Place("", "", 0)
-        self.dead.append(DeadLetter(place, error.message, raw, error.code, self.name))
+        items = [] if entry is None else [self._shown(entry)]
+        self.dead.append(letter_of(error, items, 0, self.name))
+
+    def failed(self, error: DynamicError) -> DeadLetter:
+        """The dead letter of a query that fails as a whole, with the entries whose values failed."""
+        entries = [entry for view in self._views.values() for entry in view.places]
+        return letter_for(error, zip(entries, entries, strict=True), self._shown, self.name)
+
+    def _shown(self, entry: Child) -> tuple[Place, str]:
+        places = [view.places[entry] for view in self._views.values() if entry in view.places]
+        return places[0] if places else Place("", "", 0), serialize(entry)[:LONGEST_RAW]
 
     # --- qualifiers ---------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from typing import Unpack
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.reference.answer import Answer, Shown
+from anabranch.reference.answer import Answer, NoAnswer, Shown
 from anabranch.reference.env import Env
 from anabranch.reference.history.around import Around
 from anabranch.reference.history.document import Document
@@ -46,11 +46,15 @@ def answer(
     """Answer a checked query over documents as they stand.
 
     Now is the time of the latest element of the streams that are given.
+    `NoAnswer` where the query fails as a whole.
     """
     refuse_windows(query, around.get("text"))
     now = max((each.now for each in documents.values()), default=Fraction(0))
     evaluator = HistoryEvaluator(query, documents, now, **around)
-    return Answer(evaluator.value(query.body, Env.of(query)), evaluator.dead, [])
+    try:
+        return Answer(evaluator.value(query.body, Env.of(query)), evaluator.dead, [])
+    except DynamicError as error:
+        raise NoAnswer(error, [*dict.fromkeys(evaluator.dead), evaluator.failed(error)]) from error
 
 
 def timeline(
@@ -60,28 +64,28 @@ def timeline(
     dead: list[DeadLetter],
     **around: Unpack[Around],
 ) -> Iterator[Shown]:
-    """What is on display after every moment that changes it, while elements arrive in their merged order.
+    """What is on display after every moment that changes it, or why that is nothing, while elements arrive.
 
-    `documents` are taken as they stand and follow what arrives; `dead` gets what fails in the query, each thing once,
-    and that it fails as a whole when it begins to.
+    They arrive in their merged order; `documents` are taken as they stand and follow them.
+    `dead` gets what fails in the query, each thing once, and that it fails as a whole when it begins to.
     """
     before, failed = "", False
+    why: DynamicError | None
     for each in arriving:
         for moment in documents[each.stream].take(each.element, each.at, each.partition):
             letters: list[DeadLetter] = []
             try:
                 found = answer(query, documents, **around)
                 letters = found.dead
-                now, fails = found.text, False
+                now, why = found.text, None
             except DynamicError as error:
                 letter = DeadLetter(each.element.place, error.message, "", error.code, around.get("name"))
                 letters = letters if failed else [*letters, letter]
-                now, fails = "", True
-            failed = fails
+                now, why = "", error
             dead += [letter for letter in dict.fromkeys(letters) if letter not in dead]
-            if now != before:
-                before = now
-                yield Shown(max(moment.at, *(each.now for each in documents.values())), now)
+            if now != before or failed != (why is not None):
+                before, failed = now, why is not None
+                yield Shown(max(moment.at, *(each.now for each in documents.values())), now, why)
 
 
 def arrivals(
