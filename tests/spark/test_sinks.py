@@ -27,7 +27,7 @@ from anabranch.spark.sinks.parquet import SET_ASIDE, ParquetFolder
 from anabranch.spark.sinks.pieces import Row, take_apart
 from anabranch.spark.sinks.tables import check_table, columns
 from anabranch.stream.serialize import escape_attribute, escape_text
-from anabranch.stream.visible import visible
+from anabranch.visible import visible
 from papers import Q2, Q3, Q4
 
 HITS = '<hits>{ for $p in stream("s")/root/p return <hit id="{ $p/@id }">{ $p/ra }{ $p/en }</hit> }</hits>'

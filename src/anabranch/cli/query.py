@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
 from anabranch.algebra.signature import POLICIES
-from anabranch.cli.arguments import Commands
+from anabranch.cli.arguments import Commands, pairs_of
 from anabranch.cli.inputs import declare_inputs, inputs_of
-from anabranch.cli.printing import print_lines, print_text
-from anabranch.engine import Prepared, Run, answering, prepare
+from anabranch.cli.printing import print_answer, print_lines
+from anabranch.engine import Inputs, Prepared, Run, answering, prepare
 from anabranch.engine.timelines import timelines
 from anabranch.errors import Aborted, UsageError
 from anabranch.stream.elements import DeadLetter
+from anabranch.stream.files import DEAD_LETTERS, Claim, called, check_claims, stream_claims
 from anabranch.stream.limits import Limits
 from anabranch.stream.tables import read_text
+from anabranch.visible import note, tell, visible
 
 
 def declare(commands: Commands) -> None:
@@ -50,14 +51,17 @@ def _query(options: argparse.Namespace) -> None:
         raise UsageError("several queries need a place for their answers", hint="give one with --out DIR")
     if len(set(names)) < len(names):
         raise UsageError("two queries have the same name", hint="their answers would be written to one file")
+    suffix = ".jsonl" if options.timeline else ".xml"
+    outs = {} if options.out is None else {name: called(options.out, name, suffix, "the query") for name in names}
+    _check_files(options, inputs, outs)
     asked = {"timeline": options.timeline}
     prepared = [prepare(each.stem, read_text(each), inputs, options.engine, label=str(each), **asked) for each in files]
     for query in prepared:
         for warning in (*query.warnings, *((query.note,) if query.note else ())):
-            print(f"anabranch: note: {warning}", file=sys.stderr)
+            note(warning)
     if options.timeline:
         with timelines(prepared, inputs, limits) as run:
-            _write(prepared, run, options.out, timeline=True)
+            _write(prepared, run, outs, timeline=True)
             _report(run, options.dead_letter)
         _check_aborted(run)
         return
@@ -74,7 +78,7 @@ def _query(options: argparse.Namespace) -> None:
         ) as run,
     ):
         status.stop()
-        _write(prepared, run, options.out)
+        _write(prepared, run, outs)
         _report(run, options.dead_letter)
     _check_aborted(run)
 
@@ -84,17 +88,35 @@ def _check_aborted(run: Run) -> None:
         raise Aborted("; ".join(f"the query '{name}' has ended: {why}" for name, why in run.aborted.items()))
 
 
-def _write(prepared: Sequence[Prepared], run: Run, out: Path | None, *, timeline: bool = False) -> None:
+def _check_files(options: argparse.Namespace, inputs: Inputs, outs: Mapping[str, Path]) -> None:
+    """See to it that no answer and no dead letter is written over what is read, or over another."""
+    read = [
+        *stream_claims(inputs.streams),
+        *(Claim(file, f"the query '{file.stem}'") for file in options.queries),
+        *(Claim(Path(file), f"the DTD of '{name}'") for name, file in pairs_of(options.dtd, "--dtd").items()),
+        *(Claim(path, f"the document '{name}'") for name, path in (inputs.documents or {}).items()),
+    ]
+    written = [Claim(path, f"the answer to '{name}'") for name, path in outs.items()]
+    if options.dead_letter is not None:
+        written.append(Claim(options.dead_letter, DEAD_LETTERS))
+    check_claims(read, written)
+
+
+def _write(prepared: Sequence[Prepared], run: Run, outs: Mapping[str, Path], *, timeline: bool = False) -> None:
     """Print the one answer, or write each to a file of its own; a timeline is lines that bring their ends along."""
-    show, suffix, end = (print_lines, "jsonl", "") if timeline else (print_text, "xml", "\n")
-    if out is None:
+    show, end = (print_lines, "") if timeline else (print_answer, "\n")
+    if not outs:
         show(run.answers[prepared[0].name])
         return
-    out.mkdir(parents=True, exist_ok=True)
     for query in prepared:
-        with (out / f"{query.name}.{suffix}").open("w", encoding="utf-8", newline="") as file:
-            file.writelines(run.answers[query.name])
-            file.write(end)
+        path = outs[query.name]
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("w", encoding="utf-8", newline="") as file:
+                file.writelines(run.answers[query.name])
+                file.write(end)
+        except OSError as error:
+            raise UsageError(f"cannot write '{path}': {error.strerror}") from None
 
 
 def _report(run: Run, dead_letter: Path | None) -> None:
@@ -105,10 +127,13 @@ def _report(run: Run, dead_letter: Path | None) -> None:
     parts = [f"items: {run.items:,}", f"dead letters: {len(dead):,}{where}"]
     if run.late:
         parts.append(f"late items: {run.late:,}")
-    print(f"anabranch: {', '.join(parts)}", file=sys.stderr)
+    tell(visible(", ".join(parts)))
 
 
 def _write_dead_letters(dead: Iterable[DeadLetter], path: Path) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        for letter in dead:
-            file.write(f"{letter.to_json()}\n")
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            for letter in dead:
+                file.write(f"{letter.to_json()}\n")
+    except OSError as error:
+        raise UsageError(f"cannot write '{path}': {error.strerror}") from None

@@ -13,7 +13,6 @@ When a query is changed, the folder of the old one is moved aside (`vela.3`, aft
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -31,6 +30,7 @@ from anabranch.spark.sinks.alike import rows_alike
 from anabranch.spark.sinks.growing import GrowingFile, move_aside
 from anabranch.spark.sinks.pieces import Row, take_apart
 from anabranch.spark.sinks.tables import columns
+from anabranch.visible import visible_json
 
 SET_ASIDE = "_set_aside.jsonl"
 
@@ -76,7 +76,7 @@ class ParquetFolder:
             found: Mapping[str, Sequence[str | None]] | None = rows_alike(text)
             if found is None:
                 found, misfits = _rows(text, reached.columns)
-                others += (json.dumps({"epoch": epoch, **misfit}, ensure_ascii=False) for misfit in misfits)
+                others += (visible_json({"epoch": epoch, **misfit}) for misfit in misfits)
             tables.append(pa.table({name: pa.array(values, pa.string()) for name, values in found.items()}))
         table = pa.concat_tables(tables, promote_options="default")
         if table.num_rows:
