@@ -283,7 +283,7 @@ def test_tables_and_the_console(spark: SparkSession, folder: Folder, capsys: pyt
         "epoch-00000001.parquet",
     ]
     found = spark.read.parquet(str(folder.top / "table")).orderBy("p").collect()
-    assert [row.asDict() for row in found] == [{"@twice": "4", "p": "2.0"}, {"@twice": "6", "p": "3"}]
+    assert [row.asDict() for row in found] == [{"@twice": 4.0, "p": "2.0"}, {"@twice": 6.0, "p": "3"}]
 
 
 @pytest.mark.spark

@@ -6,7 +6,6 @@ display takes the place of the epochs' lines.
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,9 +16,11 @@ from typing import IO, Any
 
 from rich.console import Console
 from rich.status import Status
+from rich.text import Text
 
 from anabranch.errors import UsageError
 from anabranch.spark.wanted import Epoch
+from anabranch.visible import visible, visible_json
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -100,10 +101,10 @@ class Log:
     def event(self, kind: str, **fields: Any) -> None:
         """Something that happens now and then."""
         if self._lines is not None:
-            print(json.dumps({"event": kind, **fields}, ensure_ascii=False), file=self._lines, flush=True)
+            print(visible_json({"event": kind, **fields}), file=self._lines, flush=True)
         if self._status is not None:
             shown = ", ".join(f"{key} {value}" for key, value in fields.items())
-            self._status.console.print(f"{kind}: {shown}", markup=False, highlight=False)
+            self._status.console.print(visible(f"{kind}: {shown}"), markup=False, highlight=False)
 
     def epoch(self, epoch: Epoch, peer: str | None = None) -> None:
         """An epoch was committed, in a network by a peer."""
@@ -118,4 +119,4 @@ class Log:
     def say(self, text: str) -> None:
         """Show what is going on, where somebody looks."""
         if self._status is not None:
-            self._status.update(text)
+            self._status.update(Text(visible(text)))

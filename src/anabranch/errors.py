@@ -3,6 +3,8 @@
 Every error a user can meet is an `AnabranchError`.
 It carries a short message (lower case, no full stop, the user's own names in quotes), the W3C code where one
 exists, and a hint; errors in query text also know their place and can draw it.
+As text, whatever data, queries and file names have brought into it is made visible: nothing acts on a terminal, and
+nothing but the parts of the error begins a line.
 An `assert` elsewhere in the code is a bug of ours and cannot be reached by input.
 """
 
@@ -10,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+from anabranch.visible import visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +34,15 @@ class AnabranchError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        code = f" [{self.code}]" if self.code else ""
-        hint = f"\nhint: {self.hint}" if self.hint else ""
-        return f"{self.message}{code}{hint}"
+        return f"{visible(self.message)}{self._code}{self._hint}"
+
+    @property
+    def _code(self) -> str:
+        return f" [{self.code}]" if self.code else ""
+
+    @property
+    def _hint(self) -> str:
+        return f"\nhint: {visible(self.hint)}" if self.hint else ""
 
 
 class UsageError(AnabranchError):
@@ -108,10 +118,9 @@ class QueryError(AnabranchError):
         shown = "".join(each if each.isprintable() else " " for each in source[shift : shift + 160])
         width = max(1, min(self.span.end, begin + len(source)) - self.span.start)
         caret = " " * (self.column - 1 - shift) + "^" * min(width, 160)
-        where = f"{self.name}:{self.line}:{self.column}" if self.name else f"line {self.line}, column {self.column}"
-        code = f" [{self.code}]" if self.code else ""
-        hint = f"\nhint: {self.hint}" if self.hint else ""
-        return f"{where}: {self.message}{code}\n  {shown}\n  {caret}{hint}"
+        line, column = self.line, self.column
+        where = f"{visible(self.name)}:{line}:{column}" if self.name else f"line {line}, column {column}"
+        return f"{where}: {visible(self.message)}{self._code}\n  {shown}\n  {caret}{self._hint}"
 
 
 class Refused(QueryError):

@@ -53,6 +53,7 @@ def run(
     """
     network = read_network(file)
     folder = checkpoint(network, file)
+    network.check_files(dead_letters)
     check(network)
     letters = _letters(dead_letters or network.dead_letters, folder)
     stop = stop or Event()

@@ -35,6 +35,7 @@ from anabranch.spark.session import local_session
 from anabranch.spark.sinks import Console as ConsoleSink
 from anabranch.spark.sinks import Parquet, Sink
 from anabranch.spark.wanted import Listener, Settings, Wanted
+from anabranch.visible import note
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]
             if timeline:
                 return map(line, log.moments(found))
             if not answer.whole and not found.shows:
-                print(f"anabranch: note: the beginning of '{name}' is no longer kept", file=sys.stderr)
+                note(f"the beginning of '{name}' is no longer kept")
             return iter(answer)
     if wanted is None:
         raise UsageError(f"'{file}' has no subscription '{name}', and none has run")
@@ -121,6 +122,7 @@ def _inputs(site: Site) -> Inputs:
 def _wanted(site: Site, outputs: Outputs) -> Wanted:
     """What a site asks of a trunk; raises for a query that is wrong, or cannot be answered without an end."""
     Keep.parse(site.keep)
+    site.check_files(outputs.dead_letters, outputs.late_items)
     checking = Checking(_inputs(site))
     texts: dict[str, str] = {}
     sinks: dict[str, Sink] = {}

@@ -13,7 +13,9 @@ from pathlib import Path
 
 from anabranch.algebra.signature import POLICIES, Policy
 from anabranch.errors import UsageError
-from anabranch.spark.sinks import Console, Files, Parquet, Sink, path_of
+from anabranch.spark.sinks import Console, Files, Parquet, Sink, file_of
+from anabranch.spark.sinks.claims import check_sinks, sink_use
+from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim, FileConflict, stream_use
 from anabranch.stream.source import Source
 from anabranch.stream.tables import Table, read_tables, read_text, source_of
 
@@ -33,6 +35,7 @@ class SiteSubscription:
 class Site:
     """What a SITE.toml says."""
 
+    file: Path
     owner: Path
     """The file, under the name by which its checkpoint knows it; it may have been renamed."""
     checkpoint: Path
@@ -53,6 +56,24 @@ class Site:
     late_items: Path | None
     streams: Mapping[str, Source]
     subscriptions: Mapping[str, SiteSubscription]
+    schemas: Mapping[str, Path]
+    """The files with the DTDs of streams."""
+
+    def check_files(self, dead_letters: Path | None = None, late_items: Path | None = None) -> None:
+        """Refuse files that come in each other's way; those given here come before those that the site names."""
+        read = [
+            Claim(self.file, "the site file"),
+            *(Claim(each.file, f"the query of '{name}'") for name, each in self.subscriptions.items()),
+            *(Claim(file, f"the DTD of '{name}'") for name, file in self.schemas.items()),
+        ]
+        others = {
+            "the log": self.log,
+            DEAD_LETTERS: dead_letters or self.dead_letters,
+            LATE_ITEMS: late_items or self.late_items,
+        }
+        texts = {name: each.text for name, each in self.subscriptions.items()}
+        sinks = {name: each.sink for name, each in self.subscriptions.items() if each.sink is not None}
+        check_sinks(self.streams, texts, sinks, checkpoint=self.checkpoint, files=others, read=read)
 
 
 def read_site(path: Path) -> Site:
@@ -66,7 +87,9 @@ def read_site(path: Path) -> Site:
     if checkpoint is None:
         raise UsageError(f"'{path}': [engine] lacks 'checkpoint'", hint='as in checkpoint = "state"')
     policy = _policy(engine, "accumulate")
+    schemas = {name: file for name, table in streams.items() if (file := table.named("dtd")) is not None}
     site = Site(
+        path.absolute(),
         path.absolute().parent / engine.text("name", path.name),
         checkpoint,
         engine.whole("epoch_bytes", 16 << 20),
@@ -82,13 +105,17 @@ def read_site(path: Path) -> Site:
         engine.path("late"),
         {name: _stream(name, table) for name, table in streams.items()},
         {name: _subscription(name, table, policy) for name, table in subscriptions.items()},
+        schemas,
     )
     engine.done()
-    sinks = [each.sink for each in site.subscriptions.values() if each.sink is not None]
-    written = [*map(path_of, sinks), site.dead_letters, site.late_items, site.log]
-    for file in written:
-        if file is not None and written.count(file) > 1:
-            raise UsageError(f"'{path}': '{file}' would be written twice over")
+    try:
+        site.check_files()
+    except FileConflict as error:
+        places = {"the log": (engine, "log"), LATE_ITEMS: (engine, "late"), DEAD_LETTERS: (engine, "dead_letters")}
+        places |= {sink_use(name): (table, "path") for name, table in subscriptions.items()}
+        places |= {stream_use(name): (table, "path") for name, table in streams.items()}
+        table, key = places.get(error.use, (engine, "checkpoint"))
+        raise table.wrong(error.message, key=key, hint=error.hint) from None
     return site
 
 
@@ -121,7 +148,10 @@ def _sink(name: str, table: Table) -> Sink | None:
         case None, None:
             return None
         case "files", Path():
-            return Files(path / f"{name}.xml" if path.is_dir() else path)
+            try:
+                return Files(file_of(path, name))
+            except UsageError as error:
+                raise table.wrong(error.message, key="path", hint=f'as in path = "out/{name[:1]}.xml"') from None
         case "parquet", Path():
             return Parquet(path)
         case "console", None:

@@ -120,7 +120,7 @@ WRONG = (
     ("[peers.P1]", "[peers.SP1]", 15, "'SP1' is a super-peer already", "a name of its own"),
     ('at = "P0"', 'at = "P7"', 19, "there is no peer 'P7'", "SP0"),
     ('path = "photons.xml"', 'path = "missing"', 20, "there is no '", "make the directory first"),
-    ("budget = 60.0", 'log = "x"\ndead_letters = "x"', 7, "x' would be written twice over", None),
+    ("budget = 60.0", 'log = "x"\ndead_letters = "x"', 7, "x' would be written twice over", "a file of its own"),
     ('query = "vela.xq"', "", 24, "'query' is missing", "names the file"),
     ('query = "vela.xq"', 'query = "none.xq"', 26, "cannot read '", None),
     ('query = "vela.xq"', 'query = "vela.xq"\nquary = 1', 27, "'quary' is unknown", None),

@@ -27,7 +27,7 @@ from anabranch.spark.sinks.parquet import SET_ASIDE, ParquetFolder
 from anabranch.spark.sinks.pieces import Row, take_apart
 from anabranch.spark.sinks.tables import check_table, columns
 from anabranch.stream.serialize import escape_attribute, escape_text
-from anabranch.stream.visible import visible
+from anabranch.visible import visible
 from papers import Q2, Q3, Q4
 
 HITS = '<hits>{ for $p in stream("s")/root/p return <hit id="{ $p/@id }">{ $p/ra }{ $p/en }</hit> }</hits>'
@@ -167,7 +167,7 @@ def test_what_the_fast_way_is_for() -> None:
 def test_a_query_tells_its_columns(result: str, expected: tuple[str, ...]) -> None:
     """From constructors and paths, in the query's order; an element without leaves is a column itself."""
     text = query(result)
-    assert columns(check(parse(text), text, inputs={"s": None}).query) == expected
+    assert tuple(columns(check(parse(text), text, inputs={"s": None}).query)) == expected
 
 
 def test_the_papers_have_tables() -> None:
@@ -177,7 +177,7 @@ def test_the_papers_have_tables() -> None:
         (Q3, ("ra", "dec", "en", "det_time")),
         (Q4, ("ra", "dec", "phc", "en", "det_time")),
     ):
-        assert columns(check(parse(text), text, inputs={"photons": None}).query) == expected
+        assert tuple(columns(check(parse(text), text, inputs={"photons": None}).query)) == expected
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_a_query_without_a_table_is_refused(result: str, reason: str) -> None:
 
 
 def test_an_epoch_is_a_file(tables: Tables) -> None:
-    """All is text as it is spelled; what the query tells of has a column from the first file on, null where missing."""
+    """What is copied is text as it is spelled; what the query names has a column from the first file on, or null."""
     sink = tables.opened()
     sink.take(hits(0), 3, ['<hit id="1"><ra>1.30</ra></hit>', '<hit id="2"><ra/></hit>'])
     sink.take(hits(0), 5, ["<hit><en>&lt;</en><ra>2</ra></hit>"])
@@ -244,10 +244,10 @@ def test_a_column_may_come_later(tables: Tables) -> None:
 
 
 def test_a_value_alone_is_a_column(tables: Tables) -> None:
-    """An average in an element of its own; where it is empty, the text is empty, in the first row too."""
+    """An average in an element of its own, a double; null where it is empty, in the first row too."""
     sink = tables.opened()
     sink.take(hits(0, query('<avg n="{ $p/n }">{ avg($p/x) }</avg>')), 0, ['<avg n="0"/><avg n="2">1.5</avg>'])
-    assert tables.rows("epoch-00000000.parquet") == [{"@n": "0", "avg": ""}, {"@n": "2", "avg": "1.5"}]
+    assert tables.rows("epoch-00000000.parquet") == [{"@n": "0", "avg": None}, {"@n": "2", "avg": 1.5}]
 
 
 def test_what_is_no_row_is_set_aside(tables: Tables) -> None:

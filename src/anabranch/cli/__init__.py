@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 from anabranch.cli.parser import command_parser
 from anabranch.errors import AnabranchError, UsageError
+from anabranch.visible import tell
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,10 +24,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status = run(options)
     except UsageError as error:
-        print(f"anabranch: {error}", file=sys.stderr)
+        tell(error)
         return 2
     except AnabranchError as error:
-        print(f"anabranch: {error}", file=sys.stderr)
+        tell(error)
         return 1
     except BrokenPipeError:
         sys.stderr.close()  # whoever read the answer has enough of it

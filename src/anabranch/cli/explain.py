@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from anabranch.cli.arguments import Commands, pairs_of
-from anabranch.cli.printing import print_text, write_picture
+from anabranch.cli.printing import print_json, print_report, write_picture
 from anabranch.engine.needing import past_explained
 from anabranch.errors import Unsupported
 from anabranch.language import check, parse
 from anabranch.sharing.explain.drawing import draw
 from anabranch.sharing.explain.text import Explained, explain_json, explain_text
 from anabranch.sharing.rules.derive import derive_forest
+from anabranch.stream.files import Claim
 from anabranch.stream.schema import Schema
 from anabranch.stream.tables import read_text
 
@@ -31,14 +31,19 @@ def declare(commands: Commands) -> None:
 
 
 def _explain(options: argparse.Namespace) -> None:
-    schemas = {name: Schema.read_dtd(Path(file)) for name, file in pairs_of(options.dtd, "--dtd").items()}
+    dtds = {name: Path(file) for name, file in pairs_of(options.dtd, "--dtd").items()}
+    schemas = {name: Schema.read_dtd(file) for name, file in dtds.items()}
     queries = [_explained(file, schemas, options.updates) for file in options.queries]
     if options.svg is not None:
-        write_picture(draw(queries), options.svg)
+        write_picture(
+            draw(queries),
+            options.svg,
+            [Claim(file, "a file that is explained") for file in (*options.queries, *dtds.values())],
+        )
     if options.json:
-        print_text((json.dumps(explain_json(queries), indent=2, ensure_ascii=False),))
+        print_json(explain_json(queries))
     else:
-        print_text(("\n".join(explain_text(queries)),))
+        print_report(explain_text(queries))
 
 
 def _explained(file: Path, schemas: Mapping[str, Schema], edited: Sequence[str]) -> Explained:

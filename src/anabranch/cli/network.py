@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from anabranch.cli.arguments import Commands
-from anabranch.cli.printing import print_text, write_picture
+from anabranch.cli.printing import print_answer, print_json, print_report, write_picture
 from anabranch.network.description import STRATEGIES, read_network
 from anabranch.network.explanation import decision_json, decision_text, plan_json, plan_text
 from anabranch.network.picture import draw
@@ -59,10 +58,10 @@ def _plan(options: argparse.Namespace) -> None:
         found = plan_json(planner)
         if options.explain:
             found["decisions"] = [decision_json(each) for each in decisions]
-        print_text((json.dumps(found, indent=2, ensure_ascii=False),))
+        print_json(found)
         return
     lines = [line for each in decisions for line in decision_text(each)] if options.explain else []
-    print_text(("\n".join((*lines, *plan_text(planner))),))
+    print_report((*lines, *plan_text(planner)))
 
 
 def _show(options: argparse.Namespace) -> None:
@@ -77,8 +76,8 @@ def _show(options: argparse.Namespace) -> None:
         planner = ran.planner()
         rates = ran.rates(planner)
     if options.svg is not None:
-        write_picture(draw(planner, rates), options.svg)
-    print_text(("\n".join(plan_text(planner, rates)),))
+        write_picture(draw(planner, rates), options.svg, network.read)
+    print_report(plan_text(planner, rates))
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -94,4 +93,4 @@ def _run(options: argparse.Namespace) -> None:
 def _answer(options: argparse.Namespace) -> None:
     from anabranch.network_run import committed
 
-    print_text(committed(options.network, options.name))
+    print_answer(committed(options.network, options.name))

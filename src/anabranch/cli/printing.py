@@ -1,31 +1,71 @@
-"""What the commands print and write in the same way."""
+"""What the commands print and write in the same way.
+
+An answer is data, and leaves as it is: into a pipe or a file to the byte.
+On a terminal nothing may act that data, queries or file names have brought along (`visible.py`): there an answer has
+references for what is not seen, which mean the same in XML, and everything else that is printed has them anywhere.
+"""
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any, TextIO
 
 from anabranch.errors import UsageError
+from anabranch.stream.files import Claim, check_claims
+from anabranch.visible import visible_json, visible_lines
 
 
-def print_text(pieces: Iterable[str]) -> None:
-    """Print a text that comes in pieces, and end its line."""
+def print_answer(pieces: Iterable[str]) -> None:
+    """Print an answer that comes in pieces; its last line is ended, if it does not end itself."""
+    out = sys.stdout
+    shown: Callable[[str], str] = visible_lines if out.isatty() else str
+    last = ""
     for piece in pieces:
-        sys.stdout.write(piece)
-    sys.stdout.write("\n")
-    sys.stdout.flush()
+        _write(out, shown(piece))
+        last = piece or last
+    if not last.endswith("\n"):
+        out.write("\n")
+    out.flush()
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print lines, each as soon as it is there; they bring their ends along."""
+    """Print lines of JSON, each as soon as it is there; they bring their ends along."""
     for line in lines:
-        sys.stdout.write(line)
+        _write(sys.stdout, line)
         sys.stdout.flush()
 
 
-def write_picture(picture: str, file: Path) -> None:
-    """Write a picture to where the user wants it."""
+def print_report(lines: Iterable[str]) -> None:
+    """Print lines that tell of queries, streams and files."""
+    for line in lines:
+        _write(sys.stdout, f"{visible_lines(line)}\n")
+    sys.stdout.flush()
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON, for people too."""
+    print_report((visible_json(value, 2),))
+
+
+def _write(out: TextIO, text: str) -> None:
+    """Write, with references for characters that the output does not have."""
+    encoding = out.encoding or "utf-8"
+    out.write(text.encode(encoding, "xmlcharrefreplace").decode(encoding))
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser of arguments in whose messages nothing acts on a terminal."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        super()._print_message(visible_lines(message), file)
+
+
+def write_picture(picture: str, file: Path, read: Sequence[Claim]) -> None:
+    """Write a picture to where the user wants it, which is none of the files that are `read`."""
+    check_claims(read, [Claim(file, "the picture")])
     try:
         file.write_text(picture, encoding="utf-8", newline="")
     except OSError as error:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
 
 from anabranch.algebra.signature import POLICIES
-from anabranch.cli.arguments import Commands
+from anabranch.cli.arguments import Commands, pairs_of
 from anabranch.cli.inputs import declare_inputs, inputs_of
-from anabranch.cli.printing import print_lines, print_text
+from anabranch.cli.printing import print_answer, print_lines
 from anabranch.engine import Inputs, Prepared, Run, answering, prepare
 from anabranch.engine.finite import failing
 from anabranch.engine.timelines import timelines
 from anabranch.engine.unanswered import Unanswered, Watched, unanswered
 from anabranch.errors import Aborted, DynamicError, UsageError
 from anabranch.stream.elements import DeadLetter
+from anabranch.stream.files import DEAD_LETTERS, Claim, called, check_claims, stream_claims
 from anabranch.stream.limits import Limits
 from anabranch.stream.tables import read_text
+from anabranch.visible import note, tell, visible
 
 
 def declare(commands: Commands) -> None:
@@ -53,19 +54,36 @@ def _query(options: argparse.Namespace) -> int:
         raise UsageError("several queries need a place for their answers", hint="give one with --out DIR")
     if len(set(names)) < len(names):
         raise UsageError("two queries have the same name", hint="their answers would be written to one file")
+    suffix = ".jsonl" if options.timeline else ".xml"
+    outs = {} if options.out is None else {name: called(options.out, name, suffix, "the query") for name in names}
+    _check_files(options, inputs, outs)
     prepared, failed = _prepared(files, inputs, options)
     for query in prepared:
         for warning in (*query.warnings, *((query.note,) if query.note else ())):
-            print(f"anabranch: note: {warning}", file=sys.stderr)
+            note(warning)
     with _running(prepared, inputs, limits, options) as found:
         run = failing(found, failed)
-        answers = _write(run, options.out, timeline=options.timeline)
+        answers = _write(run, outs, timeline=options.timeline)
         dead = _report(run, options.dead_letter)
         silent = [unanswered(each, answers[each.name], run, dead, inputs, limits) for each in prepared]
     status = _warn([each for each in silent if each is not None], options.dead_letter)
     if run.aborted:
         raise Aborted("; ".join(f"the query '{name}' has ended: {why}" for name, why in run.aborted.items()))
     return status
+
+
+def _check_files(options: argparse.Namespace, inputs: Inputs, outs: Mapping[str, Path]) -> None:
+    """See to it that no answer and no dead letter is written over what is read, or over another."""
+    read = [
+        *stream_claims(inputs.streams),
+        *(Claim(file, f"the query '{file.stem}'") for file in options.queries),
+        *(Claim(Path(file), f"the DTD of '{name}'") for name, file in pairs_of(options.dtd, "--dtd").items()),
+        *(Claim(path, f"the document '{name}'") for name, path in (inputs.documents or {}).items()),
+    ]
+    written = [Claim(path, f"the answer to '{name}'") for name, path in outs.items()]
+    if options.dead_letter is not None:
+        written.append(Claim(options.dead_letter, DEAD_LETTERS))
+    check_claims(read, written)
 
 
 def _prepared(
@@ -107,36 +125,41 @@ def _running(
         yield run
 
 
-def _write(run: Run, out: Path | None, *, timeline: bool) -> dict[str, Watched]:
+def _write(run: Run, outs: Mapping[str, Path], *, timeline: bool) -> dict[str, Watched]:
     """Print the one answer, or write each to a file of its own; a timeline is lines that bring their ends along.
 
     A query that has ended without an answer gets no file, and none from another time stays in its place.
     """
-    show, suffix, end = (print_lines, "jsonl", "") if timeline else (print_text, "xml", "\n")
+    show, end = (print_lines, "") if timeline else (print_answer, "\n")
     answers = {name: Watched(pieces) for name, pieces in run.answers.items()}
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
     for name, answer in answers.items():
         has_answer = name not in run.aborted or answer.has_text
-        if out is None:
-            if has_answer:
-                show(answer)
-            continue
-        path = out / f"{name}.{suffix}"
-        if has_answer:
-            with path.open("w", encoding="utf-8", newline="") as file:
-                file.writelines(answer)
-                file.write(end)
-        else:
-            path.unlink(missing_ok=True)
+        if outs:
+            _write_file(answer if has_answer else None, outs[name], end)
+        elif has_answer:
+            show(answer)
     return answers
+
+
+def _write_file(answer: Iterable[str] | None, path: Path, end: str) -> None:
+    """Write an answer; where there is none, remove what another run has left."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if answer is None:
+            path.unlink(missing_ok=True)
+            return
+        with path.open("w", encoding="utf-8", newline="") as file:
+            file.writelines(answer)
+            file.write(end)
+    except OSError as error:
+        raise UsageError(f"cannot write '{path}': {error.strerror}") from None
 
 
 def _warn(silent: Sequence[Unanswered], dead_letter: Path | None) -> int:
     """Name the queries that answer nothing; gives the exit status, 3 where all items were set aside for one."""
     for each in silent:
         where = f"see {dead_letter}" if dead_letter else "--dead-letter FILE shows them"
-        print(f"anabranch: warning: {each}; {where}", file=sys.stderr)
+        tell(f"warning: {visible(f'{each}; {where}')}")
     return 3 if any(each.is_all for each in silent) else 0
 
 
@@ -149,11 +172,14 @@ def _report(run: Run, dead_letter: Path | None) -> list[DeadLetter]:
     parts = [f"items: {run.items:,}", f"dead letters: {len(dead):,}{where}"]
     if run.late:
         parts.append(f"late items: {run.late:,}")
-    print(f"anabranch: {', '.join(parts)}", file=sys.stderr)
+    tell(visible(", ".join(parts)))
     return dead
 
 
 def _write_dead_letters(dead: Iterable[DeadLetter], path: Path) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        for letter in dead:
-            file.write(f"{letter.to_json()}\n")
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            for letter in dead:
+                file.write(f"{letter.to_json()}\n")
+    except OSError as error:
+        raise UsageError(f"cannot write '{path}': {error.strerror}") from None

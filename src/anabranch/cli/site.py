@@ -6,11 +6,11 @@ What does the work is imported when it is needed: Spark is not loaded for the co
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from anabranch.cli.arguments import Commands
-from anabranch.cli.printing import print_lines, print_text
+from anabranch.cli.printing import print_answer, print_lines, print_report
+from anabranch.visible import tell
 
 
 def declare(commands: Commands) -> None:
@@ -64,23 +64,23 @@ def _answer(options: argparse.Namespace) -> None:
     if options.timeline:
         print_lines(committed(options.site, options.name, timeline=True))
     else:
-        print_text(committed(options.site, options.name))
+        print_answer(committed(options.site, options.name))
 
 
 def _state(options: argparse.Namespace) -> None:
     from anabranch.looking import holdings, table
 
-    print_text(("\n".join(table(holdings(options.site))),))
+    print_report(table(holdings(options.site)))
 
 
 def _history(options: argparse.Namespace) -> None:
     from anabranch.looking import history
 
-    print_text((str(history(options.site, options.stream)),))
+    print_report((str(history(options.site, options.stream)),))
 
 
 def _accent(options: argparse.Namespace) -> None:
     from anabranch.looking import publish_accent
 
     for file in publish_accent(options.site, options.stream, options.text, options.partition):
-        print(f"anabranch: published in {file}", file=sys.stderr)
+        tell(f"published in {file}")

@@ -23,7 +23,7 @@ from anabranch.algebra.history.edits import Edit
 from anabranch.algebra.history.replay import Moment, Replay
 from anabranch.engine.html import display_html
 from anabranch.errors import UsageError
-from anabranch.stream.visible import visible
+from anabranch.visible import visible
 
 if TYPE_CHECKING:
     from anabranch.engine.handles import Subscription

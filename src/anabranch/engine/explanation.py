@@ -9,7 +9,6 @@ So does a query about the past; of that is told what it keeps of which regions, 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -33,6 +32,7 @@ from anabranch.spark.plan import Plan, StreamPlan
 from anabranch.spark.roles import display_of, edited_streams, past_of, remembers, shapes_of
 from anabranch.stream.schema import Schema
 from anabranch.stream.source import Source
+from anabranch.visible import visible_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Explanation:
             "not shown": dict(self.more),
         }
         found: dict[str, Any] = {"trunk": trunk, **explain_json(self.queries)}
-        return json.dumps(found, indent=2, ensure_ascii=False)
+        return visible_json(found, 2)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: what the trunk does, and the picture."""

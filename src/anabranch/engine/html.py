@@ -17,7 +17,7 @@ from anabranch.spark.metrics import SHOWN, Metrics
 from anabranch.spark.plan import Subscription
 from anabranch.spark.sinks.pieces import take_apart
 from anabranch.stream.source import Source
-from anabranch.stream.visible import visible
+from anabranch.visible import visible
 
 _LATEST = 5
 """How many pieces are shown."""

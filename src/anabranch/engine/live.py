@@ -48,8 +48,10 @@ from anabranch.spark.plan import Subscription as Registered
 from anabranch.spark.retention import Keep
 from anabranch.spark.roles import not_begun
 from anabranch.spark.session import Session, check_workers, local_session
-from anabranch.spark.sinks import Files, Parquet, Sink
+from anabranch.spark.sinks import Parquet, Sink
+from anabranch.spark.sinks.claims import settled
 from anabranch.spark.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Wanted
+from anabranch.stream.files import check_name
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.schema import Schema
@@ -146,6 +148,7 @@ class Engine:
         With `updates`, what has passed may be edited (LAWS 5.1); who comes late sees what has changed in the last
         `retain` seconds, or `"1 h"`, and all there is where that is not given.
         """
+        check_name(name, "a stream")
         path, *more = (Path(each).absolute() for each in ([source] if isinstance(source, str | Path) else source))
         for each in (path, *more):
             if not each.exists():
@@ -192,9 +195,10 @@ class Engine:
             held = self._wanted.subscriptions
             if name is None:
                 name = f"query-{next(self._numbers)}"
+            check_name(name, "a subscription")
             if name in held:
                 raise UsageError(f"there is a subscription '{name}' already", hint="cancel it first")
-            chosen = Files(Path(sink)) if isinstance(sink, str | Path) else sink
+            chosen = settled(sink, name)
             if isinstance(query, builder.Stream):
                 printed = self._checking.written(name, query.plan)
             else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from anabranch.stream.visible import visible
+from anabranch.visible import visible
 
 _NAMED = 4
 

@@ -7,7 +7,6 @@ The reference finds every display from scratch; it also has the timelines of ans
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from anabranch.reference.arrivals.past import decimal
 from anabranch.reference.arrivals.timeline import Timeline, timeline_of
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
+from anabranch.visible import visible_json
 
 
 @contextmanager
@@ -80,4 +80,4 @@ class _Dead:
 
 def line(shown: Shown) -> str:
     """`{"at": 12.5, "answer": "<b>Y</b>"}`, the time as an exact decimal."""
-    return f'{{"at": {decimal(shown.at)}, "answer": {json.dumps(shown.text, ensure_ascii=False)}}}\n'
+    return f'{{"at": {decimal(shown.at)}, "answer": {visible_json(shown.text)}}}\n'

@@ -21,7 +21,7 @@ from anabranch.reference.history.timeline import answer
 from anabranch.stream.elements import DeadLetter, Item
 from anabranch.stream.limits import Limits
 from anabranch.stream.source import Contents, read
-from anabranch.stream.visible import visible
+from anabranch.visible import visible
 
 _HEAD = 1 << 16
 """So much of an answer is remembered."""

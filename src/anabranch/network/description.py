@@ -35,12 +35,20 @@ What is not understood is refused by name, with its line.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.network.topology import SHAPES, Link, Topology, built, topology
+from anabranch.stream.files import (
+    DEAD_LETTERS,
+    Claim,
+    FileConflict,
+    check_claims,
+    stream_claims,
+    stream_use,
+)
 from anabranch.stream.source import Source
 from anabranch.stream.tables import Table, read_tables, read_text, source_of
 
@@ -96,6 +104,27 @@ class Network:
     epoch_bytes: int = 16 << 20
     log: Path | None = None
     dead_letters: Path | None = None
+    file: Path | None = None
+    """The NETWORK.toml itself; None for a network that was put together otherwise."""
+    schemas: Mapping[str, Path] = field(default_factory=dict)
+    """The files with the DTDs of streams."""
+
+    @property
+    def read(self) -> list[Claim]:
+        """The files and folders that are read."""
+        return [
+            *([Claim(self.file, "the network file")] if self.file else []),
+            *stream_claims([each.source for each in self.streams.values()]),
+            *(Claim(each.file, f"the query of '{name}'") for name, each in self.subscriptions.items()),
+            *(Claim(file, f"the DTD of '{name}'") for name, file in self.schemas.items()),
+        ]
+
+    def check_files(self, dead_letters: Path | None = None) -> None:
+        """Refuse files that come in each other's way; those given here come before those that the network names."""
+        files = {"the log": self.log, DEAD_LETTERS: dead_letters or self.dead_letters}
+        written = [Claim(path, use) for use, path in files.items() if path is not None]
+        state = None if self.checkpoint is None else Claim(self.checkpoint, "the checkpoint", whole=True)
+        check_claims(self.read, written, state=state)
 
 
 def read_network(file: Path) -> Network:
@@ -112,13 +141,12 @@ def read_network(file: Path) -> Network:
         raise settings.wrong(f"the strategy '{strategy}' is unknown", key="strategy", hint=hint)
     budget = settings.amount("budget", 1.0)
     checkpoint, log, dead_letters = (settings.path(each) for each in ("checkpoint", "log", "dead_letters"))
-    if log is not None and log == dead_letters:
-        raise settings.wrong(f"'{log}' would be written twice over", key="dead_letters")
     epoch_bytes = settings.whole("epoch_bytes", 16 << 20)
     settings.done()
     thin = {name: _thin(name, table, found) for name, table in peers.items()}
     places = {**{each: each for each in found.peers}, **{each.name: each.at for each in thin.values()}}
-    return Network(
+    schemas = {name: path for name, table in streams.items() if (path := table.named("dtd")) is not None}
+    network = Network(
         found,
         thin,
         {name: _stream(name, table, places) for name, table in streams.items()},
@@ -129,7 +157,17 @@ def read_network(file: Path) -> Network:
         epoch_bytes,
         log,
         dead_letters,
+        file.absolute(),
+        schemas,
     )
+    try:
+        network.check_files()
+    except FileConflict as error:
+        uses = {"the log": (settings, "log"), DEAD_LETTERS: (settings, "dead_letters")}
+        uses |= {stream_use(name): (table, "path") for name, table in streams.items()}
+        table, key = uses.get(error.use, (settings, "checkpoint"))
+        raise table.wrong(error.message, key=key, hint=error.hint) from None
+    return network
 
 
 def _topology(settings: Table, links: list[Table]) -> Topology:

@@ -13,10 +13,14 @@ from functools import cached_property
 from itertools import pairwise
 from random import Random
 from typing import TypeAlias
+from urllib.parse import quote
 
 from anabranch.errors import UsageError
+from anabranch.stream.files import is_text
 
 MOST_PEERS = 256
+MOST_LETTERS = 200
+"""So long may the name of a super-peer be as that of a folder."""
 
 Link: TypeAlias = tuple[str, str]
 """Two super-peers, the one that comes first in the network's order in front."""
@@ -107,6 +111,9 @@ class Topology:
 def topology(peers: Iterable[str], links: Mapping[Link, float | None] | Iterable[Link], shape: str = "") -> Topology:
     """A network of any shape; links may name their ends in any order."""
     names = tuple(peers)
+    for each in names:
+        if each in ("", ".", "..") or not is_text(each) or len(quote(each, safe="")) > MOST_LETTERS:
+            raise UsageError(f"a super-peer cannot be called '{each}'", hint="its name becomes that of a folder")
     places = {peer: number for number, peer in enumerate(names)}
     given = dict(links) if isinstance(links, Mapping) else dict.fromkeys(links)
     for pair in given:

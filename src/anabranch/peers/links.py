@@ -27,6 +27,8 @@ from anabranch.stream.parse import parse_root
 
 KEPT = 4
 """So many of the newest documents of a partition stay, whoever has read them."""
+_LONGEST = 200
+"""So many characters of a flow's name are in the name of its folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,10 @@ class Link:
     @staticmethod
     def of(links: Path, flow: str, partitions: int = 1) -> Link:
         """The log of a flow among all links."""
-        return Link(links / quote(flow, safe=" +"), partitions)
+        name = quote(flow, safe=" +")
+        if len(name) > _LONGEST:  # longer than file systems allow
+            name = f"{name[:_LONGEST]}-{durable.digest(flow.encode())[:16]}"
+        return Link(links / name, partitions)
 
     @property
     def paths(self) -> tuple[Path, ...]:

@@ -143,7 +143,9 @@ class Checkpoint:
 
     def reader(self, subscription: str, name: str) -> Path:
         """Where the position of a named reader of a subscription is kept."""
-        return self.folder / "sinks" / f"{_file_name(f'{subscription} {name}')}.reader"
+        # with blanks in them, two other names could look the same
+        both = json.dumps([subscription, name]) if " " in subscription + name else f"{subscription} {name}"
+        return self.folder / "sinks" / f"{_file_name(both)}.reader"
 
 
 class RunLock:

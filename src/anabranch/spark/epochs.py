@@ -47,9 +47,11 @@ from anabranch.spark.recovery import check_spark, sweep_spark
 from anabranch.spark.retention import Retention
 from anabranch.spark.segments import read_index
 from anabranch.spark.session import jvm_of
+from anabranch.spark.sinks.claims import check_sinks
 from anabranch.spark.sinks.delivery import Sinks
 from anabranch.spark.stages import manifest_of, run_epoch
 from anabranch.spark.wanted import Epoch, Listener, Settings, Wanted
+from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim
 
 _PATIENCE = 0.1
 
@@ -120,6 +122,14 @@ class Trunk:
     def want(self, wanted: Wanted) -> None:
         """Do this from the next epoch on; waits for the epoch at work."""
         with self._turn:
+            check_sinks(
+                wanted.streams,
+                wanted.subscriptions,
+                wanted.sinks,
+                checkpoint=self.checkpoint.folder,
+                files={DEAD_LETTERS: wanted.dead_letters, LATE_ITEMS: wanted.late_items},
+                read=[Claim(path, f"the document '{name}'") for name, path in wanted.documents.items()],
+            )
             for source in wanted.streams.values():
                 self._orders.follow(source, self._last, self.plan)
             self._sinks.set(wanted.sinks, wanted.dead_letters, wanted.late_items)

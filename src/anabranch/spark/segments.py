@@ -35,6 +35,7 @@ from anabranch.columnar.kernels_laying import check_of, checks
 from anabranch.errors import StateError
 from anabranch.spark import durable
 from anabranch.stream.elements import DeadLetter, Place
+from anabranch.visible import visible_json
 
 HELD, LARGE = 16 << 20, 1 << 20
 """How many bytes are held, and how many are written at once rather than copied."""
@@ -260,7 +261,7 @@ def read_chunk(folder: Path, chunk: Chunk, most: int | None = None) -> str:
 
 def late_line(place: Place) -> str:
     """The line that a user gets to see of a late item."""
-    return json.dumps(asdict(place), ensure_ascii=False)
+    return visible_json(asdict(place))
 
 
 def stream_of(line: str) -> str:

@@ -6,7 +6,6 @@ An element's place is where it stood in the stream: it is exact, so that it can 
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Literal, TypeAlias
@@ -15,6 +14,7 @@ from anabranch.stream.affine import Affine
 from anabranch.stream.description import Description
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Child, Element
+from anabranch.visible import visible_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,4 +136,4 @@ class DeadLetter:
         optional = {"code": self.code, "subscription": self.subscription, "others": others, "values": self.values}
         given = {key: value for key, value in optional.items() if value is not None}
         line = {**asdict(self.place), "reason": self.reason, "raw": self.raw, **given}
-        return json.dumps(line, ensure_ascii=False)
+        return visible_json(line)

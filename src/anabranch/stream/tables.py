@@ -106,6 +106,11 @@ class Table:
         text = self.text(key, None)
         return None if text is None else self.file.absolute().parent / text
 
+    def named(self, key: str) -> Path | None:
+        """The path that is there to be taken, if it is one."""
+        text = self.values.get(key)
+        return self.file.absolute().parent / text if isinstance(text, str) else None
+
     def paths(self, key: str) -> list[Path]:
         """One path or several."""
         value = self.take(key, _are_paths, "a path or a list of paths", [])

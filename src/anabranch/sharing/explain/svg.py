@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable
 from html import escape
 
-from anabranch.stream.visible import visible
+from anabranch.visible import visible
 
 MONO = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
 SANS = "system-ui, 'Segoe UI', 'DejaVu Sans', Helvetica, Arial, sans-serif"

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO, TypeAlias
 
+from anabranch.stream.files import called
+
 
 @dataclass(frozen=True, slots=True)
 class Files:
@@ -42,3 +44,8 @@ Sink: TypeAlias = Files | Parquet | Console
 def path_of(sink: Sink) -> Path | None:
     """What a sink writes to, which no other may."""
     return None if isinstance(sink, Console) else sink.path
+
+
+def file_of(path: Path, name: str) -> Path:
+    """The file that a path means: itself, or in a folder that is there the one called after the subscription."""
+    return called(path, name, ".xml", "the subscription") if path.is_dir() else path

@@ -14,7 +14,7 @@ from typing import TextIO
 
 from anabranch.spark.plan import Subscription
 from anabranch.spark.sinks.pieces import take_apart
-from anabranch.stream.visible import visible
+from anabranch.visible import visible
 
 
 class ConsoleLines:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from anabranch.errors import UsageError
 from anabranch.reference.calls import PythonFunction
 from anabranch.spark.answers import AnswerLog, Frame
 from anabranch.spark.checkpoint import Checkpoint
@@ -21,7 +20,7 @@ from anabranch.spark.manifest import Manifest
 from anabranch.spark.plan import Plan, Subscription
 from anabranch.spark.plans import Plans
 from anabranch.spark.segments import DEAD_LETTERS, LATE_ITEMS, late_places
-from anabranch.spark.sinks import Console, Files, Parquet, Sink, path_of
+from anabranch.spark.sinks import Console, Files, Parquet, Sink
 from anabranch.spark.sinks.console import ConsoleLines
 from anabranch.spark.sinks.growing import GrowingFile
 
@@ -76,12 +75,8 @@ class Sinks:
     def set(self, sinks: Mapping[str, Sink], dead_letters: Path | None, late_items: Path | None = None) -> None:
         """Deliver to these from now on, beginning with what each of them has missed."""
         given = {number: path for number, path in ((DEAD_LETTERS, dead_letters), (LATE_ITEMS, late_items)) if path}
-        taken = [*filter(None, map(path_of, sinks.values())), *given.values()]
-        for path in taken:
-            if taken.count(path) > 1:
-                raise UsageError(f"two sinks write to '{path}'")
         lines = {number: self._held(number, path) for number, path in given.items()}
-        self._sinks = {key: self._sinks.get(key) or self._destination(key[1]) for key in sinks.items()}
+        self._sinks = {key: self._sinks.get(key) or self._destination(*key) for key in sinks.items()}
         self._lines = lines
         missed = min((each.next for each in self._all()), default=None)
         for epoch in () if missed is None else self._log.manifests.epochs():
@@ -113,14 +108,14 @@ class Sinks:
         before = self._lines.get(number)
         return before if before and before.path == path else GrowingFile(path, self._checkpoint.sink(path))
 
-    def _destination(self, sink: Sink) -> Destination:
+    def _destination(self, name: str, sink: Sink) -> Destination:
         match sink:
             case Files(path):
                 return AnswerFile(path, self._checkpoint.sink(path), self._functions)
             case Parquet(path):
                 from anabranch.spark.sinks.parquet import ParquetFolder  # loads Arrow's Parquet, which few need
 
-                return ParquetFolder(path, self._checkpoint, self._warn)
+                return ParquetFolder(path, self._checkpoint, self._warn, self._log.subscription(name))
             case Console(out):
                 kept = self._log.manifests.epochs()
                 return ConsoleLines(out, kept[-1] + 1 if kept else 0)

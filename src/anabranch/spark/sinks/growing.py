@@ -77,11 +77,15 @@ class GrowingFile:
         self.next = max(self.next, reached.next)
 
 
-def move_aside(path: Path, owner: int) -> None:
-    """Give what an earlier subscription wrote the name of its number; nothing is there if that has happened."""
-    aside = path.with_name(f"{path.name}.{owner}")
+def move_aside(path: Path, owner: int, again: int = 0) -> Path:
+    """Give what an earlier subscription wrote the name of its number; nothing is there if that has happened.
+
+    `again` is how often that has happened before for the same subscription.
+    """
+    aside = path.with_name(f"{path.name}.{owner}.{again}" if again else f"{path.name}.{owner}")
     if path.exists():
         if aside.exists():
             raise StateError(f"'{path}' cannot be moved aside: '{aside}' exists", hint="move one of them away")
         path.rename(aside)
         durable.sync(path.parent)
+    return aside

@@ -3,7 +3,11 @@
 The results must be elements of one name with leaves in them, as in `<hit at="1"><ra>..</ra><en>..</en></hit>`.
 Columns are the attributes (`@at`) and the leaves, by name; where an element holds text and no leaves, its text is a
 column called like the element.
-Nothing is converted: text keeps its spelling (LAWS 2.1).
+
+What a query computes has a type (`language/value_types.py`), and so has a column that gets nothing else: `integer`,
+`number` (a double) or `boolean`.
+Everything else is `text`: what is copied from items keeps its spelling (LAWS 2.1), several values in one place are
+text, and so is a column that may come from places of different types, or from a place that the query does not name.
 
 A leaf may come from a constructor or from a path, `{ $p/en }`.
 Whether what a path finds is a leaf, and is there once, is in the data; a piece that turns out to be no row is set aside
@@ -14,26 +18,39 @@ What the query does not tell, as behind `{ $p/* }`, is learned from the answers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from anabranch.errors import UsageError
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
+from anabranch.language.value_types import NOTHING, ValueType, ValueTypes
+
+ColumnType: TypeAlias = Literal["integer", "number", "boolean", "text"]
 
 _TEXT_HINT = "give its text, as in <en>{ $p/en/text() }</en>"
 
 
-def columns(query: ast.Query) -> tuple[str, ...]:
+def columns(query: ast.Query) -> dict[str, ColumnType]:
     """The columns that a checked query tells of, in its order; `UsageError` where its answer cannot be a table."""
-    rows = list(_rows(query.body, {}))
+    start = _Scope(ValueTypes({each.name: each for each in query.functions}))
+    rows = list(_rows(query.body, start))
     names = list(dict.fromkeys(row.element.name for row in rows))
     if not names:
         raise _no_result()
     if len(names) > 1:
         raise _no_table(f"there are results '{names[0]}' and '{names[1]}'", "one kind of row makes a table")
-    return tuple(dict.fromkeys(name for row in rows for name in _columns(row)))
+    found = _Content()
+    for row in rows:
+        found |= _columns(row)
+    return {name: _column_type(found, name, given) for name, given in found.named}
+
+
+def _column_type(found: _Content, name: str, given: ValueType) -> ColumnType:
+    if given.many or ("attribute" if name.startswith("@") else "element") in found.open:
+        return "text"
+    return given.kind if given.kind in ("integer", "number", "boolean") else "text"
 
 
 def check_table(name: str, query: ast.Query) -> None:
@@ -56,22 +73,54 @@ def _no_result() -> UsageError:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """What an expression gives: attributes and elements by name, as far as known, and whether it may be text too."""
+    """What an expression gives: attributes and elements by name, as far as known, and the text it may be."""
 
-    names: tuple[str, ...] = ()
-    text: bool = False
+    named: tuple[tuple[str, ValueType], ...] = ()
+    """With the type of what each holds; what comes twice stands here twice."""
+    text: ValueType | None = None
+    open: frozenset[_Open] = frozenset()
+    """What it may give under names that are not known."""
 
     def __or__(self, other: _Content) -> _Content:
         """One or the other."""
-        return _Content(tuple(dict.fromkeys(self.names + other.names)), self.text or other.text)
+        types: dict[str, ValueType] = {}
+        for name, given in (*self.named, *other.named):
+            types[name] = types[name] | given if name in types else given
+        return _Content(tuple(types.items()), self._text_or(other), self.open | other.open)
+
+    def __add__(self, other: _Content) -> _Content:
+        """One and the other."""
+        return _Content(self.named + other.named, self._text_or(other), self.open | other.open)
+
+    def _text_or(self, other: _Content) -> ValueType | None:
+        return self.text | other.text if self.text and other.text else self.text or other.text
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, _ in self.named]
 
     @property
     def leaves(self) -> list[str]:
         return [name for name in self.names if not name.startswith("@")]
 
 
-_Scope: TypeAlias = Mapping[str, _Content]
-"""What variables hold, as far as known."""
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What variables hold, as far as known, and the types of their values."""
+
+    types: ValueTypes
+    held: Mapping[str, _Content] = field(default_factory=dict)
+    values: Mapping[str, ValueType] = field(default_factory=dict)
+
+    def type_of(self, expression: ast.Expression) -> ValueType:
+        return self.types.of(expression, self.values)
+
+
+_Open: TypeAlias = Literal["element", "attribute"]
+_ALL: frozenset[_Open] = frozenset(("element", "attribute"))
+_ANYTHING = _Content(open=_ALL)
+_COPIED = ValueType("untyped")
+_WORDS = ValueType("string")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +160,9 @@ def _inside(loop: ast.Flwor, scope: _Scope) -> _Scope:
         try:
             held = _value(bound, scope)
         except UsageError:
-            held = _Content()  # no leaf as it stands; what is taken out of it is another matter
-        scope = {**scope, clause.variable: held}
+            held = _ANYTHING  # no leaf as it stands; what is taken out of it is another matter
+        values = scope.types.within((clause,), scope.values)
+        scope = _Scope(scope.types, {**scope.held, clause.variable: held}, values)
     return scope
 
 
@@ -121,9 +171,9 @@ def _reads(part: object) -> bool:
     return any(isinstance(each, ast.Source) and each.kind == "stream" for each in parts(part))
 
 
-def _columns(row: _Row) -> Iterable[str]:
-    element = row.element
-    content = [_given(part, row.scope) for part in element.content]
+def _columns(row: _Row) -> _Content:
+    element, scope = row.element, row.scope
+    content = [_given(part, scope) for part in element.content]
     names = [f"@{each.name}" for each in element.attributes]
     names += [name for each in content for name in each.names]
     twice = [name for name, times in Counter(names).items() if times > 1]
@@ -132,8 +182,24 @@ def _columns(row: _Row) -> Iterable[str]:
     leaves = any(each.leaves for each in content)
     if leaves and any(isinstance(part, ast.Characters) and part.value.strip() for part in element.content):
         raise _no_table(f"'{element.name}' has text beside its elements", "put the text into an element")
-    text = not leaves and (not content or any(each.text for each in content))
-    return [*names, element.name] if text else names
+    found = _Content(tuple((f"@{each.name}", _written(each.value, scope)) for each in element.attributes))
+    for each in content:
+        found |= _Content(each.named, open=each.open)
+    if not leaves and (not content or any(each.text for each in content)):
+        found |= _Content(((element.name, _written(element.content, scope)),))
+    return found
+
+
+def _written(parts: tuple[ast.Content, ...], scope: _Scope) -> ValueType:
+    """The type of the text that stands in an element or attribute: that of one expression, if there is nothing else."""
+    given = [each for each in parts if not isinstance(each, ast.CommentConstructor)]
+    match given:
+        case []:
+            return NOTHING
+        case [ast.Enclosed(value)]:
+            return scope.type_of(value)
+        case _:
+            return _WORDS
 
 
 def _given(part: ast.Content, scope: _Scope) -> _Content:
@@ -143,7 +209,7 @@ def _given(part: ast.Content, scope: _Scope) -> _Content:
         case ast.ElementConstructor():
             return _value(part, scope)
         case ast.Characters():
-            return _Content(text=True)
+            return _Content(text=_WORDS)
         case ast.CommentConstructor():
             return _Content()
 
@@ -152,11 +218,11 @@ def _value(expression: ast.Expression, scope: _Scope) -> _Content:
     match expression:
         case ast.ElementConstructor(name):
             _check_leaf(expression, scope)
-            return _Content((name,))
+            return _Content(((name, _written(expression.content, scope)),))
         case ast.Path(_, steps):
             return _found(steps[-1])
-        case ast.Variable(name) if name in scope:
-            return scope[name]
+        case ast.Variable(name) if name in scope.held:
+            return scope.held[name]
         case ast.Filter(base):
             return _value(base, scope)
         case ast.Flwor(result=result):
@@ -164,23 +230,32 @@ def _value(expression: ast.Expression, scope: _Scope) -> _Content:
         case ast.If(_, then, otherwise):
             return _value(then, scope) | _value(otherwise, scope)
         case ast.Sequence(items):
-            given = [_value(each, scope) for each in items]
-            return _Content(tuple(name for each in given for name in each.names), any(each.text for each in given))
+            found = _Content()
+            for each in items:
+                found += _value(each, scope)
+            return found
+        case ast.Source() | ast.Root() | ast.ContextItem():
+            return _ANYTHING
         case _:
-            return _Content(text=True)
+            given = scope.type_of(expression)
+            return _Content(text=given, open=_ALL if given.nodes else frozenset())
 
 
 def _found(step: ast.Step) -> _Content:
     """What a path finds with its last step; a name with a prefix may be written otherwise in the data."""
     match step.axis, step.test:
         case "attribute", ast.NameTest(local, None) if local != "*":
-            return _Content((f"@{local}",))
+            return _Content(((f"@{local}", _COPIED),))
         case "child" | "descendant", ast.NameTest(local, None) if local != "*":
-            return _Content((local,))
+            return _Content(((local, _COPIED),))
         case _, ast.KindTest("text"):
-            return _Content(text=True)
+            return _Content(text=_COPIED)
+        case "attribute", _:
+            return _Content(open=frozenset(("attribute",)))
+        case "child" | "descendant" | "parent", _:
+            return _Content(open=frozenset(("element",)))
         case _:
-            return _Content()
+            return _Content(open=_ALL)
 
 
 def _check_leaf(leaf: ast.ElementConstructor, scope: _Scope) -> None:

@@ -1,0 +1,137 @@
+"""What kind of value an expression gives, told from its writing alone: whoever stores results needs to know beforehand.
+
+The text of items has no type (LAWS 2.3), so a type comes from what a query computes: counts are integers, other
+numbers are doubles (LAWS 2.1), conditions are booleans.
+Nothing is told from data; where the writing leaves several kinds open, the kind is mixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from anabranch.language import ast
+from anabranch.language.signatures import SIGNATURES
+
+Kind: TypeAlias = Literal["nothing", "integer", "number", "boolean", "string", "untyped", "untyped or number", "mixed"]
+
+_MOST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ValueType:
+    """The kind of the values that an expression gives, as it would be written into a result."""
+
+    kind: Kind
+    many: bool = False
+    """There may be several."""
+    nodes: bool = False
+    """They may be nodes."""
+
+    def __or__(self, other: ValueType) -> ValueType:
+        """One or the other."""
+        return ValueType(_either(self.kind, other.kind), self.many or other.many, self.nodes or other.nodes)
+
+
+NOTHING = ValueType("nothing")
+_ANYTHING = ValueType("mixed", many=True, nodes=True)
+_NODES = ValueType("untyped", many=True, nodes=True)
+_CALLS: Mapping[str, Kind] = {
+    **dict.fromkeys(("count", "string-length"), "integer"),
+    **dict.fromkeys(("sum", "avg", "number", "abs", "floor", "ceiling", "round"), "number"),
+    **dict.fromkeys(("not", "boolean", "true", "false", "empty", "exists"), "boolean"),
+    **dict.fromkeys(("contains", "starts-with", "ends-with"), "boolean"),
+    **dict.fromkeys(("string", "normalize-space", "name", "local-name", "upper-case", "lower-case"), "string"),
+    **dict.fromkeys(("substring-before", "substring-after", "substring", "translate"), "string"),
+    **dict.fromkeys(("concat", "string-join"), "string"),
+}
+_AS_GIVEN = ("data", "distinct-values")
+_EXTREMES = ("min", "max")
+assert SIGNATURES.keys() == {*_CALLS, *_AS_GIVEN, *_EXTREMES}
+
+
+def _either(one: Kind, other: Kind) -> Kind:
+    match {one, other}:
+        case kinds if len(kinds) == 1:
+            return one
+        case kinds if "nothing" in kinds:
+            return one if other == "nothing" else other
+        case kinds if kinds == {"integer", "number"}:
+            return "number"
+        case kinds if kinds <= {"integer", "number", "untyped", "untyped or number"}:
+            return "untyped or number"
+        case _:
+            return "mixed"
+
+
+class ValueTypes:
+    """Tells the types of expressions of one query; a declared function is looked at once per types of arguments."""
+
+    def __init__(self, functions: Mapping[str, ast.Function]) -> None:
+        self._functions = functions
+        self._calls: dict[tuple[str, tuple[ValueType, ...]], ValueType] = {}
+
+    def of(self, expression: ast.Expression, names: Mapping[str, ValueType]) -> ValueType:
+        """The type of an expression; `names` are those of the variables that it sees."""
+        match expression:
+            case ast.String():
+                return ValueType("string")
+            case ast.Number(text):
+                return ValueType("integer" if text.isdigit() and int(text) <= _MOST else "number")
+            case ast.Variable(name):
+                return names.get(name, _ANYTHING)
+            case ast.ContextItem() | ast.Source() | ast.Root():
+                return _NODES
+            case ast.Path(_, steps):
+                return _ANYTHING if steps[-1].test == ast.KindTest("node") else _NODES
+            case ast.Filter(base):
+                return self.of(base, names)
+            case ast.Sequence(items):
+                found = [each for each in (self.of(item, names) for item in items) if each != NOTHING]
+                several = NOTHING
+                for each in found:
+                    several |= each
+                return replace(several, many=several.many or len(found) > 1)
+            case ast.If(_, then, otherwise):
+                return self.of(then, names) | self.of(otherwise, names)
+            case ast.Flwor(clauses, _, _, result):
+                given = self.of(result, self.within(clauses, names))
+                return replace(given, many=given.many or any(isinstance(each, ast.For) for each in clauses))
+            case ast.ElementConstructor():
+                return ValueType("untyped", nodes=True)
+            case ast.Arithmetic() | ast.Negation():
+                return ValueType("number")
+            case ast.Comparison() | ast.And() | ast.Or() | ast.Quantified():
+                return ValueType("boolean")
+            case ast.Call(name, arguments):
+                return self._call(name, tuple(self.of(each, names) for each in arguments))
+
+    def within(self, clauses: tuple[ast.For | ast.Let, ...], names: Mapping[str, ValueType]) -> dict[str, ValueType]:
+        """The types of the variables behind some clauses: those around them, and their own."""
+        found = dict(names)
+        for clause in clauses:
+            if isinstance(clause, ast.Let):
+                found[clause.variable] = self.of(clause.value, found)
+            else:
+                found[clause.variable] = replace(self.of(clause.source, found), many=clause.window is not None)
+        return found
+
+    def _call(self, name: str, arguments: tuple[ValueType, ...]) -> ValueType:
+        function = self._functions.get(name)
+        if function is not None:
+            key = name, arguments
+            if key not in self._calls:
+                self._calls[key] = self.of(function.body, dict(zip(function.parameters, arguments, strict=True)))
+            return self._calls[key]
+        if name in _CALLS:
+            return ValueType(_CALLS[name])
+        if name in _AS_GIVEN:
+            return replace(arguments[0], nodes=False) if arguments else ValueType("untyped", many=True)
+        if name in _EXTREMES:  # of strings, a string
+            match arguments[0].kind:
+                case "untyped" | "integer" | "number" | "untyped or number" | "nothing":
+                    return ValueType("number")
+                case kind:
+                    return ValueType("string" if kind == "string" else "mixed")
+        return _ANYTHING  # a function in Python

@@ -1,0 +1,101 @@
+"""What the sinks of a trunk write: no sink may come in the way of a stream, of another sink, or of the checkpoint.
+
+An answer may be read again as a stream of the same run, from the very file that a sink writes (LAWS 5.7), as long as
+what is written there does not depend on what is read there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from anabranch.algebra.written import is_plan, read_plan, streams_of
+from anabranch.errors import AnabranchError
+from anabranch.language import ast, parse
+from anabranch.language.rewrite import parts
+from anabranch.spark.sinks import Files, Parquet, Sink, file_of, path_of
+from anabranch.stream.files import Claim, check_claims, stream_claims, stream_use
+from anabranch.stream.source import Source
+
+
+def check_sinks(
+    streams: Mapping[str, Source],
+    subscriptions: Mapping[str, str],
+    sinks: Mapping[str, Sink],
+    *,
+    checkpoint: Path,
+    files: Mapping[str, Path | None],
+    read: Collection[Claim] = (),
+) -> None:
+    """Refuse sinks, and other `files` by their uses, that come in the way of anything; `read` is read besides streams.
+
+    Subscriptions are given by their texts.
+    """
+    written = [
+        Claim(path, sink_use(name), whole=isinstance(sink, Parquet))
+        for name, sink in sinks.items()
+        if (path := path_of(sink)) is not None
+    ]
+    written += [Claim(path, use) for use, path in files.items() if path is not None]
+    reading = stream_claims(streams.values())
+    fed = _fed(reading, subscriptions, [each for each in written if not each.whole], sinks)
+    check_claims([*reading, *read], written, state=Claim(checkpoint, "the checkpoint", whole=True), fed=fed)
+
+
+def sink_use(name: str) -> str:
+    """What the file or folder of a sink is used for."""
+    return f"the sink of '{name}'"
+
+
+def _fed(
+    reading: Collection[Claim],
+    subscriptions: Mapping[str, str],
+    written: Collection[Claim],
+    sinks: Mapping[str, Sink],
+) -> set[tuple[str, str]]:
+    """The sinks and streams, by their uses, that share a file on purpose: the answer does not depend on the stream."""
+    streams = {each.identity: each.use for each in reading if not each.whole}
+    writers = {each.identity: each.use for each in written if each.identity in streams}
+    if not writers:
+        return set()
+    reads = {sink_use(name): _streams_of(subscriptions[name]) for name in sinks if name in subscriptions}
+    feeders: dict[str, set[str]] = {}
+    for identity, use in writers.items():
+        feeders.setdefault(streams[identity], set()).add(use)
+    found: set[tuple[str, str]] = set()
+    for identity, use in writers.items():
+        needed: set[str] = set()
+        pending = set(reads.get(use, ()))
+        while pending:
+            stream = pending.pop()
+            needed.add(stream)
+            for feeder in feeders.get(stream, ()):
+                pending |= reads.get(feeder, set()) - needed
+        if streams[identity] not in needed and use in reads:
+            found.add((use, streams[identity]))
+    return found
+
+
+def _streams_of(text: str) -> set[str]:
+    """The streams that a subscription reads, as claims call them; none where the text is wrong, which is told later."""
+    try:
+        if is_plan(text):
+            names = set(streams_of(read_plan(text)))
+        else:
+            names = {each.name for each in parts(parse(text)) if isinstance(each, ast.Source) and each.kind == "stream"}
+    except AnabranchError:
+        return set()
+    return set(map(stream_use, names))
+
+
+def settled(sink: str | Path | Sink | None, name: str) -> Sink | None:
+    """A sink as it was asked for, with the place where it is now: a path is a file, or a folder for one."""
+    match sink:
+        case str() | Path():
+            return Files(file_of(Path(sink).absolute(), name))
+        case Files(path):
+            return Files(file_of(path.absolute(), name))
+        case Parquet(path):
+            return Parquet(path.absolute())
+        case _:
+            return sink

@@ -1,0 +1,181 @@
+"""The files and folders that a run reads and writes: none may come in the way of another.
+
+A sink in the folder of a stream would be read as part of it, a dead letter that is written over a query is the end of
+that query, and one file that two sinks write is no answer of either.
+Each file is claimed for one use, and two claims that exclude each other are refused before anything is written.
+What counts is the file and not its spelling: `o.xml`, `out/../o.xml`, a symbolic link and a hard link are one.
+
+Names that people give to subscriptions and queries become names of files only where they are fit for it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TypeAlias
+
+from anabranch.errors import UsageError
+from anabranch.stream.source import Source
+from anabranch.visible import visible
+
+_LONGEST = 200
+"""Bytes of a name that becomes a file's: file systems take 255, and suffixes are added."""
+
+DEAD_LETTERS = "the file for dead letters"
+LATE_ITEMS = "the file for late items"
+
+_Identity: TypeAlias = tuple[int | str, ...]
+"""What a file is, whatever it is called: its number on its device; what does not exist yet, by its folder and name."""
+
+
+class FileConflict(UsageError):
+    """Two uses of a file exclude each other; `use` is the one that has to give way."""
+
+    def __init__(self, use: str, message: str, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.use = use
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A file or folder that is read or written, and what for: `the sink of 'vela'`."""
+
+    path: Path
+    use: str
+    whole: bool = False
+    """It is a folder, and all that lies in it belongs to this use."""
+
+    @cached_property
+    def line(self) -> list[_Identity]:
+        """The file and the folders that it lies in, from itself to the root."""
+        real = Path(os.path.realpath(self.path))
+        found: list[_Identity] = []
+        for each in reversed((real, *real.parents)):
+            try:
+                status = os.stat(each)
+                found.append((status.st_dev, status.st_ino))
+            except OSError:
+                found.append((*(found[-1] if found else ()), each.name))
+        return found[::-1]
+
+    @property
+    def identity(self) -> _Identity:
+        return self.line[0]
+
+
+def stream_claims(streams: Collection[Source]) -> list[Claim]:
+    """What streams read."""
+    return [
+        Claim(path, stream_use(source.name), whole=path.is_dir()) for source in streams for path in source.partitions
+    ]
+
+
+def stream_use(name: str) -> str:
+    """What the files of a stream are used for."""
+    return f"the stream '{name}'"
+
+
+def check_claims(
+    read: Sequence[Claim],
+    written: Sequence[Claim],
+    *,
+    state: Claim | None = None,
+    fed: Collection[tuple[str, str]] = (),
+) -> None:
+    """Refuse what is read and written at the same place; `FileConflict` names both uses.
+
+    `state` is the folder of the run's own state, in which nothing else may lie.
+    `fed` are the uses of files that are written by the one and read by the other on purpose.
+    """
+    owned = [*written, *([state] if state else [])]
+    held: dict[_Identity, Claim] = {}
+    for each in owned:
+        other = held.setdefault(each.identity, each)
+        if other is not each:
+            raise _twice(other, each)
+    folders = {each.identity: each for each in owned if each.whole}
+    for each in (*written, *read):
+        around = next((folders[place] for place in each.line if place in folders and folders[place] is not each), None)
+        if around is not None:
+            raise _inside(each, around)
+    sources = {each.identity: each for each in read if each.whole}
+    for each in written:
+        around = next((sources[place] for place in each.line if place in sources), None)
+        if around is not None:
+            raise FileConflict(
+                each.use,
+                f"{each.use} cannot be '{each.path}': it lies in the folder that {around.use} reads",
+                hint="write to a place outside of it, or the stream reads what is written",
+            )
+    for reader in read:
+        for place in (reader.identity, *_linked(reader, held)):
+            writer = held.get(place)
+            if writer is not None and (reader.whole or (writer.use, reader.use) not in fed):
+                what = f"a file of {reader.use}, too" if reader.whole else reader.use
+                message = f"{writer.use} cannot be '{writer.path}': that is {what}"
+                raise FileConflict(writer.use, message, hint="write to another file")
+
+
+def _linked(reader: Claim, held: Collection[_Identity]) -> Iterator[_Identity]:
+    """The files in a folder that is read which are written elsewhere, under other names."""
+    if not reader.whole or not held:
+        return
+    try:
+        with os.scandir(reader.path) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    yield Claim(Path(entry.path), reader.use).identity
+                elif (place := (reader.identity[0], entry.inode())) in held:
+                    yield place
+    except OSError:
+        return  # whoever reads it says what is wrong with it
+
+
+def _twice(one: Claim, other: Claim) -> FileConflict:
+    sinks = one.use.startswith("the sink of ") and other.use.startswith("the sink of ")
+    whom = (
+        f"two sinks write to it, {one.use.removeprefix('the sink of ')} and {other.use.removeprefix('the sink of ')}"
+        if sinks
+        else f"by {one.use} and by {other.use}"
+    )
+    message = f"'{other.path}' would be written twice over: {whom}"
+    return FileConflict(other.use, message, hint="give each a file of its own")
+
+
+def _inside(each: Claim, around: Claim) -> FileConflict:
+    return FileConflict(
+        each.use,
+        f"{each.use} cannot be '{each.path}': it lies in '{around.path}', {around.use}",
+        hint="that folder is for nothing else",
+    )
+
+
+# --- names --------------------------------------------------------------------------------------------------
+
+
+def called(folder: Path, name: str, suffix: str, what: str) -> Path:
+    """The file in a folder that is called after something with a name; refused where that would be another place."""
+    if not is_file_name(name):
+        raise UsageError(f"{what} '{name}' cannot give its name to a file in '{folder}'", hint="name the file itself")
+    return folder / f"{name}{suffix}"
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a name can be that of a file, in the folder it is meant for, on one line, and everywhere."""
+    if name in ("", ".", "..") or any(each in name for each in "/\\\0") or visible(name) != name:
+        return False
+    return len(name.encode()) <= _LONGEST
+
+
+def is_text(name: str) -> bool:
+    """Whether a name can be written down: it has no halves of characters."""
+    return not any("\ud800" <= each <= "\udfff" for each in name)
+
+
+def check_name(name: str, what: str) -> None:
+    """Refuse a name under which nothing can be kept."""
+    if not is_text(name):
+        raise UsageError(f"{what} cannot be called '{name}'", hint="the name has halves of characters")
