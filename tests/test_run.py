@@ -173,6 +173,43 @@ def test_a_site_that_is_wrong_is_refused(folder: Folder, change: tuple[str, str]
         read_site(folder.file)
 
 
+@pytest.mark.parametrize(
+    ("change", "hint"),
+    [
+        (('format = "lines"', 'tiem = "t"'), "did you mean 'time'?"),
+        (("trigger_ms = 20", "trigger = 20"), "did you mean 'trigger_ms'?"),
+        (("trigger_ms = 20", "Trigger_MS = 20"), "did you mean 'trigger_ms'?"),
+        (("trigger_ms = 20", "colour = 20"), None),
+        (("[streams.s]", "[stream.s]"), "did you mean 'streams'?"),
+        (("checkpoint", "chekpoint"), "'chekpoint' is unknown, did you mean 'checkpoint'?"),
+        (('path = "in"', 'pth = "in"'), "'pth' is unknown, did you mean 'path'?"),
+        (("query =", "qeury ="), "'qeury' is unknown, did you mean 'query'?"),
+    ],
+)
+def test_a_misspelt_key_is_told_what_it_may_mean(folder: Folder, change: tuple[str, str], hint: str | None) -> None:
+    """The hint names the known key of nearly the same letters, also where the key that is misspelt is a required one;
+    a key that is like none has no hint."""
+    folder.site(all=ALL)
+    folder.file.write_text(folder.file.read_text().replace(*change))
+    with pytest.raises(UsageError) as caught:
+        read_site(folder.file)
+    assert caught.value.hint == hint
+
+
+def test_a_misspelt_name_on_the_command_line_is_told_what_it_may_mean(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Subscriptions, streams of a site and streams of options alike."""
+    folder.site(all=ALL)
+    assert main(["answer", "site.toml", "al"]) == 2
+    assert "hint: did you mean 'all'?" in capsys.readouterr().err
+    folder.file.write_text(folder.file.read_text().replace("[streams.s]", "[streams.sensors]"))
+    assert main(["history", "site.toml", "sensor"]) == 2
+    assert "hint: did you mean 'sensors'?" in capsys.readouterr().err
+    assert main(["query", "all.xq", "--stream", "sensors=in", "--time", "sensor=t"]) == 2
+    assert "hint: did you mean 'sensors'?" in capsys.readouterr().err
+
+
 def test_a_subscription_names_its_sink(folder: Folder) -> None:
     """A file, a file in a folder that is there, a folder for tables, the console, or nothing but the answer log."""
     (folder.top / "out").mkdir()

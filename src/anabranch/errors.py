@@ -8,7 +8,9 @@ An `assert` elsewhere in the code is a bug of ours and cannot be reached by inpu
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,13 @@ class Span:
 
     start: int
     end: int
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
+    """The hint for a name that nobody knows: a known one that is spelled nearly alike, else what is said otherwise."""
+    folded = {each.casefold(): each for each in known}
+    found = get_close_matches(name.casefold(), folded, n=1)
+    return f"did you mean '{folded[found[0]]}'?" if found else otherwise
 
 
 class AnabranchError(Exception):

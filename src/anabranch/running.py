@@ -22,7 +22,7 @@ from anabranch.attending import Log, Watch, changes, signals
 from anabranch.engine import Inputs, prepare
 from anabranch.engine.checking import Checking
 from anabranch.engine.timelines import line
-from anabranch.errors import AnabranchError, UsageError
+from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.language import print_query
 from anabranch.site import Site, read_site
 from anabranch.spark.answers import AnswerLog
@@ -107,7 +107,8 @@ def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]
                 print(f"anabranch: note: the beginning of '{name}' is no longer kept", file=sys.stderr)
             return iter(answer)
     if wanted is None:
-        raise UsageError(f"'{file}' has no subscription '{name}', and none has run")
+        hint = did_you_mean(name, site.subscriptions)
+        raise UsageError(f"'{file}' has no subscription '{name}', and none has run", hint=hint)
     prepared = prepare(name, wanted.text, _inputs(site), "spark", label=str(wanted.file))
     streams = {each: StreamPlan.of(source, None) for each, source in site.streams.items()}
     nobody = not_begun(name, print_query(prepared.checked.query), streams, ())
