@@ -2,7 +2,7 @@
 
 A run watches its site: what changes there takes effect with the next epoch, without a restart.
 A new version that is wrong in any way is reported and the old one stays, whole.
-SIGTERM and SIGINT let the epoch at work finish; kill -9 costs nothing but its repetition.
+SIGTERM and SIGINT let the epoch at work finish, and a second one does not; kill -9 costs nothing but its repetition.
 
 Everything that happens is one line of JSON in the log, which is standard error unless the site names a file; on a
 terminal a display takes the place of the epochs' lines.
@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Event
 from typing import TextIO
 
-from anabranch.attending import Log, Watch, changes, signals
+from anabranch.attending import Log, Watch, changes, reason_of, signals
 from anabranch.engine import Inputs, prepare
 from anabranch.engine.checking import Checking
 from anabranch.engine.timelines import line
@@ -59,13 +59,14 @@ def run(
     site = read_site(file)
     # On a terminal the display takes what is printed and stays below it; a file or a pipe must not come its way.
     outputs = Outputs(dead_letters, late_items, None if sys.stdout.isatty() else sys.stdout)
-    wanted = _wanted(site, outputs)
-    Checkpoint.make(site.checkpoint, site.owner)
     stop = stop or Event()
     with ExitStack() as held:
         log = held.enter_context(Log.opened(site.log))
-        held.enter_context(signals(stop))
+        wanted = _wanted(site, outputs)
+        Checkpoint.make(site.checkpoint, site.owner)
         log.say("starting Spark")
+        session = local_session()
+        come = held.enter_context(signals(stop))
         listener = Listener(log.epoch, lambda message: log.event("warning", message=message))
         settings = Settings(
             site.trigger_ms,
@@ -75,7 +76,7 @@ def run(
             accents=site.accents,
             strands=site.strands,
         )
-        trunk = held.enter_context(Trunk(local_session(), site.checkpoint, settings, listener=listener))
+        trunk = held.enter_context(Trunk(session, site.checkpoint, settings, listener=listener))
         trunk.want(wanted)
         trunk.start(once=once)
         log.event("started", run=trunk.run, epoch=trunk.last + 1, subscriptions=len(site.subscriptions))
@@ -84,9 +85,9 @@ def run(
             trunk.wait(lambda: stop.is_set() or watch.touched())
             if not stop.is_set() and watch.touched():
                 site = _reload(file, watch, trunk, site, outputs, log)
-        trunk.stop()
+        trunk.stop(lambda: come.hurry)
         trunk.raise_failure()
-        log.event("stopped", epoch=trunk.last)
+        log.event("stopped", epoch=trunk.last, reason=reason_of(come, stop))
 
 
 def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 One file per group of commands; each declares its commands with their arguments, and `parser.py` puts them together.
 Answers go to standard output or to files, everything else to standard error.
-The exit status is 0; 1 where a query is refused, aborted or fails; 2 for wrong usage.
+The exit status is 0; 1 where a query is refused, aborted or fails; 2 for wrong usage; 130 where SIGINT or SIGTERM has
+ended a command before its time, which a run that is stopped has none of.
 """
 
 from __future__ import annotations
@@ -11,16 +12,15 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from anabranch.cli.parser import command_parser
+from anabranch.cli.interrupting import interruptible
 from anabranch.errors import AnabranchError, UsageError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; gives the exit status."""
-    options = command_parser().parse_args(arguments)
-    run: Callable[[argparse.Namespace], None] = options.run
+    """Run one command; gives the exit status. Without arguments it is the process's own command, and its last act."""
     try:
-        run(options)
+        with interruptible(for_good=arguments is None):
+            _command(arguments)
     except UsageError as error:
         print(f"anabranch: {error}", file=sys.stderr)
         return 2
@@ -33,3 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _command(arguments: Sequence[str] | None) -> None:
+    from anabranch.cli.parser import command_parser  # here, so that a signal is heeded while everything is loaded
+
+    options = command_parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], None] = options.run
+    run(options)

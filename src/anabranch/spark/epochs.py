@@ -113,7 +113,7 @@ class Trunk:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self.stop()
+            self.stop(lambda: kind is not None and issubclass(kind, KeyboardInterrupt))
         finally:
             self._held.close()
 
@@ -172,10 +172,16 @@ class Trunk:
         if not self.active:
             self.raise_failure()
 
-    def stop(self) -> None:
-        """End after the epoch at work; it may be called again."""
-        with self._turn:
+    def stop(self, hurry: Callable[[], bool] = lambda: False) -> None:
+        """End after the epoch at work; in a `hurry` without it, so the next run repeats it. It may be called again."""
+        while not self._turn.acquire(timeout=_PATIENCE):
+            if hurry():
+                self._failure = self._failure or _Stopped()  # what the epoch at work ends with is no failure
+                self._stopping = True
+                break
+        else:
             self._stopping = True
+            self._turn.release()
         if self.query is not None:
             try:
                 self.query.stop()
