@@ -45,7 +45,9 @@ def test_further_signals_change_nothing() -> None:
         signal.raise_signal(signal.SIGTERM)
         done.append("on the way out")
 
-    with pytest.raises(KeyboardInterrupt, match="SIGTERM"), interruptible(for_good=False), ExitStack() as held:
+    with ExitStack() as held:
+        held.enter_context(pytest.raises(KeyboardInterrupt, match="SIGTERM"))
+        held.enter_context(interruptible(for_good=False))
         held.callback(on_the_way_out)
         signal.raise_signal(signal.SIGTERM)
     assert done == ["on the way out"]

@@ -146,7 +146,7 @@ WRONG = (
     ("plan", "NETWORK.toml", ("rxj.xq", "bad.xq"), 1, "bad.xq:1:5: "),
     ("run", "NETWORK.toml", ("rxj.xq", "sorted.xq"), 1, "sorted.xq:1:"),
     ("show", "NETWORK.toml --svg no/map.svg", ("", ""), 2, "cannot write 'no/map.svg'"),
-    ("plan", "NETWORK.toml", ("streams.photons", "streams.protons"), 2, "hint: there is protons"),
+    ("plan", "NETWORK.toml", ("streams.photons", "streams.protons"), 2, "hint: did you mean 'protons'?"),
 )
 
 
