@@ -467,6 +467,27 @@ def test_late_items_and_what_is_held(spark: SparkSession, folder: Folder, capsys
 
 
 @pytest.mark.spark
+def test_a_run_says_what_it_waits_for(spark: SparkSession, folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """A single line that may be a document, then a line without a newline: each is told once, by name, with a hint."""
+    folder.site(all=ALL)
+    folder.file.write_text(folder.file.read_text().replace('format = "lines"\n', ""))
+    (folder.top / "in" / "a").write_text("<p>1</p>")
+    with folder.running():
+        told = folder.await_event("waiting", stream="s")
+        assert "in/a' is one line" in str(told["message"])
+        assert "format" in str(told["hint"])
+        with (folder.top / "in" / "a").open("a") as file:
+            file.write("\n<p>2</p>\n<p>3</p>")
+        folder.await_event("epoch", epoch=0)
+        told = folder.await_event("waiting", message=f"the last line of '{folder.top / 'in' / 'a'}' has no newline yet")
+    assert len([each for each in folder.events() if each["event"] == "waiting"]) == 2
+    assert answer("all", capsys) == "<all><p>1</p><p>2</p></all>\n"
+    assert main(["run", "site.toml", "--once"]) == 0
+    once = folder.events()[-2]
+    assert (once["event"], once["message"], once["hint"]) == ("waiting", told["message"], told["hint"])
+
+
+@pytest.mark.spark
 def test_a_signal_ends_a_run_after_its_epoch(
     spark: SparkSession, folder: Folder, capsys: pytest.CaptureFixture[str]
 ) -> None:

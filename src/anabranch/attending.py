@@ -10,21 +10,26 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, current_thread, main_thread
+from time import monotonic
 from typing import IO, Any
 
 from rich.console import Console
 from rich.status import Status
 
 from anabranch.errors import AnabranchError, UsageError
+from anabranch.spark.waits import Wait
 from anabranch.spark.wanted import Epoch
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_EVERY = 1.0
+_STAYED = 2.0
+"""Seconds between two looks at what a run waits for, and after which it is told."""
 
 
 class Watch:
@@ -94,6 +99,34 @@ def signals(stop: Event) -> Iterator[Signals]:
 def reason_of(come: Signals, stop: Event) -> str:
     """Why a run has stopped: the first signal, or because it was told to, or because all was read that was there."""
     return come[0] if come else "asked" if stop.is_set() else "end"
+
+
+class Waits:
+    """Tells the log what a run waits for: each thing once, when it has stayed so for a while.
+
+    A writer may be in the midst of a line whenever somebody looks, so a first look says nothing.
+    """
+
+    def __init__(self, log: Log, look: Callable[[], Iterable[Wait]]) -> None:
+        self._log = log
+        self._look = look
+        self._since: dict[Wait, float] = {}
+        self._told: set[Wait] = set()
+        self._next = monotonic()
+
+    def due(self) -> bool:
+        """Whether it is time for another look."""
+        return monotonic() >= self._next
+
+    def tell(self, *, at_once: bool = False) -> None:
+        """Look, and tell what has stayed so, or `at_once` all that there is."""
+        now = monotonic()
+        self._next = now + _EVERY
+        self._since = {each: self._since.get(each, now) for each in self._look()}
+        for each, since in self._since.items():
+            if each not in self._told and (at_once or now - since >= _STAYED):
+                self._told.add(each)
+                self._log.event("waiting", stream=each.stream, message=each.message, hint=each.hint)
 
 
 class Log:

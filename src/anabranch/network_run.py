@@ -15,7 +15,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Event
 
-from anabranch.attending import Log, Watch, changes, reason_of, signals
+from anabranch.attending import Log, Waits, Watch, changes, reason_of, signals
 from anabranch.engine import Inputs
 from anabranch.engine.checking import Checking
 from anabranch.errors import AnabranchError, UsageError
@@ -75,6 +75,7 @@ def run(
         if once:
             with suppress(_Stopped):
                 running.drain()
+                Waits(log, running.waits).tell(at_once=True)
         elif not stop.is_set():
             _attend(file, network, running, stop, log, letters)
         letters(running)
@@ -101,13 +102,15 @@ def _attend(
     letters: Callable[[RunningNetwork], None],
 ) -> None:
     """Let the network run, and take changes of its file."""
-    watch = Watch(_files(file, network))
+    watch, waits = Watch(_files(file, network)), Waits(log, running.waits)
     if not running.start():
         log.event("warning", message="peers are run in rounds: items have times of arrival, or the machine is too busy")
     while running.running and not stop.wait(_PAUSE):
         letters(running)
         if watch.touched():
             network = _reload(file, watch, network, running, log)
+        if waits.due():
+            waits.tell()
     running.stop()
 
 

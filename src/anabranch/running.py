@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Event
 from typing import TextIO
 
-from anabranch.attending import Log, Watch, changes, reason_of, signals
+from anabranch.attending import Log, Waits, Watch, changes, reason_of, signals
 from anabranch.engine import Inputs, prepare
 from anabranch.engine.checking import Checking
 from anabranch.engine.timelines import line
@@ -80,11 +80,15 @@ def run(
         trunk.want(wanted)
         trunk.start(once=once)
         log.event("started", run=trunk.run, epoch=trunk.last + 1, subscriptions=len(site.subscriptions))
-        watch = Watch(_files(file, site))
+        watch, waits = Watch(_files(file, site)), Waits(log, trunk.waits)
         while trunk.active and not stop.is_set():
-            trunk.wait(lambda: stop.is_set() or watch.touched())
+            trunk.wait(lambda: stop.is_set() or watch.touched() or (not once and waits.due()))
             if not stop.is_set() and watch.touched():
                 site = _reload(file, watch, trunk, site, outputs, log)
+            if not once and waits.due():
+                waits.tell()
+        if once and not stop.is_set():
+            waits.tell(at_once=True)
         trunk.stop(lambda: come.hurry)
         trunk.raise_failure()
         log.event("stopped", epoch=trunk.last, reason=reason_of(come, stop))

@@ -49,6 +49,7 @@ from anabranch.spark.segments import read_index
 from anabranch.spark.session import jvm_of
 from anabranch.spark.sinks.delivery import Sinks
 from anabranch.spark.stages import manifest_of, run_epoch
+from anabranch.spark.waits import Lookout, Wait
 from anabranch.spark.wanted import Epoch, Listener, Settings, Wanted
 
 _PATIENCE = 0.1
@@ -104,6 +105,7 @@ class Trunk:
             self._logs.sweep(self._last.evolution if self._last else {})
             self._sinks = Sinks(checkpoint, self._functions, self._listener.warning)
             self._orders = OrderLogs(checkpoint)
+            self._lookout = Lookout(checkpoint)
             self._wanted = Wanted({}, {})
             self._holds: dict[str, int] = {}
             on_error.pop_all()
@@ -229,6 +231,10 @@ class Trunk:
     def last(self) -> int:
         """The newest epoch that is committed and of which the listener has heard, -1 if there is none."""
         return self._told
+
+    def waits(self) -> list[Wait]:
+        """What is there and cannot be read yet, and what keeps it; looked for anew."""
+        return self._lookout.waits(self._wanted.streams.values(), self._last, self.plan)
 
     @property
     def plan(self) -> Plan | None:
