@@ -24,6 +24,12 @@ def print_lines(lines: Iterable[str]) -> None:
         sys.stdout.flush()
 
 
+def short(path: Path) -> Path:
+    """A path as somebody in the working directory would write it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
 def write_picture(picture: str, file: Path) -> None:
     """Write a picture to where the user wants it."""
     try:

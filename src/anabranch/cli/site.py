@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from anabranch.cli.arguments import Commands
-from anabranch.cli.printing import print_lines, print_text
+from anabranch.cli.printing import print_lines, print_text, short
 
 
 def declare(commands: Commands) -> None:
@@ -83,4 +83,4 @@ def _accent(options: argparse.Namespace) -> None:
     from anabranch.looking import publish_accent
 
     for file in publish_accent(options.site, options.stream, options.text, options.partition):
-        print(f"anabranch: published in {file}", file=sys.stderr)
+        print(f"anabranch: published in {short(file)}", file=sys.stderr)
