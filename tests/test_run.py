@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
@@ -13,6 +15,7 @@ from time import monotonic
 import pytest
 from pyspark.sql import SparkSession
 
+from anabranch.attending import Log
 from anabranch.cli import main
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.running import run
@@ -63,6 +66,10 @@ class Folder:
     def events(self) -> list[dict[str, object]]:
         path = self.top / "log"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def last_event(self) -> dict[str, object]:
+        """The last thing that the log tells, without its time."""
+        return {key: value for key, value in self.events()[-1].items() if key != "time"}
 
     def await_event(self, kind: str, **fields: object) -> dict[str, object]:
         """Wait until the log tells of it."""
@@ -171,6 +178,70 @@ def test_a_site_that_is_wrong_is_refused(folder: Folder, change: tuple[str, str]
     folder.file.write_text(text.replace(*change))
     with pytest.raises(UsageError, match=message):
         read_site(folder.file)
+
+
+@pytest.mark.parametrize(
+    ("change", "hint"),
+    [
+        (('format = "lines"', 'tiem = "t"'), "did you mean 'time'?"),
+        (("trigger_ms = 20", "trigger = 20"), "did you mean 'trigger_ms'?"),
+        (("trigger_ms = 20", "Trigger_MS = 20"), "did you mean 'trigger_ms'?"),
+        (("trigger_ms = 20", "colour = 20"), None),
+        (("[streams.s]", "[stream.s]"), "did you mean 'streams'?"),
+        (("checkpoint", "chekpoint"), "'chekpoint' is unknown, did you mean 'checkpoint'?"),
+        (('path = "in"', 'pth = "in"'), "'pth' is unknown, did you mean 'path'?"),
+        (("query =", "qeury ="), "'qeury' is unknown, did you mean 'query'?"),
+    ],
+)
+def test_a_misspelt_key_is_told_what_it_may_mean(folder: Folder, change: tuple[str, str], hint: str | None) -> None:
+    """The hint names the known key of nearly the same letters, also where the key that is misspelt is a required one;
+    a key that is like none has no hint."""
+    folder.site(all=ALL)
+    folder.file.write_text(folder.file.read_text().replace(*change))
+    with pytest.raises(UsageError) as caught:
+        read_site(folder.file)
+    assert caught.value.hint == hint
+
+
+def test_a_misspelt_name_on_the_command_line_is_told_what_it_may_mean(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Subscriptions, streams of a site and streams of options alike."""
+    folder.site(all=ALL)
+    assert main(["answer", "site.toml", "al"]) == 2
+    assert "hint: did you mean 'all'?" in capsys.readouterr().err
+    folder.file.write_text(folder.file.read_text().replace("[streams.s]", "[streams.sensors]"))
+    assert main(["history", "site.toml", "sensor"]) == 2
+    assert "hint: did you mean 'sensors'?" in capsys.readouterr().err
+    assert main(["query", "all.xq", "--stream", "sensors=in", "--time", "sensor=t"]) == 2
+    assert "hint: did you mean 'sensors'?" in capsys.readouterr().err
+
+
+def test_the_log_has_times_and_the_error_that_ended_a_run(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every line tells when, in UTC to the millisecond; what ends a run is told there too, with code and hint."""
+    folder.site(all='<all>{ for $p in stream("r")/root/p return $p }</all>')
+    before = datetime.now(UTC)
+    assert main(["run", "site.toml"]) == 1
+    assert "no input is called 'r'" in capsys.readouterr().err
+    (event,) = folder.events()
+    assert {key: event[key] for key in ("event", "message", "code", "hint")} == {
+        "event": "failed",
+        "message": "no input is called 'r'",
+        "code": "FODC0002",
+        "hint": "the inputs given are: 's'",
+    }
+    time = str(event["time"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", time)
+    assert before - timedelta(milliseconds=1) <= datetime.fromisoformat(time) <= datetime.now(UTC)
+
+
+def test_an_error_of_ours_is_in_the_log_too(tmp_path: Path) -> None:
+    """What nobody foresaw ends a run like any other error: the log says which it was."""
+    with pytest.raises(ZeroDivisionError), Log.opened(tmp_path / "log"):
+        print(1 // 0)
+    (line,) = (tmp_path / "log").read_text().splitlines()
+    assert json.loads(line)["event"] == "failed"
+    assert json.loads(line)["message"].startswith("ZeroDivisionError: ")
 
 
 def test_a_subscription_names_its_sink(folder: Folder) -> None:
@@ -335,7 +406,7 @@ def test_a_run_follows_its_site(spark: SparkSession, folder: Folder, capsys: pyt
         assert answer("odd", capsys) == "<uneven><p>5</p></uneven>\n"
     assert answer("all", capsys) == "<all><p>0</p><p>1</p><p>2</p><p>3</p></all>\n"
     assert [each["event"] for each in folder.events()].count("started") == 1
-    assert folder.events()[-1] == {"event": "stopped", "epoch": 2}
+    assert folder.last_event() == {"event": "stopped", "epoch": 2, "reason": "asked"}
 
 
 @pytest.mark.spark
@@ -396,6 +467,27 @@ def test_late_items_and_what_is_held(spark: SparkSession, folder: Folder, capsys
 
 
 @pytest.mark.spark
+def test_a_run_says_what_it_waits_for(spark: SparkSession, folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """A single line that may be a document, then a line without a newline: each is told once, by name, with a hint."""
+    folder.site(all=ALL)
+    folder.file.write_text(folder.file.read_text().replace('format = "lines"\n', ""))
+    (folder.top / "in" / "a").write_text("<p>1</p>")
+    with folder.running():
+        told = folder.await_event("waiting", stream="s")
+        assert "in/a' is one line" in str(told["message"])
+        assert "format" in str(told["hint"])
+        with (folder.top / "in" / "a").open("a") as file:
+            file.write("\n<p>2</p>\n<p>3</p>")
+        folder.await_event("epoch", epoch=0)
+        told = folder.await_event("waiting", message=f"the last line of '{folder.top / 'in' / 'a'}' has no newline yet")
+    assert len([each for each in folder.events() if each["event"] == "waiting"]) == 2
+    assert answer("all", capsys) == "<all><p>1</p><p>2</p></all>\n"
+    assert main(["run", "site.toml", "--once"]) == 0
+    once = folder.events()[-2]
+    assert (once["event"], once["message"], once["hint"]) == ("waiting", told["message"], told["hint"])
+
+
+@pytest.mark.spark
 def test_a_signal_ends_a_run_after_its_epoch(
     spark: SparkSession, folder: Folder, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -411,5 +503,5 @@ def test_a_signal_ends_a_run_after_its_epoch(
     helper.start()
     assert main(["run", "site.toml"]) == 0
     helper.join()
-    assert folder.events()[-1] == {"event": "stopped", "epoch": 0}
+    assert folder.last_event() == {"event": "stopped", "epoch": 0, "reason": "SIGTERM"}
     assert answer("all", capsys) == "<all><p>1</p></all>\n"

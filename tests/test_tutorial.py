@@ -32,10 +32,10 @@ class Session:
         self._trunk: BareTrunk | None = None
 
     def lines(self, command: str) -> list[str]:
-        """What a command prints, paths in short."""
+        """What a command prints."""
         self._run(shlex.split(command))
         shown = self._capsys.readouterr()
-        return (shown.out + shown.err).replace(f"{self._folder}/", "").splitlines()
+        return (shown.out + shown.err).splitlines()
 
     def _run(self, words: Sequence[str]) -> None:
         match words:

@@ -1,28 +1,36 @@
 """What runs of sites and of networks have in common: files that are watched, signals, and the log.
 
-Everything that happens is one line of JSON in the log, which is standard error unless a file is named; on a terminal a
-display takes the place of the epochs' lines.
+Everything that happens is one line of JSON in the log, with its time, which is standard error unless a file is named;
+on a terminal a display takes the place of the epochs' lines.
+The log says how a run ended: `stopped`, with the reason, or `failed`, with the error that it ended with.
 """
 
 from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, current_thread, main_thread
+from time import monotonic
 from typing import IO, Any
 
 from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from anabranch.errors import UsageError
+from anabranch.errors import AnabranchError, UsageError
+from anabranch.spark.waits import Wait
 from anabranch.spark.wanted import Epoch
 from anabranch.visible import visible, visible_json
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_EVERY = 1.0
+_STAYED = 2.0
+"""Seconds between two looks at what a run waits for, and after which it is told."""
 
 
 class Watch:
@@ -60,18 +68,66 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, li
     }
 
 
+class Signals(list[str]):
+    """The names of the signals that have come, in their order."""
+
+    @property
+    def hurry(self) -> bool:
+        """Whether somebody will not wait for the epoch at work, and has said so by a second signal."""
+        return len(self) > 1
+
+
 @contextmanager
-def signals(stop: Event) -> Iterator[None]:
+def signals(stop: Event) -> Iterator[Signals]:
     """Let signals stop the run at the end of its epoch; only the main thread can listen to them."""
+    come = Signals()
     if current_thread() is not main_thread():
-        yield
+        yield come
         return
-    before = {each: signal.signal(each, lambda *_: stop.set()) for each in _SIGNALS}
+
+    def take(number: int, _: object) -> None:
+        come.append(signal.Signals(number).name)
+        stop.set()
+
+    before = {each: signal.signal(each, take) for each in _SIGNALS}
     try:
-        yield
+        yield come
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+def reason_of(come: Signals, stop: Event) -> str:
+    """Why a run has stopped: the first signal, or because it was told to, or because all was read that was there."""
+    return come[0] if come else "asked" if stop.is_set() else "end"
+
+
+class Waits:
+    """Tells the log what a run waits for: each thing once, when it has stayed so for a while.
+
+    A writer may be in the midst of a line whenever somebody looks, so a first look says nothing.
+    """
+
+    def __init__(self, log: Log, look: Callable[[], Iterable[Wait]]) -> None:
+        self._log = log
+        self._look = look
+        self._since: dict[Wait, float] = {}
+        self._told: set[Wait] = set()
+        self._next = monotonic()
+
+    def due(self) -> bool:
+        """Whether it is time for another look."""
+        return monotonic() >= self._next
+
+    def tell(self, *, at_once: bool = False) -> None:
+        """Look, and tell what has stayed so, or `at_once` all that there is."""
+        now = monotonic()
+        self._next = now + _EVERY
+        self._since = {each: self._since.get(each, now) for each in self._look()}
+        for each, since in self._since.items():
+            if each not in self._told and (at_once or now - since >= _STAYED):
+                self._told.add(each)
+                self._log.event("waiting", stream=each.stream, message=each.message, hint=each.hint)
 
 
 class Log:
@@ -96,12 +152,32 @@ class Log:
                     raise UsageError(f"cannot write '{file}': {error.strerror}") from None
             else:
                 lines = None if status else sys.stderr
-            yield Log(lines, status)
+            log = Log(lines, status)
+            with log._ending():
+                yield log
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        """Log what ends a run: an error, which goes on, or a signal that comes while the run is not yet at work."""
+        try:
+            yield
+        except KeyboardInterrupt as error:
+            self.event("stopped", reason=str(error) or "SIGINT")
+        except AnabranchError as error:
+            self.event("failed", message=error.message, code=error.code, hint=error.hint)
+            raise
+        except Exception as error:
+            self.event("failed", message=f"{type(error).__name__}: {error}", code=None, hint=None)
+            raise
+
+    def _write(self, fields: Mapping[str, Any]) -> None:
+        if self._lines is not None:
+            now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            print(visible_json({"time": now, **fields}), file=self._lines, flush=True)
 
     def event(self, kind: str, **fields: Any) -> None:
         """Something that happens now and then."""
-        if self._lines is not None:
-            print(visible_json({"event": kind, **fields}), file=self._lines, flush=True)
+        self._write({"event": kind, **fields})
         if self._status is not None:
             shown = ", ".join(f"{key} {value}" for key, value in fields.items())
             self._status.console.print(visible(f"{kind}: {shown}"), markup=False, highlight=False)
@@ -109,8 +185,7 @@ class Log:
     def epoch(self, epoch: Epoch, peer: str | None = None) -> None:
         """An epoch was committed, in a network by a peer."""
         metrics = epoch.metrics
-        if self._lines is not None:
-            print(metrics.to_json(peer), file=self._lines, flush=True)
+        self._write({"event": "epoch", **({} if peer is None else {"peer": peer}), **asdict(metrics)})
         self._items += metrics.items
         self._dead += metrics.dead_letters
         whose = "" if peer is None else f" of {peer}"

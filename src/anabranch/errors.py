@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from anabranch.visible import visible
 
@@ -22,6 +23,13 @@ class Span:
 
     start: int
     end: int
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
+    """The hint for a name that nobody knows: a known one that is spelled nearly alike, else what is said otherwise."""
+    folded = {each.casefold(): each for each in known}
+    found = get_close_matches(name.casefold(), folded, n=1)
+    return f"did you mean '{folded[found[0]]}'?" if found else otherwise
 
 
 class AnabranchError(Exception):

@@ -13,7 +13,7 @@ from anabranch.algebra.written import is_plan
 from anabranch.engine.history import History, StreamCourse
 from anabranch.engine.publishing import partitions_of, publish
 from anabranch.engine.tables import aligned, named
-from anabranch.errors import UsageError
+from anabranch.errors import UsageError, did_you_mean
 from anabranch.language import parse
 from anabranch.reference.standing import standing
 from anabranch.site import read_site
@@ -80,7 +80,8 @@ def stream_course(file: Path, stream: str) -> StreamCourse:
     """A stream of a site, with what is known of its evolution, if the site has run."""
     site = read_site(file)
     if stream not in site.streams:
-        raise UsageError(f"'{file}' has no stream '{stream}'", hint=f"it has {', '.join(site.streams) or 'none'}")
+        hint = did_you_mean(stream, site.streams, f"it has {', '.join(site.streams) or 'none'}")
+        raise UsageError(f"'{file}' has no stream '{stream}'", hint=hint)
     has_run = (site.checkpoint / "format.json").exists()
     return StreamCourse(site.streams[stream], Checkpoint.open(site.checkpoint, site.owner) if has_run else None)
 

@@ -11,11 +11,11 @@ SIGTERM and SIGINT let the epochs at work finish; kill -9 costs nothing but thei
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Event
 
-from anabranch.attending import Log, Watch, changes, signals
+from anabranch.attending import Log, Waits, Watch, changes, reason_of, signals
 from anabranch.engine import Inputs
 from anabranch.engine.checking import Checking
 from anabranch.errors import AnabranchError, UsageError
@@ -24,6 +24,7 @@ from anabranch.network.planner import Planner
 from anabranch.peers.letters import LetterFile
 from anabranch.peers.looking import RanNetwork
 from anabranch.peers.running import RunningNetwork
+from anabranch.spark.session import local_session
 from anabranch.spark.wanted import Epoch
 
 _PAUSE = 0.2
@@ -35,7 +36,8 @@ Opens = Callable[[Network, Path, Callable[[str, Epoch], None]], RunningNetwork]
 
 def on_spark(network: Network, folder: Path, on_epoch: Callable[[str, Epoch], None]) -> RunningNetwork:
     """Peers whose epochs run on Spark."""
-    return RunningNetwork(network, folder, epoch_bytes=network.epoch_bytes, on_epoch=on_epoch)
+    session = local_session()
+    return RunningNetwork(network, folder, session=session, epoch_bytes=network.epoch_bytes, on_epoch=on_epoch)
 
 
 def run(
@@ -54,22 +56,35 @@ def run(
     network = read_network(file)
     folder = checkpoint(network, file)
     network.check_files(dead_letters)
-    check(network)
-    letters = _letters(dead_letters or network.dead_letters, folder)
     stop = stop or Event()
+
+    def hear(peer: str, epoch: Epoch) -> None:
+        log.epoch(epoch, peer)
+        if once and stop.is_set():
+            raise _Stopped
+
     with ExitStack() as held:
         log = held.enter_context(Log.opened(network.log))
-        held.enter_context(signals(stop))
+        check(network)
+        letters = _letters(dead_letters or network.dead_letters, folder)
         log.say("starting Spark")
-        running = held.enter_context((opens or on_spark)(network, folder, lambda peer, epoch: log.epoch(epoch, peer)))
+        opened = (opens or on_spark)(network, folder, hear)
+        come = held.enter_context(signals(stop))
+        running = held.enter_context(opened)
         asked = len(running.catalogue.subscriptions)
         log.event("started", strategy=network.strategy, peers=len(network.topology.peers), subscriptions=asked)
         if once:
-            running.drain()
-        else:
+            with suppress(_Stopped):
+                running.drain()
+                Waits(log, running.waits).tell(at_once=True)
+        elif not stop.is_set():
             _attend(file, network, running, stop, log, letters)
         letters(running)
-        log.event("stopped")
+        log.event("stopped", reason=reason_of(come, stop))
+
+
+class _Stopped(Exception):
+    """Ends a run to the end of what is there before it has come there, behind the epochs that are committed."""
 
 
 def _letters(path: Path | None, folder: Path) -> Callable[[RunningNetwork], None]:
@@ -88,13 +103,15 @@ def _attend(
     letters: Callable[[RunningNetwork], None],
 ) -> None:
     """Let the network run, and take changes of its file."""
-    watch = Watch(_files(file, network))
+    watch, waits = Watch(_files(file, network)), Waits(log, running.waits)
     if not running.start():
         log.event("warning", message="peers are run in rounds: items have times of arrival, or the machine is too busy")
     while running.running and not stop.wait(_PAUSE):
         letters(running)
         if watch.touched():
             network = _reload(file, watch, network, running, log)
+        if waits.due():
+            waits.tell()
     running.stop()
 
 

@@ -2,7 +2,7 @@
 
 A run watches its site: what changes there takes effect with the next epoch, without a restart.
 A new version that is wrong in any way is reported and the old one stays, whole.
-SIGTERM and SIGINT let the epoch at work finish; kill -9 costs nothing but its repetition.
+SIGTERM and SIGINT let the epoch at work finish, and a second one does not; kill -9 costs nothing but its repetition.
 
 Everything that happens is one line of JSON in the log, which is standard error unless the site names a file; on a
 terminal a display takes the place of the epochs' lines.
@@ -18,11 +18,11 @@ from pathlib import Path
 from threading import Event
 from typing import TextIO
 
-from anabranch.attending import Log, Watch, changes, signals
+from anabranch.attending import Log, Waits, Watch, changes, reason_of, signals
 from anabranch.engine import Inputs, prepare
 from anabranch.engine.checking import Checking
 from anabranch.engine.timelines import line
-from anabranch.errors import AnabranchError, UsageError
+from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.language import print_query
 from anabranch.site import Site, read_site
 from anabranch.spark.answers import AnswerLog
@@ -60,13 +60,14 @@ def run(
     site = read_site(file)
     # On a terminal the display takes what is printed and stays below it; a file or a pipe must not come its way.
     outputs = Outputs(dead_letters, late_items, None if sys.stdout.isatty() else sys.stdout)
-    wanted = _wanted(site, outputs)
-    Checkpoint.make(site.checkpoint, site.owner)
     stop = stop or Event()
     with ExitStack() as held:
         log = held.enter_context(Log.opened(site.log))
-        held.enter_context(signals(stop))
+        wanted = _wanted(site, outputs)
+        Checkpoint.make(site.checkpoint, site.owner)
         log.say("starting Spark")
+        session = local_session()
+        come = held.enter_context(signals(stop))
         listener = Listener(log.epoch, lambda message: log.event("warning", message=message))
         settings = Settings(
             site.trigger_ms,
@@ -76,18 +77,22 @@ def run(
             accents=site.accents,
             strands=site.strands,
         )
-        trunk = held.enter_context(Trunk(local_session(), site.checkpoint, settings, listener=listener))
+        trunk = held.enter_context(Trunk(session, site.checkpoint, settings, listener=listener))
         trunk.want(wanted)
         trunk.start(once=once)
         log.event("started", run=trunk.run, epoch=trunk.last + 1, subscriptions=len(site.subscriptions))
-        watch = Watch(_files(file, site))
+        watch, waits = Watch(_files(file, site)), Waits(log, trunk.waits)
         while trunk.active and not stop.is_set():
-            trunk.wait(lambda: stop.is_set() or watch.touched())
+            trunk.wait(lambda: stop.is_set() or watch.touched() or (not once and waits.due()))
             if not stop.is_set() and watch.touched():
                 site = _reload(file, watch, trunk, site, outputs, log)
-        trunk.stop()
+            if not once and waits.due():
+                waits.tell()
+        if once and not stop.is_set():
+            waits.tell(at_once=True)
+        trunk.stop(lambda: come.hurry)
         trunk.raise_failure()
-        log.event("stopped", epoch=trunk.last)
+        log.event("stopped", epoch=trunk.last, reason=reason_of(come, stop))
 
 
 def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]:
@@ -108,7 +113,8 @@ def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]
                 note(f"the beginning of '{name}' is no longer kept")
             return iter(answer)
     if wanted is None:
-        raise UsageError(f"'{file}' has no subscription '{name}', and none has run")
+        hint = did_you_mean(name, site.subscriptions)
+        raise UsageError(f"'{file}' has no subscription '{name}', and none has run", hint=hint)
     prepared = prepare(name, wanted.text, _inputs(site), "spark", label=str(wanted.file))
     streams = {each: StreamPlan.of(source, None) for each, source in site.streams.items()}
     nobody = not_begun(name, print_query(prepared.checked.query), streams, ())

@@ -85,7 +85,8 @@ def read_site(path: Path) -> Site:
     top.done()
     checkpoint = engine.path("checkpoint")
     if checkpoint is None:
-        raise UsageError(f"'{path}': [engine] lacks 'checkpoint'", hint='as in checkpoint = "state"')
+        hint = engine.misspelt("checkpoint") or 'as in checkpoint = "state"'
+        raise UsageError(f"'{path}': [engine] lacks 'checkpoint'", hint=hint)
     policy = _policy(engine, "accumulate")
     schemas = {name: file for name, table in streams.items() if (file := table.named("dtd")) is not None}
     site = Site(
@@ -128,7 +129,7 @@ def _stream(name: str, table: Table) -> Source:
 def _subscription(name: str, table: Table, policy: Policy) -> SiteSubscription:
     file = table.path("query")
     if file is None:
-        raise table.wrong("'query' is missing", hint="it names the file with the query")
+        raise table.missing("query", "it names the file with the query")
     sink = _sink(name, table)
     chosen = _policy(table, policy)
     table.done()

@@ -9,7 +9,7 @@ At a point in a task it is the task's process that dies, as often as Spark tries
 Others come at a random moment from outside.
 To be random without a clock such a kill waits until so many new files have shown up in the checkpoint, which happens
 all the time: offsets, plans, segments, states, manifests, commits.
-The victim is the driver, its JVM, or the whole process group at once.
+The victim is the driver, its JVM, or both at once.
 
 A start costs seconds, most of them for loading Spark's classes.
 So the undisturbed run, which comes first, leaves the JVM an archive of its classes, and the others start with it.
@@ -178,6 +178,7 @@ def _killed_run(machine: Machine, site: Site, kill: Kill, rng: random.Random) ->
             os.kill(_jvm(site), signal.SIGKILL)
         case "group":
             os.killpg(process.pid, signal.SIGKILL)
+            os.kill(_jvm(site), signal.SIGKILL)  # it has a group of its own
     _watch(process, site)
     dead = 1 if kill.victim == "jvm" else -signal.SIGKILL  # a driver without its JVM says so and ends
     assert process.returncode == dead, _story(site, f"killed ({kill}), the run ended with {process.returncode}")

@@ -128,9 +128,24 @@ def test_inputs_are_listed() -> None:
 def test_unknown_inputs_are_errors() -> None:
     """With the inputs given, another name is an error that lists them."""
     with pytest.raises(QueryError) as caught:
-        checked("stream('photon')/a", {"photons": None, "x": None})
-    assert (caught.value.code, caught.value.message) == ("FODC0002", "no input is called 'photon'")
+        checked("stream('energies')/a", {"photons": None, "x": None})
+    assert (caught.value.code, caught.value.message) == ("FODC0002", "no input is called 'energies'")
     assert caught.value.hint == "the inputs given are: 'photons', 'x'"
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ('stream("fotons")/a/b', "did you mean 'photons'?"),
+        ('for $p in stream("photons")/a/b return cuont($p)', "did you mean 'count'?"),
+        ('for $photon in stream("photons")/a/b return $foton', "did you mean '$photon'?"),
+    ],
+)
+def test_a_misspelt_name_is_told_what_it_may_mean(text: str, hint: str) -> None:
+    """An input, a function or a variable of nearly the same letters is the hint."""
+    with pytest.raises(QueryError) as caught:
+        check(parse(text), text, inputs={"photons": None})
+    assert caught.value.hint == hint
 
 
 def test_one_input_is_the_context_item() -> None:

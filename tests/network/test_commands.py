@@ -115,6 +115,20 @@ def test_a_network_that_has_run_shows_what_was_measured(file: Path, capsys: pyte
     assert float(sent.split(", ")[1].split(" ")[0]) == pytest.approx(size / seconds, rel=0.03)
 
 
+def test_a_network_says_what_it_waits_for(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What of a stream cannot be read yet is told by name, with a hint, in the log."""
+    (stream,) = read_network(file).streams.values()
+    where = stream.source.path if stream.source.path.is_file() else stream.source.path / "last"
+    with where.open("a") as lines:
+        lines.write("<photon>")
+    network_run.run(file, once=True, opens=bare)
+    told = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    (waiting,) = (each for each in told if each["event"] == "waiting")
+    assert (waiting["stream"], waiting["message"]) == ("photons", f"the last line of '{where}' has no newline yet")
+    assert told[-1]["event"] == "stopped"
+    assert told[-1]["reason"] == "end"
+
+
 def test_answers_of_a_run(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each is the answer of the query over the whole stream, also what comes while the network runs."""
     with bare(read_network(file), Path("state")) as running:
@@ -146,7 +160,7 @@ WRONG = (
     ("plan", "NETWORK.toml", ("rxj.xq", "bad.xq"), 1, "bad.xq:1:5: "),
     ("run", "NETWORK.toml", ("rxj.xq", "sorted.xq"), 1, "sorted.xq:1:"),
     ("show", "NETWORK.toml --svg no/map.svg", ("", ""), 2, "cannot write 'no/map.svg'"),
-    ("plan", "NETWORK.toml", ("streams.photons", "streams.protons"), 2, "hint: there is protons"),
+    ("plan", "NETWORK.toml", ("streams.photons", "streams.protons"), 2, "hint: did you mean 'protons'?"),
 )
 
 

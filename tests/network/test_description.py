@@ -111,7 +111,7 @@ WRONG = (
     ('topology = "hypercube"', 'topology = "cube"', 1, "the topology 'cube' is unknown", "hypercube, grid"),
     ("peers = 8", "peers = 7", 1, "no hypercube has 7 peers", "power of two"),
     ("peers = 8", "peers = -1", 3, "'peers' takes a positive number, not '-1'", None),
-    ("bandwidth = 5000", "bandwith = 5000", 4, "'bandwith' is unknown", None),
+    ("bandwidth = 5000", "bandwith = 5000", 4, "'bandwith' is unknown", "did you mean 'bandwidth'?"),
     ("bandwidth = 700", 'bandwidth = "much"', 10, "'bandwidth' takes a positive number, not 'much'", None),
     ('strategy = "sharing"', 'strategy = "hope"', 5, "the strategy 'hope' is unknown", "shipping, sharing, widening"),
     ('["SP5", "SP4"]', '["SP5", "SP9"]', 9, "'SP9' is no super-peer", "SP0, SP1"),
@@ -123,7 +123,7 @@ WRONG = (
     ("budget = 60.0", 'log = "x"\ndead_letters = "x"', 7, "x' would be written twice over", "a file of its own"),
     ('query = "vela.xq"', "", 24, "'query' is missing", "names the file"),
     ('query = "vela.xq"', 'query = "none.xq"', 26, "cannot read '", None),
-    ('query = "vela.xq"', 'query = "vela.xq"\nquary = 1', 27, "'quary' is unknown", None),
+    ('query = "vela.xq"', 'query = "vela.xq"\nquary = 1', 27, "'quary' is unknown", "did you mean 'query'?"),
 )
 
 

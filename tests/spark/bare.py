@@ -38,6 +38,7 @@ from anabranch.spark.scanning import search
 from anabranch.spark.segments import late_places
 from anabranch.spark.stages import manifest_of
 from anabranch.spark.survey import Survey
+from anabranch.spark.waits import Lookout, Wait
 from anabranch.stream.limits import Limits
 from anabranch.stream.source import Source
 
@@ -183,6 +184,10 @@ class BareTrunk:
         found = self.log.subscription(name)
         assert found is not None, f"'{name}' never ran"
         return self.log.answer(found).text()
+
+    def waits(self) -> list[Wait]:
+        """What it waits for."""
+        return Lookout(self._checkpoint).waits(self._sources, self._last, self.plan)
 
     def late(self) -> set[str]:
         """All places that were noted as late."""

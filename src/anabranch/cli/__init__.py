@@ -3,7 +3,8 @@
 One file per group of commands; each declares its commands with their arguments, and `parser.py` puts them together.
 Answers go to standard output or to files, everything else to standard error.
 The exit status is 0; 1 where a query is refused, aborted or fails; 2 for wrong usage; 3 where `query` has set aside
-all items for a query.
+all items for a query; 130 where SIGINT or SIGTERM has ended a command before its time, which a run that is stopped has
+none of.
 """
 
 from __future__ import annotations
@@ -12,17 +13,16 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from anabranch.cli.parser import command_parser
+from anabranch.cli.interrupting import interruptible
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.visible import tell
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; gives the exit status."""
-    options = command_parser().parse_args(arguments)
-    run: Callable[[argparse.Namespace], int | None] = options.run
+    """Run one command; gives the exit status. Without arguments it is the process's own command, and its last act."""
     try:
-        status = run(options)
+        with interruptible(for_good=arguments is None):
+            return _command(arguments)
     except UsageError as error:
         tell(error)
         return 2
@@ -34,4 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
-    return status or 0
+
+
+def _command(arguments: Sequence[str] | None) -> int:
+    from anabranch.cli.parser import command_parser  # here, so that a signal is heeded while everything is loaded
+
+    options = command_parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], int | None] = options.run
+    return run(options) or 0

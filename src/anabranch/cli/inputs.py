@@ -11,7 +11,7 @@ from pathlib import Path
 from anabranch.cli.arguments import pairs_of
 from anabranch.engine import Inputs
 from anabranch.engine.reading import looked_into
-from anabranch.errors import UsageError
+from anabranch.errors import UsageError, did_you_mean
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.schema import Schema
@@ -41,13 +41,18 @@ def inputs_of(options: argparse.Namespace, limits: Limits) -> Inputs:
     for key, given in settings.items():
         for name in given:
             if name not in streams:
-                raise UsageError(f"--{key} names stream '{name}', which is not given", hint=f"add --stream {name}=FILE")
+                raise _not_given(key, name, streams)
     documents = {name: Path(path) for name, path in pairs_of(options.doc, "--doc").items()}
     for name in documents.keys() & streams.keys():
         raise UsageError(f"'{name}' is both a stream and a document")
     domains = _domains(options.domain, streams)
     sources = [_source(name, Path(path), settings, domains.get(name, {})) for name, path in streams.items()]
     return Inputs([looked_into(each, limits) for each in sources], documents)
+
+
+def _not_given(option: str, name: str, streams: Mapping[str, str]) -> UsageError:
+    hint = did_you_mean(name, streams, f"add --stream {name}=FILE")
+    return UsageError(f"--{option} names stream '{name}', which is not given", hint=hint)
 
 
 def _domains(given: Sequence[str], streams: Mapping[str, str]) -> dict[str, dict[str, list[str]]]:
@@ -59,7 +64,7 @@ def _domains(given: Sequence[str], streams: Mapping[str, str]) -> dict[str, dict
         if not colon:
             raise UsageError(f"--domain takes NAME=PATH:V,V, not '{each}'", hint="as in --domain sensors=s:1,2")
         if name not in streams:
-            raise UsageError(f"--domain names stream '{name}', which is not given", hint=f"add --stream {name}=FILE")
+            raise _not_given("domain", name, streams)
         if path in found.setdefault(name, {}):
             raise UsageError(f"--domain is given twice for '{name}={path}'")
         found[name][path] = values.split(",")

@@ -63,6 +63,12 @@ class Parser(argparse.ArgumentParser):
         super()._print_message(visible_lines(message), file)
 
 
+def short(path: Path) -> Path:
+    """A path as somebody in the working directory would write it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
 def write_picture(picture: str, file: Path, read: Sequence[Claim]) -> None:
     """Write a picture to where the user wants it, which is none of the files that are `read`."""
     check_claims(read, [Claim(file, "the picture")])

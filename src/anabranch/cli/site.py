@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 from anabranch.cli.arguments import Commands
-from anabranch.cli.printing import print_answer, print_lines, print_report
+from anabranch.cli.printing import print_answer, print_lines, print_report, short
 from anabranch.visible import tell
 
 
@@ -83,4 +83,4 @@ def _accent(options: argparse.Namespace) -> None:
     from anabranch.looking import publish_accent
 
     for file in publish_accent(options.site, options.stream, options.text, options.partition):
-        tell(f"published in {file}")
+        tell(f"published in {short(file)}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from anabranch.algebra.interpret import Plan
 from anabranch.algebra.written import streams_of, write_plan
 from anabranch.engine.preparing import Inputs, prepare, refuse_endless
-from anabranch.errors import UsageError
+from anabranch.errors import UsageError, did_you_mean
 from anabranch.reference.texts import Texts
 from anabranch.spark.sinks.tables import check_table
 
@@ -40,6 +40,6 @@ class Checking:
             if each in known and known[each].updates:
                 raise UsageError(f"the plan '{name}' reads '{each}', and operators cannot follow updates yet")
             if each not in known:
-                hint = f"there is {', '.join(sorted(known)) or 'none yet'}"
+                hint = did_you_mean(each, known, f"there is {', '.join(sorted(known)) or 'none yet'}")
                 raise UsageError(f"the plan '{name}' reads the stream '{each}', which is not registered", hint=hint)
         return text

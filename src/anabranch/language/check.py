@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from anabranch.errors import QueryError, Span
+from anabranch.errors import QueryError, Span, did_you_mean
 from anabranch.language import ast
 from anabranch.language.check_paths import PathCheck
 from anabranch.language.check_streams import check_streams, is_edited, over_updates
@@ -161,8 +161,9 @@ class _Checker(PathCheck):
         if name in self.registered:
             return UNKNOWN
         if name not in SIGNATURES:
-            known = ", ".join(sorted((*SIGNATURES, *self.declared, *self.registered)))
-            raise self.error(f"no function is called '{name}()'", call.span, "XPST0017", f"known are: {known}")
+            known = sorted((*SIGNATURES, *self.declared, *self.registered))
+            hint = did_you_mean(name, known, f"known are: {', '.join(known)}")
+            raise self.error(f"no function is called '{name}()'", call.span, "XPST0017", hint)
         signature = SIGNATURES[name]
         if not signature.accepts(count):
             wanted_text = f"{signature.least}" if signature.least == signature.most else f"{signature.least} or more"
@@ -237,10 +238,9 @@ class _Checker(PathCheck):
 
     def variable(self, variable: ast.Variable, scope: Scope) -> Known:
         if variable.name not in scope.variables:
-            known = ", ".join(f"${name}" for name in scope.variables) or "none"
-            raise self.error(
-                f"no variable is called '${variable.name}'", variable.span, "XPST0008", f"bound are: {known}"
-            )
+            known = [f"${name}" for name in scope.variables]
+            hint = did_you_mean(f"${variable.name}", known, f"bound are: {', '.join(known) or 'none'}")
+            raise self.error(f"no variable is called '${variable.name}'", variable.span, "XPST0008", hint)
         known_variable = scope.variables[variable.name]
         if known_variable.flowing and scope.in_round and not is_edited(known_variable.source, self.edited):
             raise refuse("stream inside the round of another", self.text, variable.span)
@@ -251,9 +251,8 @@ class _Checker(PathCheck):
     def source(self, source: ast.Source, scope: Scope) -> Known:
         if self.inputs is not None and source.name not in self.inputs:
             known = ", ".join(f"'{name}'" for name in self.inputs) or "none"
-            raise self.error(
-                f"no input is called '{source.name}'", source.span, "FODC0002", f"the inputs given are: {known}"
-            )
+            hint = did_you_mean(source.name, self.inputs, f"the inputs given are: {known}")
+            raise self.error(f"no input is called '{source.name}'", source.span, "FODC0002", hint)
         if source.kind == "stream" and scope.in_round and not is_edited(source, self.edited):
             raise refuse("stream inside the round of another", self.text, source.span)
         self.sources[source] = None

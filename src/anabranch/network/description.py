@@ -178,7 +178,7 @@ def _topology(settings: Table, links: list[Table]) -> Topology:
     for table in links:
         ends = table.take("between", _is_pair, 'two super-peers, as in ["SP0", "SP1"]', None)
         if ends is None:
-            raise table.wrong("'between' is missing", hint='two super-peers, as in between = ["SP0", "SP1"]')
+            raise table.missing("between", 'two super-peers, as in between = ["SP0", "SP1"]')
         pairs[(ends[0], ends[1])] = table.amount("bandwidth", bandwidth)
         table.done()
     try:
@@ -188,7 +188,7 @@ def _topology(settings: Table, links: list[Table]) -> Topology:
                 raise settings.wrong("nothing says which super-peers there are", hint=hint)
             return topology(dict.fromkeys(each for pair in pairs for each in pair), pairs)
         if count is None:
-            raise settings.wrong("'peers' is missing", hint="how many super-peers, as in peers = 8")
+            raise settings.missing("peers", "how many super-peers, as in peers = 8")
         found = built(shape, count, seed).with_bandwidth(bandwidth)
         return topology(found.peers, {**found.links, **_known(found, pairs, links)}, found.shape)
     except UsageError as error:
@@ -227,7 +227,7 @@ def _query(name: str, table: Table, places: Mapping[str, str]) -> RegisteredQuer
     by = _place(table, places)
     file = table.path("query")
     if file is None:
-        raise table.wrong("'query' is missing", hint="it names the file with the query")
+        raise table.missing("query", "it names the file with the query")
     table.done()
     try:
         return RegisteredQuery(name, read_text(file), file, places[by], by)

@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from anabranch.errors import UsageError
+from anabranch.errors import UsageError, did_you_mean
 from anabranch.network.catalogue import Catalogue, Flow, Subscription
 from anabranch.network.description import Network, Strategy
 from anabranch.network.estimates import Estimates, Form
@@ -142,8 +142,9 @@ class Planner:
         need = need_of(text, self.schemas, label or name, self.edited)
         for stream in need.streams:
             if stream not in self.catalogue.flows or stream in self._ended:
-                known = [each.name for each in self.catalogue.flows.values() if not each.inputs]
-                hint = f"there is {' and '.join(each for each in known if each not in self._ended) or 'none'}"
+                flows = self.catalogue.flows.values()
+                known = [each.name for each in flows if not each.inputs and each.name not in self._ended]
+                hint = did_you_mean(stream, known, f"there is {' and '.join(known) or 'none'}")
                 raise UsageError(f"'{name}' reads a stream '{stream}' that nobody has registered", hint=hint)
         need = self._travelling(need)
         old = self.catalogue
@@ -222,7 +223,8 @@ class Planner:
         """Subscriptions end, and what only they needed is made no more."""
         for name in names:
             if name not in self.catalogue.subscriptions:
-                raise UsageError(f"there is no subscription '{name}'")
+                hint = did_you_mean(name, self.catalogue.subscriptions)
+                raise UsageError(f"there is no subscription '{name}'", hint=hint)
         old = self.catalogue
         self.catalogue = self._without_ended(old.without(names))
         return Decision(f"cancel {', '.join(names) or 'nothing'}", steps(old, self.catalogue))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from anabranch.errors import UsageError
+from anabranch.errors import UsageError, did_you_mean
 from anabranch.network.description import Network
 from anabranch.network.planner import Planner
 from anabranch.network.rates import Rates, parts
@@ -80,7 +80,8 @@ class RanNetwork:
             if found is not None:
                 return iter(log.answer(found))
         if name not in self.network.subscriptions:
-            raise UsageError(f"there is no subscription '{name}', and none has run")
+            hint = did_you_mean(name, self.network.subscriptions)
+            raise UsageError(f"there is no subscription '{name}', and none has run", hint=hint)
         return iter((Frame.of(self.network.subscriptions[name].text).empty,))
 
     def _peers(self) -> list[str]:

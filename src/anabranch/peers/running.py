@@ -32,6 +32,7 @@ from anabranch.peers.records import Planned, streams_of
 from anabranch.peers.team import Team
 from anabranch.peers.trunks import Open, on_spark
 from anabranch.spark.session import Session
+from anabranch.spark.waits import Lookout, Wait
 from anabranch.spark.wanted import EPOCH_BYTES, Epoch, Settings
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.source import Source
@@ -71,6 +72,7 @@ class RunningNetwork:
         self._open = workings
         self.decisions: list[Decision] = []
         """Those of the first start."""
+        self._lookouts: dict[str, Lookout] = {}
         self._held = ExitStack()
         self._turn = RLock()
         """Held by whoever runs peers or changes plans."""
@@ -188,6 +190,15 @@ class RunningNetwork:
     def measured(self) -> Measured:
         """What has been sent and worked so far."""
         return measured(self.peers, self.catalogue)
+
+    def waits(self) -> list[Wait]:
+        """What is there of the streams and cannot be read yet, where they come in; looked for anew."""
+        found: list[Wait] = []
+        for each in list(self.streams.values()):
+            peer = self.peers[each.at]
+            lookout = self._lookouts.setdefault(peer.name, Lookout(peer.workings.checkpoint))
+            found += lookout.waits([each.source], peer.last(), None)
+        return found
 
     # --- subscriptions and streams come and go --------------------------------------------------------------
 

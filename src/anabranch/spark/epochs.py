@@ -50,6 +50,7 @@ from anabranch.spark.session import jvm_of
 from anabranch.spark.sinks.claims import check_sinks
 from anabranch.spark.sinks.delivery import Sinks
 from anabranch.spark.stages import manifest_of, run_epoch
+from anabranch.spark.waits import Lookout, Wait
 from anabranch.spark.wanted import Epoch, Listener, Settings, Wanted
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim
 
@@ -106,6 +107,7 @@ class Trunk:
             self._logs.sweep(self._last.evolution if self._last else {})
             self._sinks = Sinks(checkpoint, self._functions, self._listener.warning)
             self._orders = OrderLogs(checkpoint)
+            self._lookout = Lookout(checkpoint)
             self._wanted = Wanted({}, {})
             self._holds: dict[str, int] = {}
             on_error.pop_all()
@@ -115,7 +117,7 @@ class Trunk:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self.stop()
+            self.stop(lambda: kind is not None and issubclass(kind, KeyboardInterrupt))
         finally:
             self._held.close()
 
@@ -182,10 +184,16 @@ class Trunk:
         if not self.active:
             self.raise_failure()
 
-    def stop(self) -> None:
-        """End after the epoch at work; it may be called again."""
-        with self._turn:
+    def stop(self, hurry: Callable[[], bool] = lambda: False) -> None:
+        """End after the epoch at work; in a `hurry` without it, so the next run repeats it. It may be called again."""
+        while not self._turn.acquire(timeout=_PATIENCE):
+            if hurry():
+                self._failure = self._failure or _Stopped()  # what the epoch at work ends with is no failure
+                self._stopping = True
+                break
+        else:
             self._stopping = True
+            self._turn.release()
         if self.query is not None:
             try:
                 self.query.stop()
@@ -233,6 +241,10 @@ class Trunk:
     def last(self) -> int:
         """The newest epoch that is committed and of which the listener has heard, -1 if there is none."""
         return self._told
+
+    def waits(self) -> list[Wait]:
+        """What is there and cannot be read yet, and what keeps it; looked for anew."""
+        return self._lookout.waits(self._wanted.streams.values(), self._last, self.plan)
 
     @property
     def plan(self) -> Plan | None:

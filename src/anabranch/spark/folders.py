@@ -101,16 +101,16 @@ def form_of(
     """
     if not there:
         return None
-    fronts = (_front(files.path(name)) for name in there)
-    front = next((each for each in fronts if each.strip()), b"")  # the first file that holds something decides for all
-    decide = decide or len(there) > 1 or len(front) >= _FRONT
-    form = known or _told(front, schema_root, decide)
+    fronts = (front(files.path(name)) for name in there)
+    first = next((each for each in fronts if each.strip()), b"")  # the first file that holds something decides for all
+    decide = decide or len(there) > 1 or len(first) >= _FRONT
+    form = known or _told(first, schema_root, decide)
     if form is None:
         return None
     if form != "document":
         return Form(form, serialize(implied_root(root)))
     splitter = DocumentSplitter(Limits())
-    splitter.feed(front)
+    splitter.feed(first)
     if splitter.first is None:
         return Form(form, serialize(implied_root(root))) if decide else None
     return Form(form, serialize(parse_root(*splitter.first)))
@@ -124,7 +124,8 @@ def _told(front: bytes, schema_root: str | None, decide: bool) -> Format | None:
     return form if b"\n" in front.strip() else None
 
 
-def _front(path: str) -> bytes:
+def front(path: str) -> bytes:
+    """The first bytes of a file, unpacked."""
     limit = os.path.getsize(path)
     if not storage.is_packed(path):
         return b"".join(storage.pieces(path, 0, min(limit, _FRONT)))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from heapq import nlargest
 
 from anabranch.spark.manifest import Manifest
@@ -71,8 +70,3 @@ class Metrics:
             publish_ms,
             deliver_ms,
         )
-
-    def to_json(self, peer: str | None = None) -> str:
-        """One line of a structured log; in a network it names the peer."""
-        whose = {} if peer is None else {"peer": peer}
-        return json.dumps({"event": "epoch", **whose, **asdict(self)})

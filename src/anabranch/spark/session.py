@@ -6,6 +6,10 @@ the first lost task, logs on our terminal, or spends time on optimisations that 
 
 Guarantees: nothing listens outside loopback; Python workers run this very interpreter; nothing is left in the
 working directory.
+The JVM and its Python workers are a session of processes of their own, so Ctrl-C on a terminal and a signal to the
+process group reach this process alone, which then lets them go in order; they end by themselves when it is killed,
+because the pipe to the JVM's standard input breaks.
+Signals stay with whoever handles them: Spark would take SIGINT for itself.
 """
 
 from __future__ import annotations
@@ -14,17 +18,22 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import TypeAlias
+from subprocess import PIPE
+from threading import Event, Thread
+from typing import IO, Any, TypeAlias
 
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from anabranch.errors import UsageError
 
 LOOPBACK = "127.0.0.1"
+_ALWAYS = b"Using incubator modules"
 Session: TypeAlias = SparkSession
 """For those who hand a session on and know no Spark."""
 
@@ -62,22 +71,71 @@ def local_session(*, cores: int | None = None, memory: str = "1g", name: str = "
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     scratch = tempfile.gettempdir()
     log = Path(str(files("anabranch.spark").joinpath("log4j2.properties"))).as_uri()
-    # Four attempts for a task; with plain local[*] the first failure ends the query.
-    builder = SparkSession.builder.master(f"local[{cores or '*'},4]").appName(name)
     settings = {
         **SETTINGS,
+        # Four attempts for a task; with plain local[*] the first failure ends the query.
+        "spark.master": f"local[{cores or '*'},4]",
+        "spark.app.name": name,
         "spark.driver.memory": memory,
         "spark.sql.shuffle.partitions": str(cores or os.cpu_count() or 1),
         "spark.sql.warehouse.dir": os.path.join(scratch, "anabranch-warehouse"),
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log}",
     }
-    for key, value in settings.items():
-        builder = builder.config(key, value)
     try:
-        return builder.getOrCreate()
+        return _on_a_thread(lambda: _started(settings))
     except PySparkRuntimeError as error:
         hint = "Spark needs Java 17 or newer: install it, or set JAVA_HOME to it"
         raise UsageError("Spark could not be started", hint=hint) from error
+
+
+def _started(settings: Mapping[str, str]) -> SparkSession:
+    """The session that runs, or a new one; a JVM is launched at most once in a process."""
+    if SparkContext._active_spark_context is None:
+        conf = SparkConf().setAll(list(settings.items()))
+        SparkContext(conf=conf, gateway=None if SparkContext._gateway else _launched(conf))
+    builder = SparkSession.builder
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _launched(conf: SparkConf) -> Any:
+    """The gateway to a new JVM, which is the first of a session of processes of its own."""
+    gateway = launch_gateway(conf, {"start_new_session": True, "stderr": PIPE})  # type: ignore[no-untyped-call]
+    Thread(target=_pass_on, args=(gateway.proc.stderr,), name="errors of the JVM", daemon=True).start()
+    return gateway
+
+
+def _pass_on(lines: IO[bytes]) -> None:
+    """Show what the JVM and its Python workers say on standard error, but for what Java always says first."""
+    for line in lines:
+        if _ALWAYS not in line:
+            sys.stderr.write(line.decode(errors="replace"))
+            sys.stderr.flush()
+
+
+def _on_a_thread(start: Callable[[], SparkSession]) -> SparkSession:
+    """Start Spark on a thread of its own; whoever is interrupted meanwhile need not wait for it.
+
+    On the main thread Spark would take SIGINT over, and a signal might break into its talk with the JVM.
+    """
+    found: list[SparkSession | BaseException] = []
+    done = Event()
+
+    def work() -> None:
+        try:
+            found.append(start())
+        except BaseException as error:
+            found.append(error)
+        finally:
+            done.set()
+
+    Thread(target=work, name="start of Spark", daemon=True).start()
+    done.wait()
+    (result,) = found
+    if isinstance(result, BaseException):
+        raise result
+    return result
 
 
 def jvm_of(spark: SparkSession) -> int:

@@ -15,7 +15,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from anabranch.errors import AnabranchError, UsageError
+from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.schema import Schema
 from anabranch.stream.source import Source, domains_of, seconds_of
@@ -55,6 +55,8 @@ class Table:
     lines: list[str] = field(repr=False)
     number: int = 0
     """Which it is of those of its name, in a list of tables."""
+    asked: set[str] = field(default_factory=set, repr=False)
+    """The keys that somebody has asked for: those that are known."""
 
     def wrong(self, message: str, *, key: str | None = None, hint: str | None = None) -> UsageError:
         """The error for what is wrong with the table, or with one of its keys."""
@@ -82,6 +84,7 @@ class Table:
 
     def take(self, key: str, fits: Callable[[Any], bool], kind: str, default: Any) -> Any:
         """The value of a key, which must fit."""
+        self.asked.add(key)
         if key not in self.values:
             return default
         value = self.values.pop(key)
@@ -98,8 +101,17 @@ class Table:
         """A text that must be there."""
         found = self.text(key, None)
         if found is None:
-            raise self.wrong(f"'{key}' is missing", hint=hint)
+            raise self.missing(key, hint)
         return found
+
+    def missing(self, key: str, hint: str) -> UsageError:
+        """The error for a key that must be there; perhaps it is, misspelt."""
+        return self.wrong(f"'{key}' is missing", hint=self.misspelt(key) or hint)
+
+    def misspelt(self, key: str) -> str | None:
+        """The hint that a key which is missing stands there under a name of nearly the same letters."""
+        near = (each for each in self.values if abs(len(each) - len(key)) < 2 and did_you_mean(each, (key,)))
+        return next((f"'{each}' is unknown, did you mean '{key}'?" for each in near), None)
 
     def path(self, key: str) -> Path | None:
         """A path, relative to the file."""
@@ -116,7 +128,7 @@ class Table:
         value = self.take(key, _are_paths, "a path or a list of paths", [])
         found = [self.file.absolute().parent / each for each in ([value] if isinstance(value, str) else value)]
         if not found:
-            raise self.wrong(f"'{key}' is missing", hint="it names a file or a directory")
+            raise self.missing(key, "it names a file or a directory")
         return found
 
     def whole(self, key: str, default: _Value) -> int | _Value:
@@ -171,7 +183,7 @@ class Table:
     def done(self) -> None:
         """Refuse what nobody has asked for."""
         for key in self.values:
-            raise self.wrong(f"'{key}' is unknown", key=key)
+            raise self.wrong(f"'{key}' is unknown", key=key, hint=did_you_mean(key, self.asked))
 
 
 def _are_paths(value: Any) -> bool:
