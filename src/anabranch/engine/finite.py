@@ -195,6 +195,7 @@ def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits, p
         if query.updates:
             edited = updating(query, read, inputs, limits)
             answers[query.name] = (edited.answer(),)
+            aborted |= {} if edited.aborted is None else {query.name: edited.aborted}
             dead += edited.dead
         elif any(read.streams[name].input.changes for name in query.checked.streams):
             # Imported here: it loads what the law can do without.
