@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import pytest
 
-from anabranch.errors import StreamError
 from anabranch.language import parse
 from anabranch.reference.history.document import Document
 from anabranch.reference.history.timeline import answer, arrivals
@@ -101,10 +100,10 @@ def test_a_bad_element_holds_nobody_up() -> None:
     assert asked.timeline() == [(Fraction(5), "a"), (Fraction(50), "a b")]
 
 
-def test_accents_are_refused() -> None:
-    """By name, with the place."""
-    with pytest.raises(StreamError, match="streams of updates cannot have accents yet"):
-        document('<s:accent><s:drop path="a"/></s:accent>')
+def test_an_accent_moves_the_time_and_nothing_else() -> None:
+    """It stands in a stream of items that is read beside updates; whom it ends is told by `changed.py`."""
+    found = document('<e>x</e><s:accent at="4"><s:drop path="a"/></s:accent>')
+    assert (len(found.entries), found.now, found.dead) == (1, Fraction(4), [])
 
 
 def test_a_document_is_no_deeper_than_an_item_may_be() -> None:

@@ -9,15 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anabranch.engine import Inputs, answering, prepare
-from anabranch.errors import StreamError
 from anabranch.reference import document_input, stream_input, text_input
 from anabranch.reference.inputs import Signal
 from anabranch.stream.description import parse as parse_description
 from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation, StreamElement
-from anabranch.stream.parse import implied_root, parse_document
+from anabranch.stream.limits import Limits
+from anabranch.stream.parse import implied_root, parse_document, parse_item
 from anabranch.stream.path import Path
 from anabranch.stream.source import Source
 from anabranch.stream.tree import Element, Name, Text, string_value
+from anabranch.stream.wire import element_of
 from reference.asking import ask, leaves
 
 
@@ -145,17 +146,23 @@ CONTROL = "xmlns:s='urn:anabranch:stream'"
 CONTROLS = (
     ("<s:mutable id='1'><i/></s:mutable>", "a region"),
     ("<s:replace target='1' id='2'/>", "an update"),
-    ("<i><s:mutable id='1'><t>1</t></s:mutable></i>", "a region"),
+    ("<i><s:mutable id='1'><t>1</t></s:mutable></i>", "a region inside an item"),
+    ("<i><t><s:after target='1'/></t></i>", "an update inside an item"),
 )
 
 
 @pytest.mark.parametrize(("control", "kind"), CONTROLS)
-def test_streams_with_control_elements_are_refused_by_name(control: str, kind: str) -> None:
-    """Until queries can follow them, they are never ignored."""
-    with pytest.raises(StreamError) as caught:
-        text_input(f"<r {CONTROL}><i/>{control}</r>", name="s")
-    assert caught.value.message.startswith(f"stream 's' carries {kind} (s/text at byte ")
-    assert caught.value.hint
+def test_regions_and_updates_are_bad_in_a_stream_of_items(control: str, kind: str) -> None:
+    """LAWS 2.5 and 5.1: they are set aside with their place and what would help, and the items around them count."""
+    texts = ["<i/>", control, "<i/>"]
+    items = [
+        element_of(parse_item(text.encode(), Limits(), {"s": "urn:anabranch:stream"}), Place("s", "a", number))
+        for number, text in enumerate(texts)
+    ]
+    found, dead = stream_input(implied_root("r"), [items])
+    assert [arrival.place.offset for arrival in found.arrivals] == [0, 2]
+    reason = f"{kind} stands in a stream of items: one that is edited needs 'updates = true'"
+    assert [(each.place.offset, each.reason) for each in dead] == [(1, reason)]
 
 
 def test_a_stream_that_evolves_is_read_in_the_units_of_its_start() -> None:

@@ -23,7 +23,7 @@ from anabranch.spark.plan import Plan, StreamPlan, Subscription
 from anabranch.spark.plans import PlanFile
 from anabranch.spark.ranges import Offset, Range
 from anabranch.spark.reading import RangeReader
-from anabranch.spark.segments import SegmentWriter
+from anabranch.spark.segments import DEAD_LETTERS, SegmentWriter, read_dead_letters, read_index
 from anabranch.spark.storage import pieces
 from anabranch.spark.survey import Survey
 from anabranch.stream.elements import DeadLetter, Item, StreamElement
@@ -156,29 +156,36 @@ def test_a_strict_stream_sets_undeclared_paths_aside(tmp_path: Path) -> None:
 
 
 def test_an_item_with_its_own_time_needs_partitions_that_are_merged(tmp_path: Path) -> None:
-    """Partitions without a time are read one after the other; an item that says `s:at` there is refused by name."""
+    """Partitions without a time are read one after the other; an element that says `s:at` there is bad (LAWS 1.3)."""
     path = tmp_path / "in"
     path.write_text('<p xmlns:s="urn:anabranch:stream" s:at="5"/>\n<p/>\n')
     (tmp_path / "more").write_text("<p/>\n")
     reach = Range("s", "0", 0, "in", str(path), 0, path.stat().st_size, last=True, packed=False, sequence=0)
 
-    def shown(source: Source) -> int | None:
+    def shown(source: Source) -> tuple[int | None, list[str]]:
         stream = StreamPlan.of(source, Form("lines", "<root/>"))
         root = parse_root(b"<root/>")
         plan = PlanFile.save(Plan((stream,), (), LIMITS, 0), tmp_path)
         passage = Passage(Job(plan, Checkpoint(tmp_path), 0, {}), stream, root, LIMITS, reach)
         with SegmentWriter(tmp_path, 0, 0) as segment:
-            return passage.show(StreamAnswers((), "lines", root, LIMITS), segment, ())
+            count = passage.show(StreamAnswers((), "lines", root, LIMITS), segment, ())
+        chunks = read_index(tmp_path, segment.segments).of(DEAD_LETTERS)
+        return count, [each.reason for chunk in chunks for each in read_dead_letters(tmp_path, chunk)]
 
-    assert shown(Source("s", path)) == 2
+    assert shown(Source("s", path)) == (2, [])
     more = (tmp_path / "more",)
-    assert shown(Source("s", path, more=more, time=ItemPath.parse("t"))) == 2
-    with pytest.raises(StreamError, match=r"several partitions and no time, and an item has.*s/in at byte 0"):
-        shown(Source("s", path, more=more))
-    path.write_text('<s:accent xmlns:s="urn:anabranch:stream" at="5"><s:add path="a"/></s:accent>\n')
-    reach = replace(reach, end=path.stat().st_size)
-    with pytest.raises(StreamError, match=r"several partitions and no time, and an accent has.*s/in at byte 0"):
-        shown(Source("s", path, more=more))
+    assert shown(Source("s", path, more=more, time=ItemPath.parse("t"))) == (2, [])
+    reason = "has a time of its own, and the stream has several partitions and no time: declare a time path"
+    assert shown(Source("s", path, more=more)) == (1, [f"an item {reason}"])
+    for control, kind in (
+        ('<s:accent xmlns:s="urn:anabranch:stream" at="5"><s:add path="a"/></s:accent>', "an accent"),
+        ('<s:punctuation xmlns:s="urn:anabranch:stream" at="5"/>', "a punctuation"),
+    ):
+        path.write_text(f"{control}\n")
+        reach = replace(reach, end=path.stat().st_size)
+        assert shown(Source("s", path, more=more)) == (None, [f"{kind} {reason}"])
+    by_law = read(Source("s", path, "lines", more=more), LIMITS)
+    assert [each.reason for each in by_law if isinstance(each, DeadLetter)] == [f"a punctuation {reason}"]
 
 
 def test_a_plan_survives_its_file(tmp_path: Path) -> None:

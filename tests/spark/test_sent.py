@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 
 import papers
 from anabranch.branch.sent.written import write_sent
-from anabranch.errors import StreamError
 from anabranch.language import check, parse
 from anabranch.network.needs import need_of
 from anabranch.sharing.match import matches, merge_all
@@ -234,12 +233,15 @@ def test_who_reads_windows_that_had_begun_ends(tmp_path: Path) -> None:
     assert "had begun before" in reason
 
 
-def test_accents_are_refused(tmp_path: Path) -> None:
-    """What is sent has one unit: an accent on a value that is counted ends the run, as with accents turned off."""
+def test_an_accent_ends_who_reads_windows(tmp_path: Path) -> None:
+    """What is sent has one unit: an accent on a value that is counted ends whoever reads it, and nobody else."""
     accent = '<s:accent xmlns:s="urn:anabranch:stream"><s:alter path="en" by=". * 2"/></s:accent>'
     item = "<p><t>1</t><en>1</en></p>"
-    with pytest.raises(StreamError, match="carries an accent"):
-        through(tmp_path, [item, accent, item], 'for $w in stream("s")/r/p |t diff 10| return <o>{ sum($w/en) }</o>')
+    text = 'for $w in stream("s")/r/p |t diff 10| return <o>{ sum($w/en) }</o>'
+    [reader] = through(tmp_path, [item, accent, item], text)
+    assert "<i/>" in reader.trunk.answer("beside")
+    [reason] = list(reader.trunk.log.manifests.since(0))[-1].aborted.values()
+    assert "carries an accent" in reason
 
 
 @pytest.mark.spark

@@ -13,7 +13,6 @@ from random import Random
 import pytest
 
 from anabranch.branch.sent.written import write_tuples
-from anabranch.errors import StreamError
 from anabranch.language import check, parse, print_query
 from anabranch.network.description import RegisteredStream
 from anabranch.network.needs import need_of, provides, widened
@@ -164,8 +163,11 @@ def check_late(folder: Path, seed: int) -> int:
     return len(law.text)
 
 
-def test_accents_are_refused(tmp_path: Path) -> None:
-    """What is sent has the units of its beginning: an accent on what is joined ends the run."""
+def test_an_accent_ends_the_tuples_and_nobody_else(tmp_path: Path) -> None:
+    """What is sent has the units of its beginning: who sends tuples ends with an accent on what is joined.
+
+    Whoever reads them is told, and ends, too; the query beside them goes on.
+    """
     accent = '<s:accent xmlns:s="urn:anabranch:stream"><s:alter path="a" by=". * 2"/></s:accent>'
     given = sources(tmp_path, slack=0)
     for each in given:
@@ -173,8 +175,17 @@ def test_accents_are_refused(tmp_path: Path) -> None:
     text = "for $x in stream('s')/r/i|count 1| for $y in stream('u')/r/i|count 1| where $x/a = $y/a return $x/a"
     form = tuples_of(text, given)
     assert form is not None
-    with pytest.raises(StreamError, match="carries an accent"):
-        Peer(tmp_path / "maker", given, sending(form), Random(1)).run(SIZES)
+    maker = Peer(tmp_path / "maker", given, sending(form), Random(1))
+    maker.run(SIZES)
+    assert maker.trunk.answer("beside") == "<i/><i/>"
+    [reason] = list(maker.trunk.log.manifests.since(0))[-1].aborted.values()
+    assert reason.startswith("'a' is unknown from here on: tuples that travel have no accents (s/s at byte ")
+    link = Link(tmp_path / "link", "j.1", form.tuple_path[0])
+    link.carry(maker.sent())
+    reader = Peer(tmp_path / "reader", [link.source], reading(text, form, "j.1"), Random(1))
+    reader.run(SIZES)
+    [reason] = list(reader.trunk.log.manifests.since(0))[-1].aborted.values()
+    assert "which is unknown from here on" in reason
 
 
 def _reasons(letters: Iterable[DeadLetter]) -> Counter[tuple[str, str | None]]:

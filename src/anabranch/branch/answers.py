@@ -11,8 +11,9 @@ from anabranch.errors import DynamicError
 from anabranch.reference.evolving.outlet import accent_text
 from anabranch.reference.units import NOTHING, Piece
 from anabranch.stream.culprits import letter_for
-from anabranch.stream.elements import LONGEST_RAW, Accent, Place
+from anabranch.stream.elements import LONGEST_RAW, Accent, Doubt, Place
 from anabranch.stream.serialize import serialize
+from anabranch.stream.wire import write_doubt
 
 
 class Answers:
@@ -49,10 +50,11 @@ class Answers:
             if text:
                 self._out.piece(text)
 
-    def announce(self, accents: Iterable[Accent]) -> None:
-        """Accents of the answer, in their place."""
+    def announce(self, accents: Iterable[Accent | Doubt]) -> None:
+        """Accents of the answer, in their place, and what is in doubt from there on."""
         for each in accents:
-            self.write(Piece(accent_text(each), begins=False, ends=False))
+            text = accent_text(each) if isinstance(each, Accent) else write_doubt(each)
+            self.write(Piece(text, begins=False, ends=False))
 
     def extend(self, data: bytes, pieces: int, first: int) -> None:
         """The next pieces, one behind the other, none of which begins or ends with a value."""

@@ -16,7 +16,7 @@ from anabranch.branch.answers import Answers
 from anabranch.branch.follower import Follower
 from anabranch.branch.keeping import Held, Kept
 from anabranch.branch.ports import InputStream, Output
-from anabranch.errors import DynamicError, StreamError
+from anabranch.errors import DynamicError
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.evolving.lineage import Lineage
 from anabranch.reference.evolving.tracing import lineage_of
@@ -66,13 +66,7 @@ class Asker:
         return Asker(member.key, member.standing, units, answers, member.policy, tuple(functions or ()), member.sends)
 
     def lineage(self, inputs: Mapping[str, InputStream]) -> Lineage:
-        """What is known of its output; tuples that are sent have the units of their streams' beginning."""
-        if self.sends:
-            streams = " or ".join(f"'{each}'" for each in self.standing.streams)
-            raise StreamError(
-                f"stream {streams} carries an accent, and its tuples are made on their way",
-                hint="leave 'accents = false' out of the stream",
-            )
+        """What is known of its output."""
         return lineage_of(self.standing, self.registered, {name: each.root.namespaces for name, each in inputs.items()})
 
     def item(self, kept: Kept) -> Piece:

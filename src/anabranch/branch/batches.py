@@ -26,7 +26,6 @@ from anabranch.columnar.selecting import CompiledFor
 from anabranch.columnar.shred import Shredded
 from anabranch.columnar.template import is_plain_around
 from anabranch.errors import DynamicError, StreamError
-from anabranch.reference.inputs import refuse_regions
 from anabranch.reference.units import Units
 from anabranch.stream.elements import DeadLetter, Item, Punctuation
 from anabranch.stream.limits import Limits
@@ -149,7 +148,6 @@ class BatchReader(EntryReader):
         if not isinstance(element, Item):
             return None
         try:
-            refuse_regions(element.tree, element.place)
             found = self._units.candidates(self._clause, self._stream.root, element, self._stream.origin)
         except StreamError:  # the operator raises it when the entry's turn has come
             return None

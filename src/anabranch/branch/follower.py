@@ -10,7 +10,7 @@ these items sees it without the path.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from anabranch.algebra.readings import Reading, holds
@@ -24,7 +24,8 @@ from anabranch.reference.evolving.lineage import Lineage
 from anabranch.reference.evolving.outlet import Outlet
 from anabranch.reference.evolving.written import exact
 from anabranch.reference.sequences import Value, Values
-from anabranch.stream.elements import Accent, DeadLetter, Punctuation
+from anabranch.stream.description import Everything
+from anabranch.stream.elements import Accent, DeadLetter, Doubt, Drop, Punctuation
 from anabranch.stream.path import Path
 
 
@@ -48,7 +49,10 @@ class _Purged:
 class Follower:
     """What has come out so far; `hear` alone changes it."""
 
-    def __init__(self, lineage: Lineage, policy: Policy, inputs: Mapping[str, InputStream]) -> None:
+    def __init__(
+        self, lineage: Lineage, policy: Policy, inputs: Mapping[str, InputStream], *, sends: bool = False
+    ) -> None:
+        """`sends` says that the output is tuples that travel on, in the units of their streams' beginning."""
         self.lineage = lineage
         streams = [inputs[name] for name in lineage.streams]
         self._outlet = Outlet(
@@ -57,23 +61,46 @@ class Follower:
             domains=[each.evolution().domains for each in streams],
             partitions=[each.partitions for each in streams],
         )
+        self._sends = sends
         self._purged: list[_Purged] = []
         self.aborted: str | None = None
         """Why it is over."""
 
-    def hear(self, said: Said) -> tuple[Accent, ...]:
-        """The accents of the output that a saying brings about, for each `for` over its stream in turn."""
+    def hear(self, said: Said) -> tuple[Accent | Doubt, ...]:
+        """The accents of the output that a saying brings about, for each `for` over its stream in turn.
+
+        Of tuples that travel on it is what is in doubt from there on: whoever reads that ends where it is answered.
+        """
         if self.aborted is not None:
             return ()
-        found: list[Accent] = []
+        found: list[Accent | Doubt] = []
         try:
             for clause, name in enumerate(self.lineage.streams):
                 if name == said.stream:
-                    found += self._heard(clause, said)
+                    found += self._sent(clause, said) if self._sends else self._heard(clause, said)
         except Aborted as error:
             self.aborted = error.message
             return ()
         return tuple(found)
+
+    def _sent(self, clause: int, said: Said) -> Iterator[Doubt]:
+        """What is unknown of the tuples; where they cannot be made any more, all of them."""
+        match said.event:
+            case Accent(_, evolution, place):
+                paths, reason = [evolution.path], f"tuples that travel have no accents ({place})"
+            case DeadLetter(doubts=doubts, reason=why):
+                paths, reason = [each.path for each in doubts], why
+            case _:
+                return
+        for path in paths:
+            if not self.lineage.reads(clause, path):
+                continue
+            targets = self.lineage.targets(clause, Drop(path)) if self.lineage.need(clause, path) is None else ()
+            if not targets:
+                self.aborted = f"'{path}' is unknown from here on: {reason}"
+                yield Doubt(Path(()), Everything())
+                return
+            yield from (Doubt(each.at, Everything()) for each in targets)
 
     def _heard(self, clause: int, said: Said) -> tuple[Accent, ...]:
         found: tuple[Accent, ...] = ()

@@ -28,7 +28,7 @@ from anabranch.branch.said import Event, Key, Said, begun, begun_to_json, is_sup
 from anabranch.reference.evolving.lineage import Lineage, leads
 from anabranch.reference.evolving.vantage import Vantage
 from anabranch.reference.standing import Standing
-from anabranch.stream.elements import Accent, DeadLetter, Punctuation
+from anabranch.stream.elements import Accent, DeadLetter, Doubt, Punctuation
 from anabranch.stream.path import Path
 
 
@@ -37,7 +37,7 @@ class Told(Protocol):
 
     over: bool
 
-    def announce(self, accents: Iterable[Accent]) -> None: ...
+    def announce(self, accents: Iterable[Accent | Doubt]) -> None: ...
 
 
 class Hearer(Protocol):
@@ -56,6 +56,9 @@ class Hearer(Protocol):
 
     @property
     def registered(self) -> tuple[str, ...]: ...
+
+    @property
+    def sends(self) -> bool: ...
 
     @property
     def answers(self) -> Told: ...
@@ -91,7 +94,7 @@ class Following:
         self._begun: list[Any] = []
         """Where late streams are seen from, as it is kept."""
         self._ended: dict[str, str] = {}
-        self._followers: dict[tuple[Lineage, Policy], Follower] = {}
+        self._followers: dict[tuple[Lineage, Policy, bool], Follower] = {}
 
     # --- what is said -----------------------------------------------------------------------------------------
 
@@ -135,7 +138,7 @@ class Following:
         self._give(came)
         self._remember(said, lasting=any(came.values()) or not isinstance(said.event, Punctuation))
 
-    def _give(self, came: Mapping[int, tuple[Accent, ...]]) -> None:
+    def _give(self, came: Mapping[int, tuple[Accent | Doubt, ...]]) -> None:
         """Give everyone what comes out; who cannot go on is over."""
         for asker in self._askers:
             follower = asker.follower
@@ -146,7 +149,7 @@ class Following:
                 self.aborted[asker.key] = self._ended[asker.key] = follower.aborted
                 asker.answers.over = True
 
-    def _told(self, said: Said) -> Mapping[int, tuple[Accent, ...]]:
+    def _told(self, said: Said) -> Mapping[int, tuple[Accent | Doubt, ...]]:
         """Tell the followers; gives what comes out of each, by its identity."""
         if isinstance(said.event, Punctuation) and not self._followers:
             return {}
@@ -161,9 +164,9 @@ class Following:
             return
         inputs = {source.stream.name: source.stream for source in self._merge.sources.values()}
         for asker in self._askers:
-            kind = asker.lineage(inputs), asker.policy
+            kind = asker.lineage(inputs), asker.policy, asker.sends
             if kind not in self._followers:
-                self._followers[kind] = Follower(*kind, inputs)
+                self._followers[kind] = Follower(asker.lineage(inputs), asker.policy, inputs, sends=asker.sends)
             asker.follower = self._followers[kind]
         for said in self._said:
             for each in self._followers.values():
@@ -227,7 +230,7 @@ class Following:
             self._merge.sources[key].vantage = vantage
         for asker in self._askers:
             asker.follower = follower = left.followers[_asked(asker)]
-            self._followers[follower.lineage, asker.policy] = follower
+            self._followers[follower.lineage, asker.policy, asker.sends] = follower
 
 
 _Asked: TypeAlias = tuple[str, str, Policy, tuple[str, ...]]

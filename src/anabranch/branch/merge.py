@@ -35,10 +35,10 @@ from anabranch.branch.state import fraction, written
 from anabranch.branch.timed import Moment, Timed
 from anabranch.reference.evolving.canonical import remeasured
 from anabranch.reference.evolving.vantage import Change, Vantage
-from anabranch.reference.inputs import element_time, refuse_control, refuse_regions
+from anabranch.reference.inputs import element_time
 from anabranch.reference.windows import Reach
 from anabranch.stream.affine import Affine
-from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, StreamElement
+from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, StreamElement, Update
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element as Tree
 
@@ -95,6 +95,9 @@ class Judge(Protocol):
     def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
         """The time of the next element of an input; None for a bad one, which the judge has set aside."""
 
+    def reached(self, key: Key) -> Fraction:
+        """The time that an input has reached."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Head:
@@ -130,11 +133,9 @@ class Source:
         """The next element, None if it is not known yet."""
         while self._head is None and (entry := self.backlog.head) is not None:
             element = self._reader.read(entry)
-            if self._judge is not None:
-                at = None
-                if not isinstance(element, DeadLetter):
-                    at = self._judge.time_of(self.key, element, entry.origin.arrived)
-                if at is None or isinstance(element, DeadLetter):
+            if self._judge is not None and not isinstance(element, DeadLetter):
+                at = self._judge.time_of(self.key, element, entry.origin.arrived)
+                if at is None:
                     self.backlog.take()
                 else:
                     self._head = _Head(at, entry, element, {}, None)
@@ -145,18 +146,20 @@ class Source:
                 case DeadLetter(doubts=()):  # set aside by whoever cut it out
                     self.backlog.take()
                     continue
-                case Item(tree, place):
-                    refuse_regions(tree, place)
+                case Item(tree):
                     given = tree
                     if units := self.vantage.units(tree):
                         element = replace(element, tree=remeasured(tree, units))
                 case Punctuation() | Accent() | DeadLetter():
                     pass
-                case _:
-                    raise refuse_control(element)
+                case Region() | Update():
+                    raise AssertionError(f"a stream of items has none ({element.place})")
             before = self.now if entry.origin.arrived is None else entry.origin.arrived
             # what was refused has no time of its own, whatever it says, and moves nobody's clock
-            time = self.now if isinstance(element, DeadLetter) else element_time(element, self.stream.time, before)
+            if isinstance(element, DeadLetter):
+                time = self.now if self._judge is None else self._judge.reached(self.key)
+            else:
+                time = element_time(element, self.stream.time, before)
             self._head = _Head(time, entry, element, units, given)
         return self._head
 
@@ -168,8 +171,7 @@ class Source:
             return Signal(self.stream, self._partition, None)
         self.now = head.time
         self.backlog.take()
-        if self._judge is not None:
-            assert not isinstance(head.element, DeadLetter)
+        if self._judge is not None and not isinstance(head.element, DeadLetter):
             self.dated |= self.stream.updates and head.element.at is not None
             return Came(self.stream.name, self._partition, head.element, head.time, head.entry)
         match head.element:
@@ -182,8 +184,8 @@ class Source:
             case Accent() | DeadLetter() as change:
                 self.vantage.take(change)
                 return Changed(self.stream, self._partition, change)
-            case other:
-                raise refuse_control(other)
+            case Region() | Update():
+                raise AssertionError(f"a stream of items has none ({head.element.place})")
 
     def skip(self, entries: int, now: Fraction) -> None:
         """Let entries go that were taken elsewhere, many at a time; `now` is the time of the last."""

@@ -37,8 +37,6 @@ from anabranch.columnar.query import Other, compile_query
 from anabranch.columnar.selecting import time_leaf, wanted_leaves
 from anabranch.columnar.shred import Shredded, Wanted
 from anabranch.columnar.template import Template
-from anabranch.errors import StreamError
-from anabranch.reference.inputs import refuse_regions
 from anabranch.stream.elements import DeadLetter, Item, Punctuation
 
 
@@ -198,13 +196,7 @@ class PassingColumns:
     def _look(self, entry: Entry) -> Item | Punctuation | DeadLetter | None:
         """One entry that is unclear; None where that is not for columns."""
         match self._reader.read(entry):
-            case Item(tree, place) as element:
-                try:
-                    refuse_regions(tree, place)
-                except StreamError:  # the merge raises it when the entry's turn has come
-                    return None
-                return element
-            case Punctuation() | DeadLetter(doubts=()) as element:
+            case Item() | Punctuation() | DeadLetter(doubts=()) as element:
                 return element
             case _:
                 return None

@@ -227,7 +227,8 @@ def _answered(query: Prepared, read: ReadInputs, inputs: Inputs, limits: Limits,
     edited = updating(query, read, inputs, limits) if query.updates else None
     try:
         if edited is not None:
-            return _Answered(edited.answer(), edited.dead)
+            text = edited.answer()
+            return _Answered(text, edited.dead, (), edited.aborted)
         if any(read.streams[name].input.changes for name in query.checked.streams):
             # Imported here: it loads what the law can do without.
             from anabranch.engine.evolved import answer_evolving, fed, text_of

@@ -41,7 +41,7 @@ def looked_into(source: Source, limits: Limits) -> Source:
     """A finite stream, of updates if it holds a region (LAWS 5.1); most have to be searched only, not read."""
     found = mentioned(source, (*_NAMES, *_WORDS))
     may = not found.isdisjoint(_NAMES) and not found.isdisjoint(_WORDS)
-    return replace(source, updates=may and any(map(_is_edited, read(source, limits))))
+    return replace(source, updates=may and any(map(_is_edited, read(replace(source, updates=True), limits))))
 
 
 def _is_edited(element: StreamElement | DeadLetter) -> bool:

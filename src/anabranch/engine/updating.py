@@ -13,13 +13,17 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 
+from anabranch.algebra.accents.passing import judged
+from anabranch.engine.reading import beginning
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.reference.answer import NoAnswer, Shown
 from anabranch.reference.arrivals.mixed import mixed_displays, mixes
 from anabranch.reference.arrivals.past import decimal, named
 from anabranch.reference.calls import PythonFunction
+from anabranch.reference.evolving.vantage import Change
 from anabranch.reference.history.around import Around
+from anabranch.reference.history.changed import Dependence
 from anabranch.reference.history.document import Document
 from anabranch.reference.history.timeline import Arriving, answer, arrivals, timeline
 from anabranch.reference.inputs import Input, element_time
@@ -32,11 +36,12 @@ from anabranch.stream.tree import Element
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A finite stream as it is written: its elements by partition, and what could not be read."""
+    """A finite stream as it is written: its elements by partition, and what was set aside."""
 
     source: Source
     root: Element
-    partitions: Sequence[Sequence[StreamElement]]
+    partitions: Sequence[Sequence[StreamElement | DeadLetter]]
+    """Of what was set aside only that which leaves paths in doubt."""
     dead: Sequence[DeadLetter]
 
     @property
@@ -48,10 +53,19 @@ def read_written(source: Source, limits: Limits) -> Written:
     """Read a stream to its end, and apply nothing."""
     contents = Contents(source, limits)
     root = contents.root
-    found = [list(each) for each in contents.partitions]
+    found = [list(each if source.updates else _judged(source, contents, each)) for each in contents.partitions]
     dead = [each for partition in found for each in partition if isinstance(each, DeadLetter)]
-    good = [[each for each in partition if not isinstance(each, DeadLetter)] for partition in found]
-    return Written(source, root, good, dead)
+    told = [[each for each in partition if not isinstance(each, DeadLetter) or each.doubts] for partition in found]
+    return Written(source, root, told, dead)
+
+
+def _judged(
+    source: Source, contents: Contents, elements: Iterable[StreamElement | DeadLetter]
+) -> Iterator[StreamElement | DeadLetter]:
+    """The elements of a partition of items, judged by what was said before them (LAWS 4.5)."""
+    evolution = beginning(source)
+    contents.announced = lambda path, tree: evolution.state(path, tree).carried is True
+    return (judged(each, evolution) for each in elements)
 
 
 class Updating:
@@ -75,6 +89,9 @@ class Updating:
         self._dead: list[DeadLetter] = []
         self.failure: DynamicError | None = None
         """Why the query fails as a whole at the latest moment that was gone through, if it does."""
+        self._depends = Dependence.of(query, {each: read.source.time for each, read in self._read.items()})
+        self.aborted: str | None = None
+        """Why it ended before its streams did (LAWS 4.5)."""
         self._around: Around = {"functions": functions, "inputs": documents, "name": name, "text": text}
 
     @property
@@ -120,15 +137,21 @@ class Updating:
         return mixed_displays(self._query, self._edited, self._items, self._arriving(), self._dead, **self._around)
 
     def _arriving(self) -> Iterator[Arriving]:
-        times = {name: read.source.time for name, read in self._read.items()}
-        partitions: dict[str, list[Iterable[StreamElement]]] = {}
+        """What comes, up to a change that the query cannot follow."""
+        times = self._depends.times
+        partitions: dict[str, list[Iterable[StreamElement | DeadLetter]]] = {}
         for name, read in self._read.items():
             rising = partial(_rising, path=times[name]) if name in self._items else iter
             partitions[name] = [rising(each) for each in read.partitions]
-        return arrivals(self._edited, partitions, times)
+        return arrivals(self._edited, partitions, times, self._ends)
+
+    def _ends(self, stream: str, change: Change) -> bool:
+        """Whether a change of a stream ends the query."""
+        self.aborted = self._depends.ended_by(stream, change)
+        return self.aborted is not None
 
 
-def _rising(elements: Iterable[StreamElement], path: Path | None) -> Iterator[StreamElement]:
+def _rising(elements: Iterable[StreamElement | DeadLetter], path: Path | None) -> Iterator[StreamElement | DeadLetter]:
     """The elements of a partition of items, where times may fall: time does not run back with them (LAWS 1.3)."""
     now = Fraction(0)
     for each in elements:

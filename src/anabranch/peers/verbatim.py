@@ -17,11 +17,10 @@ from anabranch.spark.offsets import epoch_ranges
 from anabranch.spark.plan import Plan, StreamPlan
 from anabranch.spark.ranges import Range
 from anabranch.spark.reading import RangeReader
-from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Doubt, Item, StreamElement
+from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item, StreamElement
 from anabranch.stream.parse import parse_root
-from anabranch.stream.serialize import escape_attribute
 from anabranch.stream.tree import STREAM_NAMESPACE, namespaces_in_scope
-from anabranch.stream.wire import write, write_came
+from anabranch.stream.wire import write, write_came, write_doubt
 
 _MICROSECONDS = 1_000_000
 
@@ -34,7 +33,7 @@ def verbatim(checkpoint: Checkpoint, epoch: int, plan: Plan, stream: StreamPlan)
         if reach.mark is None and reach.stream == stream.stream:
             before = carries.get(reach.key)
             carry = before.carry if before and before.number == reach.number else None
-            for element in RangeReader(stream, root, plan.limits, reach, carry):
+            for element in RangeReader(stream, root, plan.limits, reach, carry, accents=plan.accents):
                 text = _text(element, stream, reach)
                 if text is not None:
                     yield int(reach.partition), text
@@ -47,18 +46,10 @@ def _text(element: StreamElement | DeadLetter, stream: StreamPlan, reach: Range)
         case DeadLetter(raw=raw, doubts=doubts) if doubts and came is None and len(raw) < LONGEST_RAW:
             return raw
         case DeadLetter(doubts=doubts):
-            return "".join(_doubtful(each, came) for each in doubts) if doubts else None
+            return "".join(write_doubt(each, came) for each in doubts) if doubts else None
         case Item(at=None) if came is not None:
             return write_came(element, came)
         case Item(tree, at=Decimal() as at) if STREAM_NAMESPACE not in namespaces_in_scope(tree).values():
             return write_came(replace(element, at=None), at)  # it was told on its way here
         case _:
             return write(replace(element, at=came) if element.at is None else element)
-
-
-def _doubtful(doubt: Doubt, came: Decimal | None) -> str:
-    """An accent that cannot be read and leaves something in doubt."""
-    where = f' where="{escape_attribute(str(doubt.where))}"'
-    at = "" if came is None else f' at="{came:f}"'
-    alter = f'<s:alter path="{escape_attribute(str(doubt.path))}" by="?"/>'
-    return f'<s:accent xmlns:s="{STREAM_NAMESPACE}"{where}{at}>{alter}</s:accent>'

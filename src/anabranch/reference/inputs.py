@@ -14,18 +14,20 @@ from heapq import merge
 
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.passing import judged
-from anabranch.errors import StreamError
 from anabranch.reference.evolving.canonical import remeasured
 from anabranch.reference.evolving.vantage import Change, Vantage
 from anabranch.reference.sequences import untyped
 from anabranch.reference.values import Untyped, finite_value
-from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation, Region, StreamElement
+from anabranch.stream.admission import Admission
+from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import parse_item, parse_root
 from anabranch.stream.path import Path
 from anabranch.stream.split import DocumentSplitter
-from anabranch.stream.tree import STREAM_NAMESPACE, Document, Element, descendants, renumber
+from anabranch.stream.tree import Document, Element, renumber
 from anabranch.stream.wire import element_of
+
+_ITEMS = Admission(updates=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +106,7 @@ def stream_input(
     """Read a stream to its end; gives the input and what was set aside on the way.
 
     `vantages` are what values mean at the start of each partition; without them, what they say.
-    Updates are refused by name: a query over a stream that has them would need them.
+    It is a stream of items: regions and updates are bad in it (LAWS 5.1).
     """
     dead: list[DeadLetter] = []
     sequences: list[list[Arrival | Signal | Evolved]] = []
@@ -113,14 +115,13 @@ def stream_input(
         now = Fraction(0)
         vantage = vantages[number] if vantages else Vantage(Evolution())
         for each in elements:
-            element = judged(each, vantage.evolution)
+            element = judged(_ITEMS.admitted(each), vantage.evolution)
             match element:
                 case DeadLetter(doubts=doubts):
                     dead.append(element)
                     vantage.passed_by()
                     sequence += [Evolved(element, now, number)] if doubts else []
                 case Item(tree, place):
-                    refuse_regions(tree, place)
                     tree = remeasured(tree, vantage.units(tree))
                     now = element_time(replace(element, tree=tree), time, now)
                     sequence.append(Arrival(tree, now, number, place))
@@ -132,8 +133,8 @@ def stream_input(
                     now = element_time(element, time, now)
                     vantage.passed_by()
                     sequence.append(Signal(vantage.told(element), now, number))
-                case _:
-                    raise refuse_control(element)
+                case Region() | Update():
+                    raise AssertionError("a stream of items takes none")
         sequences.append(sequence)
     everything = tuple(merge(*sequences, key=lambda each: each.time))
     merged = tuple(each for each in everything if not isinstance(each, Evolved))
@@ -158,23 +159,6 @@ def stream_input(
         {arrival.item: arrival for arrival in arrivals},
     )
     return read, dead
-
-
-def refuse_control(element: StreamElement) -> StreamError:
-    """The error for a stream that carries what queries cannot yet follow."""
-    kind = type(element).__name__.lower()
-    return StreamError(
-        f"stream '{element.place.stream}' carries {'an' if kind[0] in 'aeiou' else 'a'} {kind} "
-        f"({element.place}), and queries over such streams are not answered yet",
-        hint="take the control elements out of the stream, or wait for the release that follows them",
-    )
-
-
-def refuse_regions(tree: Element, place: Place) -> None:
-    """Refuse an item with a mutable part or an update inside: what it shows depends on what follows."""
-    for each in descendants(tree):
-        if isinstance(each, Element) and each.name.uri == STREAM_NAMESPACE:
-            raise refuse_control(Region(each.get("id") or "", (), place))
 
 
 def element_time(element: Item | Accent | Punctuation, path: Path | None, before: Fraction) -> Fraction:

@@ -59,6 +59,13 @@ def publish(path: Path, data: bytes) -> None:
         sync(path.parent)
 
 
+def remove(path: Path) -> None:
+    """Take a file away for good."""
+    with writing(path):
+        path.unlink(missing_ok=True)
+        sync(path.parent)
+
+
 def append(path: Path, data: bytes, at: int) -> None:
     """Write behind the first `at` bytes of a log; what stands there was never finished, and goes."""
     with writing(path):

@@ -118,7 +118,7 @@ def _input(stream: StreamPlan, plan: Plan, *, late: bool) -> InputStream:
     root = parse_root(stream.root.encode())
     # What comes in feeds was found good where it was cut out, by the schema and by accents that have announced more.
     given = stream.stream, stream.format, plan.limits, root, stream.item
-    reader = partial(ElementReader, *given, evolves=stream.evolves)
+    reader = partial(ElementReader, *given, admission=stream.admission(accents=plan.accents))
     return InputStream(
         stream.stream,
         stream.partitions,

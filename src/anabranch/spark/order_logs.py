@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping
 from anabranch.errors import UsageError
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.manifest import Manifest
+from anabranch.spark.offsets import end_of
 from anabranch.spark.order import Form, OrderLog
 from anabranch.spark.plan import Plan
+from anabranch.spark.ranges import Position, spans
 from anabranch.stream.source import Source
 
 
@@ -38,6 +40,11 @@ class OrderLogs:
             stream, _, partition = key.rpartition("/")
             if stream == source.name:
                 log.check(partition, **at)
+        if last is not None and self._was_passed_over(source.name, log, last):
+            raise UsageError(
+                f"the stream '{source.name}' was taken out while an epoch was under way, which went on without it",
+                hint="what stood there is answered to nobody: give the stream another name",
+            )
         if log.form is not None and source.format not in ("auto", log.form.format):
             raise UsageError(
                 f"the stream '{source.name}' was read as '{log.form.format}' until now, not as '{source.format}'",
@@ -56,6 +63,23 @@ class OrderLogs:
                 f"the stream '{source.name}' had {before} partitions until now, and has {len(source.partitions)}",
                 hint="new ones may be added behind the others; for fewer, give the stream another name",
             )
+
+    def _was_passed_over(self, stream: str, log: OrderLog, last: Manifest) -> bool:
+        """Whether Spark is further in a stream than it was read, so that accents may be lost (LAWS 4.5)."""
+        if log.form is None:
+            return False
+        reached, document = end_of(self._checkpoint, last.epoch), log.form.format == "document"
+        keys = [key for key in reached if key.rpartition("/")[0] == stream]
+        return any(
+            True
+            for key in keys
+            for _ in spans(
+                log.stretches(key.rpartition("/")[2]),
+                Position.of(last.offsets, key),
+                Position.of(reached, key),
+                document,
+            )
+        )
 
     def warnings(self) -> Iterator[str]:
         """Read on in the logs, and say which files came out of order since they were read last."""

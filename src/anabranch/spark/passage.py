@@ -3,8 +3,8 @@
 A range is read by one task, and by another again where that is needed; each begins with all that was said before it:
 in earlier epochs, which the log knows, and earlier in this one, as far as the job was told (`evolving.py`).
 
-An engine can be told not to follow accents; then elements are taken as they are, and an accent is an error.
-So it is in a stream of updates: its elements go on to the branches as they are, which judge them (LAWS 5).
+The elements of a stream of updates go on to the branches, which judge them (LAWS 5).
+Of what is said in such a stream only this is kept: which paths are in doubt, because an accent named them (LAWS 4.5).
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.passing import is_change, judged
 from anabranch.columnar.answering import Shown, StreamAnswers, Taker
 from anabranch.columnar.delivering import Answers
-from anabranch.errors import StreamError
-from anabranch.reference.inputs import refuse_control, refuse_regions
 from anabranch.spark.changes import Change, changes_of
 from anabranch.spark.evolution_log import evolution_at
 from anabranch.spark.following import Following
@@ -47,7 +45,7 @@ class Passage:
         follow: Follow | None = None,
     ) -> None:
         """`follow` has queries follow it, given what was said before it in its epoch."""
-        self.reader = RangeReader(stream, root, limits, reach, job.carry(reach))
+        self.reader = RangeReader(stream, root, limits, reach, job.carry(reach), accents=job.plan.load().accents)
         self.changes: list[Change] = []
         """What its elements have said of those behind them."""
         self.said: list[Said] = []
@@ -58,9 +56,6 @@ class Passage:
         self._range = reach
         logged = job.evolution.get(stream.stream)
         self._edited = stream.updates
-        self._follows_accents = job.plan.load().accents and not self._edited
-        if logged and not self._follows_accents:
-            raise _not_followed(f"stream '{stream.stream}' has evolved")
         self._evolution = evolution_at(job.checkpoint.evolution, stream, logged, reach.partition)
         self._is_own = False
         met = job.met.load().get(stream.stream, ()) if job.met else ()
@@ -116,9 +111,9 @@ class Passage:
     def read(self, cut: Cut) -> StreamElement | DeadLetter:
         """The next element that is looked at, which is taken in; a dead letter where it is bad."""
         element = self.peek(cut)
-        if not self._follows_accents:
-            if isinstance(element, Accent):
-                raise self._unexpected(element)
+        if self._edited:
+            if isinstance(element, DeadLetter):
+                self.changes += changes_of(element, self._range, self._epoch)
             return element
         if not is_change(element):
             return judged(element, self._evolution)
@@ -139,30 +134,17 @@ class Passage:
         def read(cut: Cut) -> Shown | None:
             element = self.read(cut)
             match element:
-                case Item(tree, place, at):
-                    if not self._edited:
-                        refuse_regions(tree, place)
-                    if at is not None:
-                        self.reader.refuse_own_time("an item", place)
+                case Item():
                     return element
-                case Punctuation() | Accent():
+                case Punctuation() | Accent() | Region() | Update():
                     nonlocal signalled
                     signalled = True
-                    if isinstance(element, Accent) and element.at is not None:
-                        self.reader.refuse_own_time("an accent", element.place)
                     return element
                 case DeadLetter():
                     out.bury(element)
                     return element if element.doubts else None
-                case Region() | Update():
-                    if not self._edited:
-                        raise refuse_control(element)
-                    signalled = True
-                    if element.at is not None:
-                        self.reader.refuse_own_time("an update", element.place)
-                    return element
 
-        course = self if self._follows_accents else None
+        course = None if self._edited else self
         items = 0
         for part in self.reader.parts():
             if isinstance(part, DeadLetter):
@@ -170,15 +152,3 @@ class Passage:
             else:
                 items += answers.answer(self.reader.shredder, part, read, out, takers, course)
         return items if items or signalled else None
-
-    def _unexpected(self, accent: Accent) -> StreamError:
-        what = f"stream '{accent.place.stream}' carries an accent ({accent.place})"
-        if not self._edited:
-            return _not_followed(what)
-        return StreamError(
-            f"{what}, and streams of updates cannot have accents yet", hint="take the accents out of the stream"
-        )
-
-
-def _not_followed(what: str) -> StreamError:
-    return StreamError(f"{what}, and accents are turned off here", hint="leave 'accents = false' out of [engine]")

@@ -12,6 +12,7 @@ from anabranch.algebra.signature import Policy
 from anabranch.predicate import Finite
 from anabranch.spark.courses import Axis
 from anabranch.spark.order import Form
+from anabranch.stream.admission import Admission
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import implied_root, parse_root
 from anabranch.stream.path import Path
@@ -76,6 +77,11 @@ class StreamPlan:
     def schema(self) -> Schema | None:
         """The schema that items must keep to; None unless the stream is strict."""
         return self.declared if self.strict else None
+
+    def admission(self, *, accents: bool = True) -> Admission:
+        """Which elements it takes; `accents` says whether the engine follows them."""
+        merged = self.time is not None or self.partitions == 1
+        return Admission.of(updates=self.updates, evolves=self.evolves, merged=merged, accents=accents)
 
     @property
     def promises(self) -> Domains:
@@ -151,4 +157,4 @@ class Plan:
     sharing: bool = True
     """Whether what subscriptions have in common is done once; no answer depends on it (LAWS 3.7)."""
     accents: bool = True
-    """Whether accents are followed; otherwise a stream that has one is refused."""
+    """Whether accents are followed; otherwise they are bad (LAWS 4.5)."""

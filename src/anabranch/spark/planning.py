@@ -1,6 +1,9 @@
 """Which plan an epoch runs with: one that was written for it already, the last one again, or a new one.
 
 A plan is durable before its epoch does anything else, so an epoch that is run again does the same.
+There is one exception: a plan with a stream that is wanted no more is made anew, without it.
+Nothing that an epoch did counts before its manifest is published; so a stream that cannot be read, say because somebody
+has taken its files away, holds nobody up once it is taken out of the site.
 As long as nothing has changed, epochs share a plan, and to find that out costs two comparisons.
 """
 
@@ -45,12 +48,15 @@ class Planning:
         self._made = None
 
     def _begun(self, epoch: int, wanted: Wanted, forms: Mapping[str, Form | None], last: Manifest | None) -> PlanFile:
-        if (written := self._plans.of(epoch)) is not None:
+        written = self._plans.of(epoch)
+        if written is not None and all(each.stream in wanted.streams for each in written.load().streams):
             self._made = None
             return written
         streams = tuple(
             StreamPlan.of(source, forms[name], wanted.courses.get(name)) for name, source in wanted.streams.items()
         )
+        if written is not None:
+            self._plans.forget(epoch)
         if self._made is not None and self._made[0] is wanted and self._made[1] == streams:
             self._plans.again(epoch, self._made[2])
             return self._made[2]

@@ -84,6 +84,10 @@ class Plans:
         """Write down that an epoch runs with a plan that is there."""
         durable.publish(self._pointer(epoch), durable.sealed({"plan": file.digest}))
 
+    def forget(self, epoch: int) -> None:
+        """Let an epoch that was begun and never committed begin anew, with another plan."""
+        durable.remove(self._pointer(epoch))
+
     def epochs(self) -> list[int]:
         """The epochs that were begun and are kept, in order."""
         return sorted(int(each.stem) for each in self.folder.glob("[0-9]*.json"))

@@ -13,7 +13,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 
 from anabranch.columnar.shred import Shredder
-from anabranch.errors import StreamError
 from anabranch.spark.plan import StreamPlan
 from anabranch.spark.ranges import Position, Range
 from anabranch.spark.storage import PIECE, pieces
@@ -30,21 +29,27 @@ class RangeReader:
     """Reads a range once, from its first element to its last; then `carry` says where the next range goes on."""
 
     def __init__(
-        self, stream: StreamPlan, root: Element, limits: Limits, reach: Range, carry: str | None = None
+        self,
+        stream: StreamPlan,
+        root: Element,
+        limits: Limits,
+        reach: Range,
+        carry: str | None = None,
+        *,
+        accents: bool = True,
     ) -> None:
+        """`carry` is what the reader of the range before has left; `accents` says whether the engine follows them."""
         self._split = DocumentSplitter if stream.format == "document" else LineSplitter
         self._limits = limits
         self._range = reach
         self.lines = self._split is LineSplitter and not reach.packed
         """Whether each part that ends with a newline holds whole lines."""
-        self._untimed = stream.partitions > 1 and stream.time is None
         begin = self._begin(carry)
         self.shredder = Shredder(self._split(limits, begin), limits)
         """Takes the range's parts, once each and in order."""
         self._start = begin.position
-        self._reader = ElementReader(
-            reach.stream, stream.format, limits, root, stream.item, stream.schema, stream.evolves
-        )
+        admission = stream.admission(accents=accents)
+        self._reader = ElementReader(reach.stream, stream.format, limits, root, stream.item, stream.schema, admission)
 
     def carry(self) -> str | None:
         """Where the next range of the file goes on, as JSON; None if it needs no more than its own start."""
@@ -91,14 +96,6 @@ class RangeReader:
     def elements(self, cuts: Iterable[Cut]) -> Iterator[StreamElement | DeadLetter]:
         """What is in some cuts of the range."""
         return self._reader.elements(cuts, self._range.file)
-
-    def refuse_own_time(self, what: str, place: Place) -> None:
-        """Refuse an element with a time of its own where partitions are read one after the other (LAWS 1.2)."""
-        if self._untimed:
-            raise StreamError(
-                f"stream '{place.stream}' has several partitions and no time, and {what} has one of its own ({place})",
-                hint="declare a time path for the stream; then its partitions are merged by time",
-            )
 
     def _begin(self, carry: str | None) -> Carry:
         if carry is not None:

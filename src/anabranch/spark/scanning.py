@@ -51,7 +51,8 @@ def search(job: Job, found: Iterable[Range]) -> Report:
         for reach in found:
             if reach.mark is None and reach.stream in streams:
                 stream = streams[reach.stream]
-                reader = RangeReader(stream, parse_root(stream.root.encode()), plan.limits, reach, job.carry(reach))
+                root, carry = parse_root(stream.root.encode()), job.carry(reach)
+                reader = RangeReader(stream, root, plan.limits, reach, carry, accents=plan.accents)
                 for element in reader.elements(_cuts(reader, plan.limits, _NEEDLES[stream.format])):
                     if is_change(element):
                         changes.setdefault(reach.stream, []).extend(changes_of(element, reach, job.epoch))

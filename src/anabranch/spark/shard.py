@@ -132,12 +132,12 @@ class _Shard:
             opened.tell([each for each in outputs if isinstance(each, Timed)])
         for row in rows:
             _take(opened, row)
-        twins = dict(zip(branch.keys, branch.twins, strict=True))
-        for key, reason in opened.aborted.items():
-            self.aborted.update({role.subscription.id: reason for role in twins[key]})
         if isinstance(opened, Stranded):
             self._send_on(branch, opened)
         left = opened.save()
+        twins = dict(zip(branch.keys, branch.twins, strict=True))
+        for key, reason in opened.aborted.items():  # some end with what is complete when the epoch is over
+            self.aborted.update({role.subscription.id: reason for role in twins[key]})
         if left is None:
             return None
         waiting = {f"{stream}/{partition}": count for (stream, partition), count in opened.waiting.items() if count}

@@ -97,16 +97,19 @@ class Survey:
     def ranges(self, start: Offset, end: Offset) -> list[Range]:
         """The pieces between two offsets, in stream order, the end of each partition, and how far the time is."""
         settings = IntakeSettings.load(self._checkpoint)
-        known = (*settings.former, *settings.streams)
         clock = end.get(_CLOCK)
         moment = clock["position"] if clock else None
         found: list[Range] = []
-        for key, path in (each for stream in known for each in stream.keys.items()):
+        former = ((each, True) for stream in settings.former for each in stream.keys.items())
+        wanted = ((each, False) for stream in settings.streams for each in stream.keys.items())
+        for (key, path), is_former in (*former, *wanted):
             stream, _, partition = key.rpartition("/")
             for span, files in self._spans(key, path, start, end):
                 name, packed = span.stretch.file, span.stretch.packed
                 where = files.path(name)
-                for first, stop, last in ranges.cut_up(span, files.document, settings.cores, files):
+                whole = ((span.start, span.end, span.last),)  # the files of a former stream may be gone
+                cut_up = whole if is_former else ranges.cut_up(span, files.document, settings.cores, files)
+                for first, stop, last in cut_up:
                     cut = (span.number, name, where, first, stop, last, packed)
                     found.append(Range(stream, partition, *cut, len(found), moment))
             if f"{_ENDED}{key}" in end and f"{_ENDED}{key}" not in start:

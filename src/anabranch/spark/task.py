@@ -105,9 +105,9 @@ class _Reading:
         if each.mark is not None:
             self._mark(each, programme)
             return
-        self.ends[each.key] = Position(each.number + 1, 0) if each.last else Position(each.number, each.end)
         if each.stream not in programme.answers:
             return  # it is wanted no more
+        self.ends[each.key] = Position(each.number + 1, 0) if each.last else Position(each.number, each.end)
         plan = programme.plan
         (stream,) = (known for known in plan.streams if known.stream == each.stream)
         logged = self.job.evolution.get(stream.stream)

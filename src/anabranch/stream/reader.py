@@ -13,7 +13,8 @@ from typing import Literal, TypeAlias
 
 from anabranch.errors import BadItem, StreamError
 from anabranch.stream import json_items, wire
-from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Doubt, Item, Place, StreamElement
+from anabranch.stream.admission import EVERYTHING, Admission
+from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Doubt, Item, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import parse_item, parse_root
 from anabranch.stream.path import Path
@@ -35,7 +36,7 @@ class ElementReader:
         root: Element | None = None,
         item: str = "item",
         schema: Schema | None = None,
-        evolves: bool = True,
+        admission: Admission = EVERYTHING,
     ) -> None:
         self.root = root
         """The stream's root element; that of the first item where none was given."""
@@ -44,7 +45,7 @@ class ElementReader:
         self._limits = limits
         self._item = item
         self._schema = schema  # given only where the stream is strict
-        self._evolves = evolves
+        self._admission = admission
         self.announced: Callable[[Path, Element], bool] = lambda path, tree: False
         """Whether an item may carry a path that the schema does not declare; whoever follows the accents knows."""
         self._around: tuple[bytes, str, Element, dict[str, str]] | None = None
@@ -75,8 +76,7 @@ class ElementReader:
             tree = parse_item(cut.raw, self._limits, scope, cut.encoding)
             tree.parent = root
             element = wire.element_of(tree, place)
-        if isinstance(element, Accent) and not self._evolves:
-            raise wire.refused(element, "the stream was declared to have no accents")
+        self._admission.check(element)
         if isinstance(element, Item):
             element.tree.parent = root
             if self._schema is None:

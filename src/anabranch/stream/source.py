@@ -17,6 +17,7 @@ from pathlib import Path as FilePath
 from typing import Literal
 
 from anabranch.errors import StreamError, UsageError
+from anabranch.stream.admission import Admission
 from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.markup import BOM, Window
@@ -66,6 +67,12 @@ class Source:
     def partitions(self) -> tuple[FilePath, ...]:
         """Where its partitions are, each one sequence (LAWS 1.1)."""
         return (self.path, *self.more)
+
+    @property
+    def admission(self) -> Admission:
+        """Which elements it takes."""
+        merged = self.time is not None or not self.more
+        return Admission.of(updates=self.updates, evolves=self.evolves, merged=merged)
 
     @property
     def implied_root(self) -> str:
@@ -216,7 +223,7 @@ class Contents:
             source, root = self._source, None if self._format == "document" else self._implied_root
             schema = source.schema if source.strict else None
             item = source.item or "item"
-            self._reader = ElementReader(source.name, self._format, self._limits, root, item, schema, source.evolves)
+            self._reader = ElementReader(source.name, self._format, self._limits, root, item, schema, source.admission)
             self._reader.announced = lambda path, tree: self.announced(path, tree)
         if self._reader.root is None and isinstance(splitter, DocumentSplitter) and splitter.first:
             self._reader.enter(*splitter.first)  # also where it has no items, and another follows

@@ -159,6 +159,13 @@ def write_came(item: Item, at: Decimal) -> str:
     return f'{front} xmlns:{_CAME}="{STREAM_NAMESPACE}" {_CAME}:at="{_written(at)}"{text[len(front) :]}'
 
 
+def write_doubt(doubt: Doubt, at: Decimal | None = None) -> str:
+    """The text of an accent that cannot be read, and leaves just this in doubt."""
+    accent = _control("accent", where=str(doubt.where), at=_written(at))
+    accent.append(_control("alter", path=str(doubt.path), by="?"))
+    return serialize(accent)
+
+
 # --- reading ------------------------------------------------------------------------------------------------
 
 

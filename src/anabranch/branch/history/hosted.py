@@ -29,13 +29,14 @@ from anabranch.branch.history.keeper import document_of, good_time
 from anabranch.branch.history.resumed import Resumed
 from anabranch.branch.history.showing import Showing
 from anabranch.branch.history.strands import Strand
-from anabranch.branch.merge import Came
+from anabranch.branch.merge import Came, Changed
 from anabranch.branch.merged import Merged
 from anabranch.branch.ports import InputStream, Output, Spill
 from anabranch.branch.state import State
 from anabranch.errors import StateError
 from anabranch.language import ast
 from anabranch.reference.calls import PythonFunction
+from anabranch.reference.history.changed import Dependence
 from anabranch.reference.history.document import Document
 from anabranch.reference.inputs import Input
 from anabranch.stream.elements import Accent, StreamElement
@@ -116,10 +117,13 @@ class Hosted(Merged, Generic[M]):
         self._machine.call(given.functions)
         self._ended: str | None = None if state is None else state.meta["ended"]
         self.aborted: dict[str, str] = {}
+        self._depends = Dependence.of(member.query.query, {name: stream.time for name, stream in inputs.items()})
+        if state is None and (reason := begun_behind(self._depends, inputs)) is not None:
+            self._abort(reason)
         self._open(None if state is None else state.meta)
         if state is not None:
             self._merge.restore(state.meta["merge"], state.tables["waiting"])
-        elif given.keepers:
+        elif given.keepers and self._ended is None:
             self._begin_late(given.keepers, given.limits, spill)
 
     @abstractmethod
@@ -153,17 +157,26 @@ class Hosted(Merged, Generic[M]):
     def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
         """The time of an element that is to be taken next; None for a bad one."""
         name, partition = key
-        if isinstance(element, Accent):
-            self._abort(
-                f"stream '{name}' carries an accent ({element.place}), and queries over updates cannot follow it yet"
-            )
-            return None
         return good_time(self._machine.kept[name], self._inputs[name], partition, element, arrived)
+
+    def reached(self, key: Key) -> Fraction:
+        """The time that an input has reached."""
+        name, partition = key
+        return self._machine.kept[name].reached(partition)
 
     def _run(self) -> None:
         for each in self._merge.released():
-            if isinstance(each, Came) and self._ended is None:
-                self._take(each)
+            match each:
+                case _ if self._ended is not None:
+                    pass
+                case Came(stream, element=Accent() as accent) if reason := self._depends.ended_by(stream, accent):
+                    self._abort(reason)
+                case Came():
+                    self._take(each)
+                case Changed(stream, change=change) if reason := self._depends.ended_by(stream.name, change):
+                    self._abort(reason)
+                case _:
+                    pass
         for kept in self._machine.kept.values():
             kept.dead.clear()
 
@@ -243,6 +256,13 @@ class Stranded(Hosted[Strand]):
     def _meta(self) -> dict[str, Any]:
         layers = self._resumed.save(self.held)
         return {"operator": "strand", "layers": layers, "moments": self._machine.moments}
+
+
+def begun_behind(depends: Dependence, inputs: Mapping[str, InputStream]) -> str | None:
+    """Why a query ends as it begins: what was said before of a late stream is still in force there (LAWS 3.6)."""
+    shown = ((name, stream.starts() if stream.starts is not None else ()) for name, stream in inputs.items())
+    changes = ((name, change) for name, starts in shown for start in starts for change in start.shown)
+    return next((reason for name, change in changes if (reason := depends.ended_by(name, change))), None)
 
 
 def ground_of(member: DisplayMember, roots: Mapping[str, Element], given: Given) -> Any:

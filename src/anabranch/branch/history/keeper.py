@@ -59,6 +59,10 @@ class Keeper(Merged):
         self._kept.dead.clear()
         return at
 
+    def reached(self, key: Key) -> Fraction:
+        """The time that a partition has reached."""
+        return self._kept.reached(key[1])
+
     def _run(self) -> None:
         for each in self._merge.released():
             if isinstance(each, Came):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from anabranch.algebra.signature import Policy
 from anabranch.branch.follower import Follower
@@ -17,7 +18,7 @@ from anabranch.reference.calls import PythonFunction
 from anabranch.reference.evolving.lineage import Lineage
 from anabranch.reference.evolving.tracing import lineage_of
 from anabranch.reference.standing import Standing, standing
-from anabranch.stream.elements import Accent
+from anabranch.stream.elements import Accent, Doubt
 
 
 @dataclass(slots=True)
@@ -26,7 +27,7 @@ class Silence:
 
     over: bool = False
 
-    def announce(self, accents: Iterable[Accent]) -> None:
+    def announce(self, accents: Iterable[Accent | Doubt]) -> None:
         """Nothing is told of them."""
 
 
@@ -38,6 +39,7 @@ class Absorbing:
     standing: Standing
     policy: Policy
     registered: tuple[str, ...]
+    sends: Literal[False] = False
     answers: Silence = field(default_factory=Silence)
     follower: Follower | None = None
 

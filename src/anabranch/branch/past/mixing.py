@@ -13,9 +13,9 @@ from fractions import Fraction
 from typing import Any
 
 from anabranch.branch.backlog import Key
-from anabranch.branch.history.hosted import Given
+from anabranch.branch.history.hosted import Given, begun_behind
 from anabranch.branch.history.keeper import document_of, good_time
-from anabranch.branch.merge import Came
+from anabranch.branch.merge import Came, Changed
 from anabranch.branch.past.answers import Memory
 from anabranch.branch.past.mixture import NOWHERE, Mixture
 from anabranch.branch.past.queries import RecalledMember
@@ -23,9 +23,9 @@ from anabranch.branch.past.recalling import REACHES_ROOT, Recalled
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import State
 from anabranch.reference.history.around import Around
-from anabranch.reference.inputs import Arrival, element_time, refuse_control, refuse_regions
+from anabranch.reference.history.changed import Dependence
+from anabranch.reference.inputs import Arrival, element_time
 from anabranch.reference.slices import WholeNeeded
-from anabranch.sharing.history import needs_of
 from anabranch.sharing.history.needs import beyond_entries
 from anabranch.stream.elements import Accent, Item, Place, Punctuation, StreamElement
 
@@ -42,12 +42,12 @@ class Mixed(Recalled):
         spill: Spill,
     ) -> None:
         super().__init__(member, inputs, state, given, spill, self)
-        needs = needs_of(member.query.query)
+        self._depends = Dependence.of(member.query.query, {name: stream.time for name, stream in inputs.items()})
         for name, stream in inputs.items() if state is None else ():
-            if not stream.updates and beyond_entries(needs.streams[name], stream.root.name.local):
+            if not stream.updates and beyond_entries(self._depends.needs.streams[name], stream.root.name.local):
                 self._abort(REACHES_ROOT)
-            if stream.starts is not None and any(each.shown for each in stream.starts()):
-                self._abort(f"stream '{name}' has changed, and the past cannot follow beside a stream of updates yet")
+        if state is None and (reason := begun_behind(self._depends, inputs)) is not None:
+            self._abort(reason)
         if state is None and given.keepers and self._ended is None:
             for kept in given.keepers.values():
                 self._merge.restore(kept.meta["merge"], kept.tables["waiting"])
@@ -75,29 +75,34 @@ class Mixed(Recalled):
     def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
         """The time of an element that is to be taken next; None for a bad one."""
         name, partition = key
-        if isinstance(element, Accent):
-            what = f"stream '{name}' has changed ({element.place})"
-            self._abort(f"{what}, and the past cannot follow beside a stream of updates yet")
-            return None
         if name in self._mixture.edited:
             return good_time(self._mixture.edited[name], self._inputs[name], partition, element, arrived)
-        match element:
-            case Item(tree, place):
-                refuse_regions(tree, place)
-            case Punctuation():
-                pass
-            case _:
-                raise refuse_control(element)
+        assert isinstance(element, Item | Accent | Punctuation), "a stream of items has no others"
         now = self._merge.sources[key].now  # time does not run back with items that come out of order
         return max(now, element_time(element, self._inputs[name].time, now if arrived is None else arrived))
 
+    def reached(self, key: Key) -> Fraction:
+        """The time that an input has reached."""
+        name, partition = key
+        edited = self._mixture.edited.get(name)
+        return self._merge.sources[key].now if edited is None else edited.reached(partition)
+
     def _run(self) -> None:
         for each in self._merge.released():
-            if isinstance(each, Came) and self._ended is None:
-                try:
-                    self._come(each)
-                except WholeNeeded:
-                    self._abort(REACHES_ROOT)
+            match each:
+                case _ if self._ended is not None:
+                    pass
+                case Came(stream, element=Accent() as accent) if reason := self._depends.ended_by(stream, accent):
+                    self._abort(reason)
+                case Came():
+                    try:
+                        self._come(each)
+                    except WholeNeeded:
+                        self._abort(REACHES_ROOT)
+                case Changed(stream, change=change) if reason := self._depends.ended_by(stream.name, change):
+                    self._abort(reason)
+                case _:
+                    pass
         for kept in self._mixture.edited.values():
             kept.dead.clear()  # they are told by whoever keeps the document
 

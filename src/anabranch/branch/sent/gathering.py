@@ -33,7 +33,6 @@ from anabranch.branch.sent.queries import SentQuery
 from anabranch.branch.sent.reading import UNTOLD, LineReader
 from anabranch.branch.state import State
 from anabranch.columnar.pane_rows import Pane
-from anabranch.errors import StreamError
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.inputs import Input
 from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item
@@ -115,9 +114,10 @@ class Gathered:
                 except NoLine as error:
                     self._member.out.bury(DeadLetter(place, f"no window of this flow: {error}", raw))
             case Accent(place=place):
-                raise StreamError(f"stream '{self._stream.name}' carries an accent ({place}), and windows have none")
+                what = f"stream '{self._stream.name}' carries an accent ({place})"
+                self._doubt = self._doubt or f"{what}, and windows that travel have none"
             case _:
-                pass  # punctuations tell nothing that the marks do not
+                pass  # punctuations tell nothing that the marks do not, and what is in doubt is told by lines
         return []
 
     def _line(self, line: Window | Mark, first: ItemAt, order: int) -> list[tuple[int, Pane]]:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count
 
-from anabranch.errors import BadItem, StreamError
+from anabranch.errors import BadItem
 from anabranch.reference.history.chains import Chain, Content, Lived, Version
 from anabranch.reference.history.judging import Act, Judged, Named, is_control, judge
 from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation, StreamElement
@@ -90,12 +90,6 @@ class Document:
         return self._judged(element, at, partition) is not None
 
     def _judged(self, element: StreamElement, at: Fraction, partition: int) -> Judged | None:
-        if isinstance(element, Accent):
-            raise StreamError(
-                f"stream '{element.place.stream}' carries an accent ({element.place}), and streams of updates cannot "
-                "have accents yet",
-                hint="take the accents out of the stream",
-            )
         names = self._names.setdefault(partition, {})
         try:
             deepest = min(self._limits.depth, DEEPEST)
@@ -184,11 +178,11 @@ class Document:
 
 
 def _tree(element: StreamElement) -> Element | None:
-    """An element as it was written, except for an item's time; a punctuation has nothing to show."""
+    """An element as it was written, except for an item's time; an accent or a punctuation has nothing to show."""
     match element:
         case Item(tree):
             return tree
-        case Punctuation():
+        case Accent() | Punctuation():
             return None
         case _:
             return tree_of(element)

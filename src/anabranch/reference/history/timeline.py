@@ -8,7 +8,7 @@ Before the first moment the display is empty.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import merge
@@ -18,12 +18,13 @@ from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.reference.answer import Answer, NoAnswer, Shown
 from anabranch.reference.env import Env
+from anabranch.reference.evolving.vantage import Change
 from anabranch.reference.history.around import Around
 from anabranch.reference.history.document import Document
 from anabranch.reference.history.evaluate import HistoryEvaluator, refuse_windows
 from anabranch.reference.inputs import texts_at
 from anabranch.reference.values import finite_value
-from anabranch.stream.elements import DeadLetter, Item, Region, StreamElement, Update
+from anabranch.stream.elements import Accent, DeadLetter, Item, Region, StreamElement, Update
 from anabranch.stream.path import Path
 from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element
 
@@ -90,26 +91,44 @@ def timeline(
 
 def arrivals(
     documents: Mapping[str, Document],
-    streams: Mapping[str, Sequence[Iterable[StreamElement]]],
+    streams: Mapping[str, Sequence[Iterable[StreamElement | DeadLetter]]],
     times: Mapping[str, Path | None] | None = None,
+    ends: Callable[[str, Change], bool] = lambda stream, change: False,
 ) -> Iterator[Arriving]:
     """The good elements of some streams, given partition by partition, in the order of LAWS 1.2; for `timeline`.
 
     Each must have been taken before the next is asked for: whether that is good depends on it.
-    `times` are the streams' time paths.
+    `times` are the streams' time paths; nothing more arrives behind a change of a stream that `ends` the query.
     """
     partitions = (
         _timed(documents[stream], stream, number, elements, (times or {}).get(stream))
         for stream, several in streams.items()
         for number, elements in enumerate(several)
     )
-    return merge(*partitions, key=lambda each: each.at)
+    for each in merge(*partitions, key=lambda each: each.at):
+        change = each.letter if isinstance(each, _Doubtful) else each.element
+        if isinstance(change, Accent | DeadLetter) and ends(each.stream, change):
+            return
+        if isinstance(each, Arriving):
+            yield each
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubtful:
+    """What was set aside and leaves paths in doubt; it has no time of its own, and moves nobody's."""
+
+    stream: str
+    letter: DeadLetter
+    at: Fraction
 
 
 def _timed(
-    document: Document, stream: str, partition: int, elements: Iterable[StreamElement], path: Path | None
-) -> Iterator[Arriving]:
+    document: Document, stream: str, partition: int, elements: Iterable[StreamElement | DeadLetter], path: Path | None
+) -> Iterator[Arriving | _Doubtful]:
     for each in elements:
+        if isinstance(each, DeadLetter):
+            yield _Doubtful(stream, each, document.reached(partition))
+            continue
         at = time_of(each, path, document.reached(partition))
         if document.accepts(each, at, partition):
             yield Arriving(stream, partition, each, at)

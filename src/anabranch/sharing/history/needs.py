@@ -19,6 +19,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
+from anabranch.stream.path import Path
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Reach:
@@ -188,3 +190,26 @@ def _levels(step: PathNeed, start: frozenset[int], root: str) -> frozenset[int]:
         if level > _DOCUMENT or step.axis == "descendant":
             found.add(_BELOW)
     return frozenset(found)
+
+
+def looks_at(tree: PathNeed, path: Path) -> bool:
+    """Whether a path of an entry, or something above or below it, may be looked at; entries stand below the root.
+
+    As in a query's lineage, a step to any depth counts where it may lead to the path itself.
+    """
+    found, deep = [tree], list[PathNeed]()  # what leads to the node so far, and what may lead to any node below it
+    for name in (None, None, *path.steps):
+        if any(each.below for each in found):
+            return True
+        steps = [step for each in found for step in each.steps.values()]
+        deep += [step for step in steps if step.axis == "descendant"]
+        found = [step for step in (*deep, *(each for each in steps if each.axis != "descendant")) if _leads(step, name)]
+    return bool(found)
+
+
+def _leads(step: PathNeed, name: str | None) -> bool:
+    """Whether a step leads to an element or attribute of this name; None is an element of any name."""
+    if name is None:
+        return step.axis != "attribute" and step.label != "text()"
+    local = name.rpartition(":")[2].removeprefix("@")
+    return (step.axis == "attribute") == name.startswith("@") and step.label in (local, "*", "node()")

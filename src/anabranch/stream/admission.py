@@ -1,0 +1,104 @@
+"""Which elements a stream takes: whatever its kind excludes is bad input, wherever the stream is read (LAWS 2.5).
+
+A stream of items has no regions and no updates, neither between its items nor inside them (LAWS 5.1).
+A stream of updates has no accents, and neither has one that was declared to have none, nor any stream where accents are
+turned off (LAWS 4.5).
+A stream of several partitions without a declared time is read one partition after the other, so none of its elements
+can have a time of its own (LAWS 1.3).
+
+These are the only rules, and every reader of a stream applies them to every element.
+So an element is set aside at the same place and with the same reason by the reference, by tasks and by branches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from anabranch.errors import BadItem
+from anabranch.stream.elements import (
+    LONGEST_RAW,
+    Accent,
+    DeadLetter,
+    Item,
+    Punctuation,
+    Region,
+    StreamElement,
+    Update,
+)
+from anabranch.stream.tree import STREAM_NAMESPACE, Element, descendants
+from anabranch.stream.wire import BadAccent, refused, write
+
+NOT_DECLARED = "the stream was declared to have no accents"
+TURNED_OFF = "accents are turned off here: leave 'accents = false' out of [engine]"
+_EDITED = "a stream of updates cannot have accents"
+_ITEMS = "stands in a stream of items: one that is edited needs 'updates = true'"
+_TIMED = "has a time of its own, and the stream has several partitions and no time: declare a time path"
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What a stream takes."""
+
+    updates: bool = True
+    """Whether it takes regions and updates."""
+    accents: str = ""
+    """Why it takes no accents; empty where it does."""
+    times: bool = True
+    """Whether its elements may have times of their own."""
+
+    @staticmethod
+    def of(*, updates: bool, evolves: bool, merged: bool, accents: bool = True) -> Admission:
+        """What a stream takes by its settings; `merged` says whether its partitions are merged by time, or are one."""
+        reason = _EDITED if updates else "" if evolves else NOT_DECLARED
+        return Admission(updates, reason or ("" if accents else TURNED_OFF), merged)
+
+    def check(self, element: StreamElement) -> None:
+        """Accept an element; BadItem where the stream does not take it."""
+        if self.accents and isinstance(element, Accent):
+            raise refused(element, self.accents)
+        if not self.updates and (control := _control_in(element)) is not None:
+            raise BadItem(f"{control} {_ITEMS}")
+        if not self.times and element.at is not None:
+            reason = f"{_kind_of(element)} {_TIMED}"
+            raise refused(element, reason) if isinstance(element, Accent) else BadItem(reason)
+
+    def admitted(self, element: StreamElement | DeadLetter) -> StreamElement | DeadLetter:
+        """The element, or a dead letter where the stream does not take it."""
+        if isinstance(element, DeadLetter):
+            return element
+        try:
+            self.check(element)
+        except BadItem as error:
+            doubts = error.doubts if isinstance(error, BadAccent) else ()
+            return DeadLetter(element.place, error.message, write(element)[:LONGEST_RAW], doubts=doubts)
+        return element
+
+
+EVERYTHING = Admission()
+"""A reader that judges nothing."""
+
+
+def _control_in(element: StreamElement) -> str | None:
+    """The region or update that an element is or holds, in words; None where there is none."""
+    match element:
+        case Region() | Update():
+            return _kind_of(element)
+        case Item(tree):
+            for each in descendants(tree):
+                if isinstance(each, Element) and each.name.uri == STREAM_NAMESPACE:
+                    return "a region inside an item" if each.name.local == "mutable" else "an update inside an item"
+    return None
+
+
+def _kind_of(element: StreamElement) -> str:
+    match element:
+        case Item():
+            return "an item"
+        case Accent():
+            return "an accent"
+        case Punctuation():
+            return "a punctuation"
+        case Region():
+            return "a region"
+        case Update():
+            return "an update"
