@@ -73,7 +73,7 @@ def test_another_encoding_is_named(files: Files, capsys: pytest.CaptureFixture[s
     """A query in UTF-16 is refused with what to do about it."""
     files(p_xml=STREAM)
     Path("q.xq").write_bytes(SELECT.encode(encoding))
-    assert main(["query", "q.xq", "--stream", "photons=p.xml"]) == 1
+    assert main(["query", "q.xq", "--stream", "photons=p.xml"]) == 2
     assert capsys.readouterr().err.endswith("'q.xq' is UTF-16 or UTF-32, not UTF-8\nhint: save it as UTF-8\n")
 
 
@@ -81,9 +81,9 @@ def test_another_encoding_is_named(files: Files, capsys: pytest.CaptureFixture[s
 def test_a_byte_order_mark_is_no_part_of_a_table(files: Files, read: Callable[[Path], object]) -> None:
     """SITE.toml and NETWORK.toml may begin with one, and lines are counted without it."""
     files(some_toml="\ufeff[engine]\nwrong = 1\n")
-    with pytest.raises(UsageError) as error:
+    with pytest.raises(UsageError, match="engine") as error:
         read(Path("some.toml"))
-    assert "invalid" not in str(error.value) and "engine" in str(error.value)
+    assert "invalid" not in str(error.value)
 
 
 def test_dead_letters_are_written(files: Files) -> None:
