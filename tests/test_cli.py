@@ -18,6 +18,9 @@ from anabranch.bench import parse as bench_parse
 from anabranch.cli import main
 from anabranch.demo import show
 from anabranch.engine import Run, answering
+from anabranch.errors import UsageError
+from anabranch.network.description import read_network
+from anabranch.site import read_site
 
 STREAM = """\
 <photons>
@@ -54,6 +57,33 @@ def test_one_answer_is_printed(files: Files, capsys: pytest.CaptureFixture[str])
     shown = capsys.readouterr()
     assert shown.out == "<x><en>1.50</en></x>\n"
     assert "items: 3, dead letters: 2" in shown.err
+
+
+def test_a_byte_order_mark_is_no_part_of_a_query(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    """Editors may put U+FEFF before a text: the answer is the same, and errors are placed without it."""
+    query, wrong, _ = files(q_xq="\ufeff" + SELECT, wrong_xq="\ufefffor $p in", p_xml=STREAM)
+    assert main(["query", query, "--stream", "photons=p.xml", "--engine", "reference"]) == 0
+    assert capsys.readouterr().out == "<x><en>1.50</en></x>\n"
+    assert main(["query", wrong, "--stream", "photons=p.xml"]) == 1
+    assert "wrong.xq:1:10: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_another_encoding_is_named(files: Files, capsys: pytest.CaptureFixture[str], encoding: str) -> None:
+    """A query in UTF-16 is refused with what to do about it."""
+    files(p_xml=STREAM)
+    Path("q.xq").write_bytes(SELECT.encode(encoding))
+    assert main(["query", "q.xq", "--stream", "photons=p.xml"]) == 2
+    assert capsys.readouterr().err.endswith("'q.xq' is UTF-16 or UTF-32, not UTF-8\nhint: save it as UTF-8\n")
+
+
+@pytest.mark.parametrize("read", [read_site, read_network])
+def test_a_byte_order_mark_is_no_part_of_a_table(files: Files, read: Callable[[Path], object]) -> None:
+    """SITE.toml and NETWORK.toml may begin with one, and lines are counted without it."""
+    files(some_toml="\ufeff[engine]\nwrong = 1\n")
+    with pytest.raises(UsageError, match="engine") as error:
+        read(Path("some.toml"))
+    assert "invalid" not in str(error.value)
 
 
 def test_dead_letters_are_written(files: Files) -> None:

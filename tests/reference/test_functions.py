@@ -110,6 +110,27 @@ def test_wrong_arguments_raise(query: str, code: str) -> None:
     assert error(query) == code
 
 
+NODES = (
+    ("name(.)", "i", "tgt", "", "", "x:a", "x:b"),
+    ("local-name(.)", "i", "tgt", "", "", "a", "b"),
+)
+
+
+@pytest.mark.parametrize(("call", "names"), [(call, names) for call, *names in NODES])
+def test_every_kind_of_node_has_its_name(call: str, names: list[str]) -> None:
+    """An instruction's name is its target, comments and text have none, others the one they are written with."""
+    given = "<r xmlns:x='u'><p><i/><?tgt some data?><!--c-->text<x:a x:b='1'/></p></r>"
+    query = f"for $n in (stream('s')/r/p/node(), stream('s')/r/p/*/@*) return <n>{{ {call.replace('.', '$n')} }}</n>"
+    assert ask(query, {"s": given}).text == "".join(f"<n>{each}</n>" if each else "<n/>" for each in names)
+
+
+def test_an_instruction_is_found_by_its_name() -> None:
+    """`name()` in a predicate sees the target; a name test asks for elements only."""
+    given = {"s": "<r><p><?tgt some data?><tgt/></p></r>"}
+    assert ask("stream('s')/r/p/node()[name() = 'tgt']", given).text == "<?tgt some data?><tgt/>"
+    assert ask("stream('s')/r/p/tgt", given).text == "<tgt/>"
+
+
 CONTEXT = (
     ("string()", "ab"),
     ("string-length()", "2"),

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from anabranch.branch.family import operator_of
 from anabranch.branch.past.queries import recalled_query, refuse_mixture
 from anabranch.engine.reading import read_documents
-from anabranch.errors import Unsupported
+from anabranch.errors import AnabranchError, Unsupported
 from anabranch.language import Checked, ast, check, parse
 from anabranch.reference.arrivals.mixed import refuse_asking_items
 from anabranch.reference.arrivals.past import named
@@ -181,4 +181,17 @@ def refuse_endless(prepared: Prepared, inputs: Inputs) -> None:
         )
     if reason is not None:
         reason.name = prepared.label
+        if _answered_over_updates(prepared, inputs):
+            streams = " and ".join(f"'{each}'" for each in named(prepared.checked.query))
+            reason.hint = f"with 'updates = true' for {streams} its answer is corrected as it goes, or {reason.hint}"
         raise reason
+
+
+def _answered_over_updates(prepared: Prepared, inputs: Inputs) -> bool:
+    """Whether a query would be answered if its streams were streams of updates, which need no end."""
+    read = named(prepared.checked.query)
+    edited = [replace(each, updates=True) if each.name in read else each for each in inputs.streams]
+    try:
+        return prepare(prepared.name, prepared.text, replace(inputs, streams=edited), "spark").updates
+    except AnabranchError:
+        return False

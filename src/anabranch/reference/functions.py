@@ -26,7 +26,7 @@ from anabranch.reference.values import (
     spell,
     to_double,
 )
-from anabranch.stream.tree import Attribute, Element
+from anabranch.stream.tree import Attribute, Element, Instruction
 
 Body: TypeAlias = Callable[..., Values]
 _Identity: TypeAlias = tuple[str, object]
@@ -215,10 +215,13 @@ def _name(local: bool) -> Body:
             return [""]
         if len(values) > 1 or not isinstance(values[0], NODES):
             raise DynamicError("name() takes one node", code="XPTY0004")
-        node = values[0]
-        if not isinstance(node, Element | Attribute):
-            return [""]
-        return [node.name.local if local else str(node.name)]
+        match values[0]:
+            case Element(name=name) | Attribute(name=name):
+                return [name.local if local else str(name)]
+            case Instruction(target=target):
+                return [target]
+            case _:
+                return [""]
 
     return body
 

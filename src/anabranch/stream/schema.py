@@ -87,7 +87,7 @@ class Schema:
     def read_dtd(file: str | FilePath, root: str | None = None) -> Schema:
         """Read a DTD from a file, in UTF-8."""
         try:
-            text = FilePath(file).read_text(encoding="utf-8")
+            text = FilePath(file).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             raise StreamError(f"cannot read the DTD '{file}': {reason}") from None

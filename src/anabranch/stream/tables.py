@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -36,13 +37,18 @@ def read_tables(file: Path) -> Table:
 
 
 def read_text(file: Path) -> str:
-    """The text of a file that a user named."""
+    """The text of a file that a user named, without the byte order mark that some editors put before it."""
     try:
-        return file.read_text(encoding="utf-8")
+        data = file.read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read '{file}': {error.strerror}") from None
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in data[:4]:
+        raise UsageError(f"'{file}' is UTF-16 or UTF-32, not UTF-8", hint="save it as UTF-8")
+    try:
+        text = data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise UsageError(f"'{file}' is not UTF-8: {error.reason} at byte {error.start}") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 @dataclass
