@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from anabranch.language import check, parse, print_query
 from anabranch.reference import Input, evaluate, stream_input, text_input
 from anabranch.stream.elements import Item
-from anabranch.stream.parse import implied_root
 from anabranch.stream.path import Path
+from anabranch.stream.tree import Element
 from oracle.saxon import canonical, judge
 
 
@@ -25,7 +25,7 @@ def reference(query: str, inputs: Mapping[str, str], times: Mapping[str, str] | 
 def _stream(name: str, partitions: list[str], time: str | None) -> Input:
     read = [text_input(text, name=name) for text in partitions]
     items = [[Item(arrival.item, arrival.place) for arrival in each.arrivals] for each in read]
-    root = implied_root(str(read[0].root.name))
+    root = Element(read[0].root.name, read[0].root.namespaces)
     return stream_input(root, items, time=Path.parse(time) if time else None)[0]
 
 

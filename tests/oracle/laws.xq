@@ -5,6 +5,20 @@
 
 (: --- values: LAWS 2.1 to 2.3 ---------------------------------------------------------------------------- :)
 
+(: A node without declarations of the control namespace; where a name is in it, it comes with the name. :)
+declare function o:plain($node as node()) as node() {
+  typeswitch ($node)
+    case element() return element { node-name($node) } {
+      for $prefix in in-scope-prefixes($node)
+      let $uri := namespace-uri-for-prefix($prefix, $node)
+      where $prefix ne "xml" and string($uri) ne "urn:anabranch:stream"
+      return namespace { $prefix } { $uri },
+      $node/@*,
+      $node/node() ! o:plain(.)
+    }
+    default return $node
+};
+
 (: Everything in `$items` is evaluated, where `exists` and its like could stop at the first. :)
 declare function o:all($items as item()*) as item()* {
   fold-left($items, (), function($before, $item) { $before, $item })

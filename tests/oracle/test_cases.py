@@ -117,6 +117,23 @@ LAWS = (
         items("<a>1.30</a>"),
     ),
     Law(
+        "2.1, the namespace of control elements",
+        """for $p in stream("s")/r/p return
+            ($p, $p/x, <o xmlns:c="urn:anabranch:stream" xmlns:m="urn:v">{ $p/y/@*, $p/y, $p/z }</o>)""",
+        '<p xmlns:n="urn:u"><x/><y n:k="1"/><z xmlns:s="urn:w"/></p><x xmlns:n="urn:u"/>'
+        '<o xmlns:m="urn:v" xmlns:n="urn:u" n:k="1"><y n:k="1"/><z xmlns:s="urn:w"/></o>',
+        {
+            "s": '<r xmlns:s="urn:anabranch:stream" xmlns:n="urn:u"><p><x/>'
+            '<y xmlns:d="urn:anabranch:stream" n:k="1"/><z xmlns:s="urn:w"/></p></r>'
+        },
+    ),
+    Law(
+        "2.1, a prefix that meant something else around",
+        'for $p in stream("s")/r/p return ($p, <o>{ $p/x }</o>)',
+        "<p><x/></p><o><x/></o>",
+        {"s": '<r xmlns:s="urn:w"><p xmlns:s="urn:anabranch:stream"><x/></p></r>'},
+    ),
+    Law(
         "2.1, a number beyond all doubles",
         'for $p in stream("s")/r/p where $p/a > 1 return <o>{ max($p/a), $p/a * 1 }</o>',
         "<o>INF INF</o>",

@@ -54,7 +54,7 @@ def translate(query: ast.Query, inputs: Iterable[str], times: Mapping[str, str] 
         for each in query.functions
     )
     # The body is handed over in an element, so that neighbouring atomic values are joined as in any content.
-    body = f'element {{ QName("", "answer") }} {{ {translation.expression(query.body)} }}'
+    body = f'o:plain(element {{ QName("", "answer") }} {{ {translation.expression(query.body)} }})'
     return "\n".join((*prolog, LAWS, *functions, body))
 
 

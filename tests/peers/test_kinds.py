@@ -137,6 +137,21 @@ def test_a_document_that_grows(tmp_path: Path) -> None:
     both(tmp_path, source, grown, {"a": COUNTS, "b": WINDOWS, "c": WINDOWS, "d": COUNTS}, portion=1)
 
 
+def test_a_root_that_declares_control_elements(tmp_path: Path) -> None:
+    """Control elements whose prefix the root declares travel, also a bad one; nothing of it is copied (LAWS 2.1)."""
+    accent = '<s:accent where="k = 1"><s:alter path="v" by=". * 10"/></s:accent>'
+    bad = '<s:accent where="k = 2"><s:alter path="k" by="?"/></s:accent>'
+    timed = ITEMS[2].replace("<i>", '<i s:at="2">')
+    items = (*ITEMS[:2], timed, *ITEMS[3:6], accent, *ITEMS[6:10], bad, *ITEMS[10:])
+    for name, root in {"plain": f"<root {S}>", "other": f'<root xmlns:n="urn:n" {S}>'}.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        source = Source("s", folder / "s", "document", time=ItemPath.parse("t"))
+        whole = 'for $i in stream("s")/root/i where $i/t > 1 return <o>{ $i/t }{ $i }</o>'
+        queries = {"a": whole, "b": COUNTS, "c": WINDOWS, "d": whole}
+        both(folder, source, [GrowingStream(folder / "s", (root, *items), one_file=True)], queries, portion=4)
+
+
 def test_what_fails_on_the_way(tmp_path: Path) -> None:
     """An item for which the flow's query fails goes on, and the subscriber's own query fails for it (LAWS 2.4)."""
     source = Source("s", tmp_path / "s", "lines", time=ItemPath.parse("t"))

@@ -48,6 +48,7 @@ CONTENT = (
     ("<a xmlns='u'>{ <b/> }</a>", '<a xmlns="u"><b/></a>'),
     ("let $b := <b/> return <a xmlns='u'>{ $b }</a>", '<a xmlns="u"><b xmlns=""/></a>'),
     ("<p:a xmlns:p='u'>{ <p:b xmlns:p='v'/> }</p:a>", '<p:a xmlns:p="u"><p:b xmlns:p="v"/></p:a>'),
+    ("<a xmlns:s='urn:anabranch:stream' xmlns:p='u'><b>{ <c/> }</b></a>", '<a xmlns:p="u"><b><c/></b></a>'),
     ("<local:a/>", '<local:a xmlns:local="http://www.w3.org/2005/xquery-local-functions"/>'),
     # sequences as an answer
     ("1, 2, <a/>, 3, 'x'", "1 2<a/>3 x"),

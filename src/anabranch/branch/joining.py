@@ -31,7 +31,7 @@ from anabranch.branch.narrower import Leaders, Led
 from anabranch.columnar import joining
 from anabranch.columnar.joining import Lane, PairColumns
 from anabranch.columnar.kernels import Indices
-from anabranch.columnar.template import Template
+from anabranch.columnar.template import Template, is_plain_root
 
 
 class JoinColumns:
@@ -53,7 +53,7 @@ class JoinColumns:
         self._able = (
             len(streams) == 2
             and tuple(each.name for each in streams) == self._everyone.askers[0].standing.streams
-            and all(each.partitions == 1 and not each.root.namespaces for each in streams)
+            and all(each.partitions == 1 and is_plain_root(each.root) for each in streams)
         )
         self._templates: list[Template | None] = [None, None]
         self._joins: CompiledJoins | None = None

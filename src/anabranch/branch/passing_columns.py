@@ -36,7 +36,7 @@ from anabranch.columnar.laying import Laid
 from anabranch.columnar.query import Other, compile_query
 from anabranch.columnar.selecting import time_leaf, wanted_leaves
 from anabranch.columnar.shred import Shredded, Wanted
-from anabranch.columnar.template import Template
+from anabranch.columnar.template import Template, is_plain_root
 from anabranch.stream.elements import DeadLetter, Item, Punctuation
 
 
@@ -64,7 +64,7 @@ class PassingColumns:
         self._holes = [each.plain_hole if each.separate else None for each in given]
         self._able = (
             any(self._holes)
-            and not self._stream.root.namespaces
+            and is_plain_root(self._stream.root)
             and all(source.stream is self._stream for source in self._sources)
         )
         self._reader = EntryReader(self._stream)

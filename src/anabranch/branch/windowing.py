@@ -28,7 +28,7 @@ from anabranch.columnar.entries import common_unit, in_unit
 from anabranch.columnar.kernels import Flags, Indices
 from anabranch.columnar.kernels_entries import SELECTED, VOID
 from anabranch.columnar.selecting import CompiledFor, compile_for
-from anabranch.columnar.template import Template
+from anabranch.columnar.template import Template, is_plain_root
 
 
 class WindowColumns:
@@ -46,7 +46,7 @@ class WindowColumns:
         self._following = following
         self._everyone = operator.everyone
         self._reader = BatchReader(self._stream, 0, shelf.units, signals=True)
-        self._able = len(merge.sources) == 1 and not self._stream.root.namespaces and standing.plain_hole is not None
+        self._able = len(merge.sources) == 1 and is_plain_root(self._stream.root) and standing.plain_hole is not None
         self._template: Template | None = None
         self._compiled: CompiledFor | None = None
         self._sight = Sight()

@@ -28,7 +28,7 @@ from anabranch.columnar.matching import NO_MATCHES, Matches
 from anabranch.columnar.programs import Compile, ItemQueries, Program, program_of
 from anabranch.columnar.shred import Shredded, Shredder
 from anabranch.columnar.stretches import Stretch
-from anabranch.columnar.template import Template
+from anabranch.columnar.template import Template, is_plain_root
 from anabranch.columnar.units import NO_UNITS, Followed, Units, units_of
 from anabranch.errors import BadItem
 from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, Update
@@ -97,7 +97,7 @@ class StreamAnswers:
         self._template: Template | None = None
         self._program: Program | None = None
         # Columns are for XML: in a stream of JSON every line is for its reader, also one that looks like XML.
-        able = form != "json" and not root.namespaces
+        able = form != "json" and is_plain_root(root)
         self._able = able and (bool(compiles) or any(each.hole is not None for each in queries))
         self._stale = True
         self._settled: tuple[Program, Sequence[Followed], Units] | None = None

@@ -23,7 +23,7 @@ from functools import lru_cache
 from anabranch.errors import StreamError
 from anabranch.stream.parse import parse_root
 from anabranch.stream.serialize import escape_text, serialize
-from anabranch.stream.tree import Comment, Element, Instruction, Text
+from anabranch.stream.tree import Comment, Element, Instruction, Text, namespaces_in_scope
 
 PLAIN = bytes(32 <= byte < 127 and byte not in b'<>&"' for byte in range(256))
 """By byte, 1 for those that mean themselves in text and attributes; the rest is left to a parser."""
@@ -35,14 +35,20 @@ def is_plain_around(root: bytes | None, encoding: str) -> bool:
 
     They do not where the root declares namespaces, and all are bad where it cannot be read (`ElementReader`).
     """
-    if encoding != "utf-8" or b"xmlns" in (root or b""):
+    if encoding != "utf-8":
         return False
     try:
-        if root is not None:
-            parse_root(root)
+        return root is None or is_plain_root(parse_root(root))
     except StreamError:
         return False
-    return True
+
+
+def is_plain_root(root: Element) -> bool:
+    """Whether no namespace is at work in this root or comes along with what is copied from below it.
+
+    A prefix for control elements does not (LAWS 2.1); who uses it is of no usual look.
+    """
+    return not root.name.uri and not namespaces_in_scope(root)
 
 
 @dataclass(frozen=True, slots=True)

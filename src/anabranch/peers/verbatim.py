@@ -7,10 +7,13 @@ An element without a time of its own is given that of its first arrival (LAWS 1.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 
+from anabranch.errors import BadItem
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.manifest import Manifests
 from anabranch.spark.offsets import epoch_ranges
@@ -18,11 +21,13 @@ from anabranch.spark.plan import Plan, StreamPlan
 from anabranch.spark.ranges import Range
 from anabranch.spark.reading import RangeReader
 from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item, StreamElement
-from anabranch.stream.parse import parse_root
-from anabranch.stream.tree import STREAM_NAMESPACE, namespaces_in_scope
+from anabranch.stream.limits import DOCUMENT
+from anabranch.stream.parse import parse_item, parse_root
+from anabranch.stream.tree import STREAM_NAMESPACE
 from anabranch.stream.wire import write, write_came, write_doubt
 
 _MICROSECONDS = 1_000_000
+_OPENING = re.compile(r"<(?:([^\s/>:]+):)?[^\s/>:]+")
 
 
 def verbatim(checkpoint: Checkpoint, epoch: int, plan: Plan, stream: StreamPlan) -> Iterator[tuple[int, str]]:
@@ -43,13 +48,26 @@ def _text(element: StreamElement | DeadLetter, stream: StreamPlan, reach: Range)
     has_none = stream.time is None and reach.arrived is not None and stream.partitions == 1
     came = Decimal(reach.arrived or 0) / _MICROSECONDS if has_none else None
     match element:
-        case DeadLetter(raw=raw, doubts=doubts) if doubts and came is None and len(raw) < LONGEST_RAW:
-            return raw
-        case DeadLetter(doubts=doubts):
-            return "".join(write_doubt(each, came) for each in doubts) if doubts else None
-        case Item(at=None) if came is not None:
-            return write_came(element, came)
-        case Item(tree, at=Decimal() as at) if STREAM_NAMESPACE not in namespaces_in_scope(tree).values():
-            return write_came(replace(element, at=None), at)  # it was told on its way here
+        case DeadLetter(raw=raw, doubts=doubts):
+            alone = _alone(raw) if doubts and came is None and len(raw) < LONGEST_RAW else None
+            return alone or "".join(write_doubt(each, came) for each in doubts) or None
+        case Item(at=at) if (time := came if at is None else at) is not None:
+            return write_came(element, time)
         case _:
             return write(replace(element, at=came) if element.at is None else element)
+
+
+def _alone(raw: str) -> str | None:
+    """An accent that can be read without the root that was around it, which may have declared its prefix.
+
+    None where there is none.
+    """
+    front = _OPENING.match(raw)
+    if front is None:
+        return None
+    declaration = f' xmlns{":" if front[1] else ""}{front[1] or ""}="{STREAM_NAMESPACE}"'
+    for text in (raw, f"{front[0]}{declaration}{raw[front.end() :]}"):
+        with suppress(BadItem):
+            if parse_item(text.encode(), DOCUMENT).name.uri == STREAM_NAMESPACE:
+                return text
+    return None

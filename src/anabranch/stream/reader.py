@@ -20,7 +20,7 @@ from anabranch.stream.parse import parse_item, parse_root
 from anabranch.stream.path import Path
 from anabranch.stream.schema import Schema
 from anabranch.stream.split import Cut
-from anabranch.stream.tree import Element, namespaces_in_scope
+from anabranch.stream.tree import Element
 
 Format: TypeAlias = Literal["lines", "document", "json"]
 
@@ -106,4 +106,4 @@ class ElementReader:
         """Begin a document, given its root's start tag; the first root is the stream's, with items or without."""
         root = parse_root(tag, encoding)
         self.root = self.root or root
-        self._around = (tag, encoding, root, namespaces_in_scope(root))
+        self._around = (tag, encoding, root, root.namespaces)

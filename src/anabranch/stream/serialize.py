@@ -2,6 +2,7 @@
 
 What is written can be read alone: the node at the top declares all namespaces that are in scope for it, wherever it
 was taken from, and an element below it declares only what differs from the element around it.
+The namespace of control elements is declared for names only (LAWS 2.1).
 A name whose prefix is not declared, or is declared otherwise, gets the declaration it needs, so a tree that a query
 put together from several inputs still means what it meant.
 
@@ -15,6 +16,7 @@ from itertools import count
 from typing import TypeAlias
 
 from anabranch.stream.tree import (
+    STREAM_NAMESPACE,
     XML_NAMESPACE,
     Attribute,
     Child,
@@ -91,7 +93,7 @@ def start_tag(element: Element, around: Scope | None) -> tuple[str, str, Scope]:
     scope = around.new_child()
     for prefix, uri in declared.items():
         # A prefix cannot be undeclared in XML 1.0, only the default namespace can.
-        if around.get(prefix) != uri and (uri or not prefix):
+        if around.get(prefix) != uri and (uri or not prefix) and uri != STREAM_NAMESPACE:
             scope[prefix] = uri
     taken: set[str] = set()
     name = _bind(element.name, scope, taken)

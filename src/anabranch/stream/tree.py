@@ -181,7 +181,10 @@ def descendants(node: Element | Document) -> Iterator[Child]:
 
 
 def namespaces_in_scope(element: Element) -> dict[str, str]:
-    """Prefix to URI for all declarations that reach `element`, the nearest winning."""
+    """Prefix to URI for all declarations that reach `element`, the nearest winning.
+
+    That of control elements is left out: it is not copied into answers (LAWS 2.1), and written where a name needs it.
+    """
     chain: list[Element] = []
     at: Document | Element | None = element
     while isinstance(at, Element):
@@ -192,7 +195,7 @@ def namespaces_in_scope(element: Element) -> dict[str, str]:
         scope.update(each.namespaces)
         if not each.name.uri:
             scope.pop("", None)  # moved below a default namespace, it still is in none
-    return {prefix: uri for prefix, uri in scope.items() if uri}
+    return {prefix: uri for prefix, uri in scope.items() if uri and uri != STREAM_NAMESPACE}
 
 
 def copy(node: Child) -> Child:

@@ -63,7 +63,7 @@ _REQUIRED = {"path", "by", "target"}
 _INSIDE_ITEMS = ("mutable", "replace", "before", "after")
 _AT = Name("at", STREAM_NAMESPACE)
 _CAME = "anabranch-came"
-"""The prefix under which an item is told when it came; with the time its declaration goes, so that no copy has it."""
+"""The prefix under which an item is told when it came; no item has it, so that it hides none of theirs."""
 _OPENING = re.compile(r"<[^\s/>]+")
 _TIME = re.compile(r"\s*([0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})\s*\Z")
 
@@ -151,8 +151,8 @@ def write(element: StreamElement) -> str:
 
 
 def write_came(item: Item, at: Decimal) -> str:
-    """An item without a time of its own, with the one at which it came; nothing of that shows in what is read."""
-    text = write(item)
+    """An item with its time, or the one at which it came; nothing of that shows in what is read."""
+    text = serialize(item.tree)
     opening = _OPENING.match(text)
     assert opening is not None, "an item is an element"
     front = opening.group()
@@ -174,8 +174,6 @@ def _item_time(tree: Element) -> Decimal | None:
     if text is None:
         return None
     tree.attributes = [each for each in tree.attributes if each.name != _AT]
-    if tree.namespaces.get(_CAME) == STREAM_NAMESPACE:
-        del tree.namespaces[_CAME]
     return _time(text)
 
 

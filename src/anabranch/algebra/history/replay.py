@@ -38,7 +38,7 @@ class Replay:
     """A display that follows an answer."""
 
     def __init__(self) -> None:
-        self._shown, self._tokens = Shown(), Tokens(as_written=True)
+        self._shown, self._tokens = Shown(), Tokens()
         self._shown.run(self._tokens.start())
         self._splitter = DocumentSplitter(_LIMITS)
         self._splitter.feed(OPENING.encode())

@@ -33,7 +33,6 @@ from anabranch.stream.tree import (
     STREAM_NAMESPACE,
     Child,
     Comment,
-    Document,
     Element,
     Instruction,
     Name,
@@ -46,14 +45,10 @@ _KINDS: dict[str, Kind] = {"mutable": "mutable", "replace": "replace", "before":
 
 
 class Tokens:
-    """The events of one partition's elements; they must have been judged.
+    """The events of one partition's elements; they must have been judged."""
 
-    A document is without the declarations of control elements; where content is taken `as_written`, it keeps its own.
-    """
-
-    def __init__(self, stream: int = 0, *, as_written: bool = False) -> None:
+    def __init__(self, stream: int = 0) -> None:
         self.root = Id(stream, "")
-        self._as_written = as_written
         self._made = 0
 
     def start(self) -> list[Event]:
@@ -94,8 +89,7 @@ class Tokens:
                 yield from self._region(kind, node.get("target"), node.get("id"), time, node.children, around)
             case Element():
                 attributes = tuple((each.name, each.value) for each in node.attributes)
-                scope = tuple((prefix, uri) for prefix, uri in self._scope(node).items())
-                yield StartElement(around, node.name, attributes, scope)
+                yield StartElement(around, node.name, attributes, tuple(namespaces_in_scope(node).items()))
                 for child in node.children:
                     yield from self._node(child, around)
                 yield EndElement(around, node.name)
@@ -115,16 +109,6 @@ class Tokens:
     def _fresh(self) -> str:
         self._made += 1
         return f"\0{self._made}"
-
-    def _scope(self, element: Element) -> dict[str, str]:
-        found = {prefix: uri for prefix, uri in namespaces_in_scope(element).items() if uri != STREAM_NAMESPACE}
-        at: Document | Element | None = element if self._as_written else None
-        while isinstance(at, Element) and at.name.uri != STREAM_NAMESPACE:
-            for prefix, uri in at.namespaces.items():
-                if uri == STREAM_NAMESPACE:
-                    found.setdefault(prefix, uri)
-            at = at.parent
-        return found
 
 
 class Elements:

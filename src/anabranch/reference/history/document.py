@@ -29,7 +29,7 @@ from anabranch.reference.history.chains import Chain, Content, Lived, Version
 from anabranch.reference.history.judging import Act, Judged, Named, is_control, judge
 from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation, StreamElement
 from anabranch.stream.limits import Limits
-from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element, Text, copy, namespaces_in_scope
+from anabranch.stream.tree import Child, Element, Text, copy, namespaces_in_scope
 from anabranch.stream.wire import tree_of, write
 
 DEEPEST = 200
@@ -50,7 +50,6 @@ class Document:
         bare = copy(root)
         assert isinstance(bare, Element)
         bare.children.clear()
-        bare.namespaces = without_stream(bare.namespaces)
         self.root = bare
         """The root element, without what stands in it."""
         self.entries: list[Content] = []
@@ -200,9 +199,4 @@ def declared_on(node: Child, between: bool) -> dict[str, str]:
     if not isinstance(node, Element):
         return {}
     wrapped = between or (isinstance(node.parent, Element) and is_control(node.parent))
-    return without_stream(namespaces_in_scope(node) if wrapped else node.namespaces)
-
-
-def without_stream(namespaces: dict[str, str]) -> dict[str, str]:
-    """Declarations without that of the control elements, which are not part of the document."""
-    return {prefix: uri for prefix, uri in namespaces.items() if uri != STREAM_NAMESPACE}
+    return namespaces_in_scope(node) if wrapped else dict(node.namespaces)
