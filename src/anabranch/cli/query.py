@@ -110,7 +110,7 @@ def _running(
 def _write(run: Run, out: Path | None, *, timeline: bool) -> dict[str, Watched]:
     """Print the one answer, or write each to a file of its own; a timeline is lines that bring their ends along.
 
-    A query that has ended without an answer gets no file, and none from another time stays in its place.
+    Of a query that has ended without any answer nothing is printed, and its file is empty.
     """
     show, suffix, end = (print_lines, "jsonl", "") if timeline else (print_text, "xml", "\n")
     answers = {name: Watched(pieces) for name, pieces in run.answers.items()}
@@ -118,17 +118,12 @@ def _write(run: Run, out: Path | None, *, timeline: bool) -> dict[str, Watched]:
         out.mkdir(parents=True, exist_ok=True)
     for name, answer in answers.items():
         has_answer = name not in run.aborted or answer.has_text
-        if out is None:
-            if has_answer:
-                show(answer)
-            continue
-        path = out / f"{name}.{suffix}"
-        if has_answer:
-            with path.open("w", encoding="utf-8", newline="") as file:
+        if out is not None:
+            with (out / f"{name}.{suffix}").open("w", encoding="utf-8", newline="") as file:
                 file.writelines(answer)
-                file.write(end)
-        else:
-            path.unlink(missing_ok=True)
+                file.write(end if has_answer else "")
+        elif has_answer:
+            show(answer)
     return answers
 
 
