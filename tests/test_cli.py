@@ -171,6 +171,14 @@ ABOVE = 'for $p in stream("s")/r/p where $p/f > 1 return <x>{ $p/f }</x>'
             "'x' is no number [FORG0001]",
             3,
         ),
+        (
+            f"<r>{'<p><f>x</f></p>' * 14}</r>",
+            'for $w in stream("s")/r/p|count 14| return <x>{ sum($w/f) }</x>',
+            "\n",
+            "all 14 items",
+            "'x' is no number [FORG0001]",
+            3,
+        ),
         (BAD_SUM, ABOVE, "\n", "1 of 2 items", "'abc' is no number [FORG0001]", 0),
     ],
 )

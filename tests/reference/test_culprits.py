@@ -106,3 +106,22 @@ def test_an_answer_that_cannot_be_written() -> None:
     with pytest.raises(NoAnswer) as caught:
         assert ask("stream('s')/r/i/@k", {"s": "<r><i k='1'/></r>"}).text
     assert caught.value.reason == "attribute 'k' stands outside of any element [SENR0001]"
+
+
+def test_case_34() -> None:
+    """A sum over a whole stream has no answer where an item's value is no number; a count over it has."""
+    inputs = {"s": leaves("f", 1, "abc")}
+    with pytest.raises(NoAnswer) as caught:
+        ask("sum(stream('s')/r/i/f)", inputs)
+    assert (caught.value.code, caught.value.dead[-1].raw) == ("FORG0001", "<i><f>abc</f></i>")
+    assert ask("count(stream('s')/r/i)", inputs).text == "2"
+
+
+def test_case_35() -> None:
+    """The window gives nothing, and its dead letter names the second and the fourth item; others are answered."""
+    inputs = {"s": leaves("f", 1, "n/a", 3, "bad")}
+    answer = ask(WINDOW + "<o>{ sum($w/f) }</o>", inputs)
+    (letter,) = answer.dead
+    assert answer.text == ""
+    assert [letter.raw, *(raw for _, raw in letter.others)] == ["<i><f>n/a</f></i>", "<i><f>bad</f></i>"]
+    assert ask(WINDOW + "<o>{ count($w) }</o>", inputs).text == "<o>4</o>"
