@@ -151,6 +151,15 @@ def test_a_display_that_fails_at_the_end(files: Files, capsys: pytest.CaptureFix
     assert "the query 'a' has ended: 'x' is no number [FORG0001]" in shown.err
 
 
+def test_a_site_names_the_query_that_has_no_answer(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a query fixes before its streams begin fails when the site is read, and that names the query."""
+    site = '[engine]\ncheckpoint = "state"\n[streams.s]\npath = "in"\n[subscriptions.q]\nquery = "q.xq"\n'
+    files(SITE_toml=site, q_xq='<a n="{ 1 div 0 }">{ stream("s")/r/p }</a>')
+    Path("in").mkdir()
+    assert main(["run", "SITE.toml", "--once"]) == 1
+    assert re.search(r"the query '.*q\.xq' has no answer: division by zero \[FOAR0001\]", capsys.readouterr().err)
+
+
 BROKEN = "<p><f>1</p>\n<p><f>2</p>\n"
 FAILING = "<r><p><f>x</f></p><p><f>y</f></p></r>"
 ABOVE = 'for $p in stream("s")/r/p where $p/f > 1 return <x>{ $p/f }</x>'
