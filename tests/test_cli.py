@@ -106,6 +106,161 @@ def test_several_answers_are_written(files: Files) -> None:
     assert Path("out/b.xml").read_text(encoding="utf-8") == "<n>2</n><n>1</n>\n"
 
 
+BAD_SUM = "<r><p><f>1</f></p><p><f>abc</f></p></r>"
+TOTAL = 'sum(stream("s")/r/p/f)'
+EACH = 'for $p in stream("s")/r/p return <x>{ $p/f }</x>'
+NUMBER = 'count(stream("s")/r/p)'
+
+
+@pytest.mark.parametrize(
+    ("failing", "why"),
+    [
+        (TOTAL, "'abc' is no number [FORG0001] (s/s.xml at byte 18)"),
+        ('(stream("s")/r/p, max(stream("s")/r/p/f))', "'abc' is no number [FORG0001] (s/s.xml at byte 18)"),
+        ('avg(stream("s")/r/p#[2]/f)', "'abc' is no number [FORG0001] (s/s.xml at byte 18)"),
+        ('<a n="{ 1 + "x" }">{ stream("s")/r/p }</a>', "a number is needed, not the string 'x' [XPTY0004]"),
+        (
+            'let $m := max(doc("d")/r/p/f) for $p in stream("s")/r/p return <x>{ $m }</x>',
+            "'abc' is no number [FORG0001]",
+        ),
+        ('stream("s")/r/p/@k', "attribute 'k' stands outside of any element [SENR0001]"),
+    ],
+)
+def test_a_query_that_fails_as_a_whole_is_alone(
+    files: Files, capsys: pytest.CaptureFixture[str], failing: str, why: str
+) -> None:
+    """The others answer; it is named with its code and place, has no answer, and the status is 1."""
+    queries = files(a_xq=failing, b_xq=EACH, c_xq=NUMBER)
+    files(s_xml=BAD_SUM.replace("<p>", "<p k='1'>") if "@k" in failing else BAD_SUM)
+    Path("out").mkdir()
+    Path("out/a.xml").write_text("from another time", encoding="utf-8")
+    inputs = ["--stream", "s=s.xml", "--doc", "d=s.xml", "--engine", "reference", "--dead-letter", "dead.json"]
+    assert main(["query", *queries, *inputs, "--out", "out"]) == 1
+    assert f"the query 'a' has ended: {why}" in capsys.readouterr().err
+    assert Path("out/a.xml").read_text(encoding="utf-8") == ""
+    assert Path("out/b.xml").read_text(encoding="utf-8") == "<x><f>1</f></x><x><f>abc</f></x>\n"
+    assert Path("out/c.xml").read_text(encoding="utf-8") == "2\n"
+    letters = list(map(json.loads, Path("dead.json").read_text(encoding="utf-8").splitlines()))
+    assert [each["subscription"] for each in letters] == ["a"] * len(letters)
+    assert letters[-1]["code"] in why or letters[-1]["code"] == "FORG0001"
+
+
+def test_a_query_that_fails_as_a_whole_prints_nothing(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    """Alone it has no output at all; its dead letter shows the item at fault."""
+    query, _ = files(a_xq=TOTAL, s_xml=BAD_SUM)
+    assert main(["query", query, "--stream", "s=s.xml", "--dead-letter", "dead.json"]) == 1
+    assert capsys.readouterr().out == ""
+    (letter,) = map(json.loads, Path("dead.json").read_text(encoding="utf-8").splitlines())
+    assert (letter["raw"], letter["offset"]) == ("<p><f>abc</f></p>", 18)
+
+
+def test_a_timeline_that_ends_in_an_error(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was shown before stays, the others have their timelines, and who fails at the end is named."""
+    a, b, _ = files(a_xq=TOTAL, b_xq=NUMBER, s_xml=BAD_SUM)
+    status = main(["query", a, b, "--stream", "s=s.xml", "--engine", "reference", "--timeline", "--out", "out"])
+    assert status == 1
+    assert "the query 'a' has ended: 'abc' is no number [FORG0001]" in capsys.readouterr().err
+    shown = [json.loads(line)["answer"] for line in Path("out/a.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert shown == ["1", ""]
+    counts = [json.loads(line)["answer"] for line in Path("out/b.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert counts == ["1", "2"]
+
+
+@pytest.mark.parametrize("timeline", [False, True])
+def test_a_display_that_fails_at_the_end(files: Files, capsys: pytest.CaptureFixture[str], timeline: bool) -> None:
+    """Over updates, an error that a later update corrects is none; one that is left at the end is told by name."""
+    head = '<r xmlns:s="urn:anabranch:stream"><s:mutable id="1" at="1"><p><f>x</f></p></s:mutable>'
+    mended = f'{head}<s:replace target="1" at="2"><p><f>7</f></p></s:replace></r>'
+    query, *_ = files(a_xq=TOTAL, good_xml=mended, bad_xml=f"{head}</r>")
+    more = ["--engine", "reference", *(["--timeline"] if timeline else [])]
+    assert main(["query", query, "--stream", "s=good.xml", *more]) == 0
+    assert "7" in capsys.readouterr().out
+    assert main(["query", query, "--stream", "s=bad.xml", *more]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "the query 'a' has ended: 'x' is no number [FORG0001]" in shown.err
+
+
+def test_a_site_names_the_query_that_has_no_answer(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a query fixes before its streams begin fails when the site is read, and that names the query."""
+    site = '[engine]\ncheckpoint = "state"\n[streams.s]\npath = "in"\n[subscriptions.q]\nquery = "q.xq"\n'
+    files(SITE_toml=site, q_xq='<a n="{ 1 div 0 }">{ stream("s")/r/p }</a>')
+    Path("in").mkdir()
+    assert main(["run", "SITE.toml", "--once"]) == 1
+    assert re.search(r"the query '.*q\.xq' has no answer: division by zero \[FOAR0001\]", capsys.readouterr().err)
+
+
+BROKEN = "<p><f>1</p>\n<p><f>2</p>\n"
+FAILING = "<r><p><f>x</f></p><p><f>y</f></p></r>"
+ABOVE = 'for $p in stream("s")/r/p where $p/f > 1 return <x>{ $p/f }</x>'
+
+
+@pytest.mark.parametrize(
+    ("stream", "query", "out", "items", "reason", "status"),
+    [
+        (BROKEN, ABOVE, "\n", "all 2 items", "not well-formed", 3),
+        (BROKEN, f"<o>{{ {ABOVE} }}</o>", "<o/>\n", "all 2 items", "not well-formed", 3),
+        (BROKEN, NUMBER, "0\n", "all 2 items", "not well-formed", 3),
+        (FAILING, ABOVE, "\n", "all 2 items", "'x' is no number [FORG0001]", 3),
+        (
+            FAILING,
+            'for $w in stream("s")/r/p|count 2| return <x>{ sum($w/f) }</x>',
+            "\n",
+            "all 2 items",
+            "'x' is no number [FORG0001]",
+            3,
+        ),
+        (
+            f"<r>{'<p><f>x</f></p>' * 14}</r>",
+            'for $w in stream("s")/r/p|count 14| return <x>{ sum($w/f) }</x>',
+            "\n",
+            "all 14 items",
+            "'x' is no number [FORG0001]",
+            3,
+        ),
+        (BAD_SUM, ABOVE, "\n", "1 of 2 items", "'abc' is no number [FORG0001]", 0),
+    ],
+)
+def test_a_query_that_answers_nothing_says_so(
+    files: Files,
+    capsys: pytest.CaptureFixture[str],
+    stream: str,
+    query: str,
+    out: str,
+    items: str,
+    reason: str,
+    status: int,
+) -> None:
+    """How many items were set aside, why, and how to see them; where all were, the status is 3."""
+    name, _ = files(q_xq=query, s_xml=stream)
+    command = ["query", name, "--stream", "s=s.xml", "--engine", "reference"]
+    assert main(command) == status
+    shown = capsys.readouterr()
+    assert shown.out == out
+    assert f"warning: the query 'q' answers nothing: {items} were set aside, most often" in shown.err
+    assert reason in shown.err
+    assert "--dead-letter FILE shows them" in shown.err
+    assert main([*command, "--dead-letter", "dead.json"]) == status
+    assert "; see dead.json" in capsys.readouterr().err
+
+
+def test_an_answer_gives_no_warning(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither where something is answered beside what was set aside, nor where nothing was set aside."""
+    each, none, _ = files(a_xq=EACH, b_xq='stream("s")/r/q', s_xml=BAD_SUM)
+    assert main(["query", each, none, "--stream", "s=s.xml", "--engine", "reference", "--out", "out"]) == 0
+    query, _ = files(q_xq=SELECT, p_xml=STREAM)
+    assert main(["query", query, "--stream", "photons=p.xml", "--engine", "reference"]) == 0
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_items_of_other_streams_do_not_count(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    """All items are those of the streams that a query reads."""
+    a, b, _, _ = files(a_xq=ABOVE, b_xq=EACH.replace('"s"', '"t"'), s_xml=FAILING, t_xml=BAD_SUM)
+    inputs = ["--stream", "s=s.xml", "--stream", "t=t.xml", "--engine", "reference", "--out", "out"]
+    assert main(["query", a, b, *inputs]) == 3
+    assert "the query 'a' answers nothing: all 2 items were" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("more", [[], ["--no-sharing"]])
 def test_sharing_can_be_turned_off(files: Files, monkeypatch: pytest.MonkeyPatch, more: list[str]) -> None:
     """The flag gets to whoever answers, and changes nothing else."""
@@ -296,6 +451,28 @@ def evolving(files: Files) -> list[str]:
 
 def told() -> dict[str, str]:
     return {name: Path("out", f"{name}.xml").read_text(encoding="utf-8") for name in TOLD}
+
+
+@pytest.mark.spark
+def test_failures_on_spark(spark: SparkSession, files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    """A query that fails as a whole, one that fails before its streams, and a window that fails: the others answer."""
+    window = 'for $w in stream("s")/r/p|count 2| return <x>{ sum($w/f) }</x>'
+    fixed = 'let $m := max(doc("d")/r/p/f) for $w in stream("s")/r/p|count 1| return <x>{ $m }{ $w }</x>'
+    queries = files(a_xq=TOTAL, b_xq=EACH, c_xq=NUMBER, d_xq=window, e_xq=fixed, s_xml=BAD_SUM)[:-1]
+    inputs = ["--stream", "s=s.xml", "--doc", "d=s.xml", "--dead-letter", "dead.json", "--engine", "spark"]
+    assert main(["query", *queries, *inputs, "--out", "out"]) == 1
+    said = capsys.readouterr().err
+    assert "the query 'a' has ended: 'abc' is no number [FORG0001] (s/s.xml at byte 18)" in said
+    assert "the query 'e' has ended: 'abc' is no number [FORG0001]" in said
+    assert "the query 'd' answers nothing: 1 of 2 items were set aside" in said
+    texts = {each: Path(f"out/{each}.xml").read_text(encoding="utf-8") for each in "abcde"}
+    assert texts == {"a": "", "b": "<x><f>1</f></x><x><f>abc</f></x>\n", "c": "2\n", "d": "\n", "e": ""}
+    letters = list(map(json.loads, Path("dead.json").read_text(encoding="utf-8").splitlines()))
+    assert sorted((each["subscription"], each["raw"]) for each in letters) == [
+        ("a", "<p><f>abc</f></p>"),
+        ("d", "<p><f>abc</f></p>"),
+        ("e", ""),
+    ]
 
 
 @pytest.mark.spark

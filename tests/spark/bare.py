@@ -177,6 +177,11 @@ class BareTrunk:
         return [ranges[first:last] for first, last in pairwise(borders)]
 
     @property
+    def aborted(self) -> Mapping[int, str]:
+        """Why subscriptions have ended, by their numbers."""
+        return self._last.aborted if self._last else {}
+
+    @property
     def log(self) -> AnswerLog:
         return AnswerLog(self._checkpoint)
 

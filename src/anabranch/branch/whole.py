@@ -83,13 +83,14 @@ class Whole:
                 name=self._member.name,
                 text=self._standing.text,
             )
+            text = answer.text
         except NoAnswer as failure:
             self.aborted[self._member.key] = failure.reason
             for letter in failure.dead:
                 out.bury(letter)
             return
-        if answer.text != self._standing.empty:
-            out.piece(answer.text.removeprefix(self._standing.opening).removesuffix(self._standing.closing))
+        if text != self._standing.empty:
+            out.piece(text.removeprefix(self._standing.opening).removesuffix(self._standing.closing))
         for letter in answer.dead:
             out.bury(letter)
         for place in answer.late:

@@ -128,26 +128,22 @@ def _running(
 def _write(run: Run, outs: Mapping[str, Path], *, timeline: bool) -> dict[str, Watched]:
     """Print the one answer, or write each to a file of its own; a timeline is lines that bring their ends along.
 
-    A query that has ended without an answer gets no file, and none from another time stays in its place.
+    Of a query that has ended without any answer nothing is printed, and its file is empty.
     """
     show, end = (print_lines, "") if timeline else (print_answer, "\n")
     answers = {name: Watched(pieces) for name, pieces in run.answers.items()}
     for name, answer in answers.items():
         has_answer = name not in run.aborted or answer.has_text
         if outs:
-            _write_file(answer if has_answer else None, outs[name], end)
+            _write_file(answer, outs[name], end if has_answer else "")
         elif has_answer:
             show(answer)
     return answers
 
 
-def _write_file(answer: Iterable[str] | None, path: Path, end: str) -> None:
-    """Write an answer; where there is none, remove what another run has left."""
+def _write_file(answer: Iterable[str], path: Path, end: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if answer is None:
-            path.unlink(missing_ok=True)
-            return
         with path.open("w", encoding="utf-8", newline="") as file:
             file.writelines(answer)
             file.write(end)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from anabranch.algebra.interpret import Plan
 from anabranch.algebra.written import streams_of, write_plan
 from anabranch.engine.preparing import Inputs, prepare, refuse_endless
-from anabranch.errors import UsageError, did_you_mean
+from anabranch.errors import DynamicError, UsageError, did_you_mean
 from anabranch.reference.texts import Texts
 from anabranch.spark.sinks.tables import check_table
 
@@ -22,6 +22,13 @@ class Checking:
 
     def printed(self, name: str, text: str, *, label: str | None = None, table: bool = False) -> str:
         """A query as it is understood; `table` asks that its answers make one. Raises for a query that is wrong."""
+        try:
+            return self._printed(name, text, label, table)
+        except DynamicError as error:
+            message = f"the query '{label or name}' has no answer: {error.message}"
+            raise DynamicError(message, code=error.code, hint=error.hint) from error
+
+    def _printed(self, name: str, text: str, label: str | None, table: bool) -> str:
         if not table and (known := self._texts.printed(text)) is not None:
             return known
         prepared = prepare(name, text, self._inputs, "spark", label=label)

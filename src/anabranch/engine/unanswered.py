@@ -94,7 +94,8 @@ def unanswered(
     places = {each.place for each in bad}
     total = _items(query, run, inputs, limits) + len(places)
     places |= {place for each in failed for place in (each.place, *(place for place, _ in each.others))}
-    return Unanswered(query.name, len(places), total, example, alike)
+    unnamed = sum(each.values - 1 - len(each.others) for each in failed if each.values)
+    return Unanswered(query.name, min(len(places) + unnamed, total), total, example, alike)
 
 
 def _kind(letter: DeadLetter) -> str:

@@ -25,7 +25,7 @@ from anabranch.reference.evolving.vantage import Change
 from anabranch.reference.history.around import Around
 from anabranch.reference.history.changed import Dependence
 from anabranch.reference.history.document import Document
-from anabranch.reference.history.timeline import Arriving, answer, arrivals, timeline
+from anabranch.reference.history.timeline import Arriving, answer, arrivals, displays
 from anabranch.reference.inputs import Input, element_time
 from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, StreamElement
 from anabranch.stream.limits import Limits
@@ -126,7 +126,7 @@ class Updating:
     def _displays(self) -> Iterator[Shown]:
         if self._mixed:
             return self._mixed_displays()
-        return timeline(self._query, self._edited, self._arriving(), self._dead, **self._around)
+        return displays(self._query, self._edited, self._arriving(), self._dead, **self._around)
 
     @property
     def _mixed(self) -> bool:

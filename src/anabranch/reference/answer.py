@@ -21,7 +21,7 @@ from anabranch.reference.evaluate import Evaluator
 from anabranch.reference.inputs import Input
 from anabranch.reference.paths import shown
 from anabranch.reference.sequences import Values
-from anabranch.stream.culprits import letter_for
+from anabranch.stream.culprits import letter_for, letter_of
 from anabranch.stream.elements import DeadLetter, Place
 
 
@@ -33,11 +33,19 @@ class Answer:
     dead: list[DeadLetter]
     late: list[Place]
     """Items that came too late for a time window (LAWS 3.2)."""
+    name: str | None = None
+    """The subscription's."""
 
     @property
     def text(self) -> str:
-        """The answer as XML content: serialised nodes, values with a space between them."""
-        return content_text(self.values)
+        """The answer as XML content: serialised nodes, values with a space between them.
+
+        `NoAnswer` where it cannot be written, as an attribute that belongs to no element.
+        """
+        try:
+            return content_text(self.values)
+        except DynamicError as error:
+            raise NoAnswer(error, [*self.dead, letter_of(error, (), 0, self.name)]) from error
 
 
 class NoAnswer(DynamicError):
@@ -88,7 +96,7 @@ def evaluate(
             values = evaluator.value(query.body, Env.of(query))
         except DynamicError as error:
             raise _no_answer(error, evaluator.dead, inputs, name) from error
-        return Answer(values, evaluator.dead, [arrival.place for arrival in evaluator.late])
+        return Answer(values, evaluator.dead, [arrival.place for arrival in evaluator.late], name)
     past = Past(query, inputs)
     recalling = Recalling(query, past, inputs, functions or {}, name, text)
     try:
@@ -96,7 +104,8 @@ def evaluate(
             values = recalling.value(query.body, Env.of(query))
     except DynamicError as error:
         raise _no_answer(error, recalling.dead, inputs, name) from error
-    return Answer(values, list(dict.fromkeys(recalling.dead)), [])  # what fails in several rounds is set aside once
+    # what fails in several rounds is set aside once
+    return Answer(values, list(dict.fromkeys(recalling.dead)), [], name)
 
 
 def _no_answer(error: DynamicError, dead: list[DeadLetter], inputs: Mapping[str, Input], name: str | None) -> NoAnswer:

@@ -17,9 +17,11 @@ next epoch, and the streaming query never restarts for it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Condition, Lock
 from time import monotonic, sleep
@@ -30,6 +32,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from anabranch.reference.calls import PythonFunction
 from anabranch.spark import query, states
+from anabranch.spark.answers import AnswerLog
 from anabranch.spark.checkpoint import Checkpoint, RunLock
 from anabranch.spark.crash import point
 from anabranch.spark.evolution_log import EvolutionLogs
@@ -47,6 +50,7 @@ from anabranch.spark.recovery import check_spark, sweep_spark
 from anabranch.spark.retention import Retention
 from anabranch.spark.segments import read_index
 from anabranch.spark.session import jvm_of
+from anabranch.spark.silence import Silence
 from anabranch.spark.sinks.claims import check_sinks
 from anabranch.spark.sinks.delivery import Sinks
 from anabranch.spark.stages import manifest_of, run_epoch
@@ -106,6 +110,7 @@ class Trunk:
             self._logs = EvolutionLogs(checkpoint.evolution)
             self._logs.sweep(self._last.evolution if self._last else {})
             self._sinks = Sinks(checkpoint, self._functions, self._listener.warning)
+            self._silence = Silence(self._listener.warning)
             self._orders = OrderLogs(checkpoint)
             self._lookout = Lookout(checkpoint)
             self._wanted = Wanted({}, {})
@@ -302,6 +307,8 @@ class Trunk:
         answers = read_index(self.checkpoint.segments, manifest.segments).entries()
         seconds = (planned - begun, worked - planned, published - worked, monotonic() - published)
         cpu = sum(each.cpu for each in reports)
+        items = sum((Counter(each.items) for each in reports), Counter[str]())
+        self._silence.take(plan, items, answers, partial(AnswerLog(self.checkpoint).buried, manifest))
         self._listener.epoch(Epoch(manifest, plan, Metrics.of(manifest, plan, answers, seconds), cpu))
         self._told = number
 

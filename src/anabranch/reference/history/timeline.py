@@ -53,7 +53,7 @@ def answer(
     now = max((each.now for each in documents.values()), default=Fraction(0))
     evaluator = HistoryEvaluator(query, documents, now, **around)
     try:
-        return Answer(evaluator.value(query.body, Env.of(query)), evaluator.dead, [])
+        return Answer(evaluator.value(query.body, Env.of(query)), evaluator.dead, [], around.get("name"))
     except DynamicError as error:
         raise NoAnswer(error, [*dict.fromkeys(evaluator.dead), evaluator.failed(error)]) from error
 
@@ -65,16 +65,31 @@ def timeline(
     dead: list[DeadLetter],
     **around: Unpack[Around],
 ) -> Iterator[Shown]:
-    """What is on display after every moment that changes it, or why that is nothing, while elements arrive.
+    """What is on display after every moment that changes it, while elements arrive in their merged order.
 
-    They arrive in their merged order; `documents` are taken as they stand and follow them.
-    `dead` gets what fails in the query, each thing once, and that it fails as a whole when it begins to.
+    `documents` are taken as they stand and follow what arrives; `dead` gets what fails in the query, each thing once,
+    and that it fails as a whole when it begins to.
     """
-    before, failed = "", False
-    why: DynamicError | None
+    before = ""
+    for each in displays(query, documents, arriving, dead, **around):
+        if each.text != before:
+            before = each.text
+            yield each
+
+
+def displays(
+    query: ast.Query,
+    documents: Mapping[str, Document],
+    arriving: Iterable[Arriving],
+    dead: list[DeadLetter],
+    **around: Unpack[Around],
+) -> Iterator[Shown]:
+    """What is on display after every moment, also where that is the same; as `timeline` otherwise."""
+    why: DynamicError | None = None
     for each in arriving:
         for moment in documents[each.stream].take(each.element, each.at, each.partition):
             letters: list[DeadLetter] = []
+            failed = why is not None
             try:
                 found = answer(query, documents, **around)
                 letters = found.dead
@@ -84,9 +99,7 @@ def timeline(
                 letters = letters if failed else [*letters, letter]
                 now, why = "", error
             dead += [letter for letter in dict.fromkeys(letters) if letter not in dead]
-            if now != before or failed != (why is not None):
-                before, failed = now, why is not None
-                yield Shown(max(moment.at, *(each.now for each in documents.values())), now, why)
+            yield Shown(max(moment.at, *(each.now for each in documents.values())), now, why)
 
 
 def arrivals(
