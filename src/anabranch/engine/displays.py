@@ -55,14 +55,14 @@ class Display:
         return self._moments
 
     def _follow(self) -> Iterator[Moment]:
-        frame, registered = self._subscription.frame, self._subscription.registered
+        engine, registered = self._subscription.engine, self._subscription.registered
         if registered is not None:
-            self._subscription.engine.log.check_followed(registered)
-        for piece in self._subscription.pieces():
-            if piece not in (frame.opening, frame.closing, frame.empty):
-                for moment in self._replay.feed(piece):
-                    self.at, self.changes = moment.at, moment.edits
-                    yield moment
+            engine.log.check_followed(registered)
+        for chunk in self._subscription.chunks():
+            for moment in self._replay.feed(engine.log.text(chunk)) if chunk else ():
+                self.at, self.changes = moment.at, moment.edits
+                yield moment
+        engine.trunk.raise_failure()
 
     def follow(self, console: Console | None = None) -> None:
         """Show it, changing in place, until the subscription or the engine ends."""
