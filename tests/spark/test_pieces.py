@@ -44,6 +44,7 @@ QUERIES: dict[str, tuple[str, list[str]]] = {
         f"{OVER} where $p/x > 3 return string($p/w)",
         ["w4 of &lt;6&gt;", " w5 of &lt;6&gt;"],
     ),
+    "no text": (f"<all>{{ {OVER} return $p/y/text() }}</all>", ["<all/>"]),
     "words": (f"{OVER} where $p/x > 3 return concat('a', $p/x)", ["a4", " a5"]),
     "mixed": (f"{OVER} where $p/x > 3 return (1, $p/y, 'b c')", ["1", "<y/>", "b c", " 1", "<y/>", "b c"]),
     "namespaces": (
@@ -51,6 +52,14 @@ QUERIES: dict[str, tuple[str, list[str]]] = {
         ['<a:r xmlns:a="urn:a"><a:i><x>4</x></a:i>', "<a:i><x>5</x></a:i>", "</a:r>"],
     ),
 }
+
+
+MERGED = {
+    "empty strings": f"<all>{{ {OVER} return string($p/y) }}</all>",
+    "texts": f"{OVER} return $p/x/text()",
+    "texts and values": f"{OVER} return ($p/w/text(), 'a b', $p/x/text())",
+}
+"""Queries whose results cannot be told from one another in an answer."""
 
 
 def pieces(trunk: BareTrunk, name: str) -> list[str]:
@@ -72,7 +81,10 @@ def test_a_piece_is_one_result(tmp_path: Path, epoch_bytes: int) -> None:
     """Whatever the epochs: an element, a value, or text between; together they are the answer."""
     (tmp_path / "in").write_text("".join(f"{each}\n" for each in ITEMS))
     trunk = BareTrunk(tmp_path / "state", [Source("s", tmp_path / "in", "lines")], Random(1), finite=False)
-    trunk.run({name: text for name, (text, _) in QUERIES.items()}, [epoch_bytes], [1, 2])
+    trunk.run({**MERGED, **{name: text for name, (text, _) in QUERIES.items()}}, [epoch_bytes], [1, 2])
+    for name in MERGED:
+        assert "".join(pieces(trunk, name)) == trunk.answer(name), name
+        assert all(pieces(trunk, name)), name
     for name, (_, expected) in QUERIES.items():
         found = pieces(trunk, name)
         assert "".join(found) == trunk.answer(name), name

@@ -55,14 +55,16 @@ class Display:
         return self._moments
 
     def _follow(self) -> Iterator[Moment]:
-        engine, registered = self._subscription.engine, self._subscription.registered
+        frame, registered = self._subscription.frame, self._subscription.registered
         if registered is not None:
-            engine.log.check_followed(registered)
-        for chunk in self._subscription.chunks():
-            for moment in self._replay.feed(engine.log.text(chunk)) if chunk else ():
-                self.at, self.changes = moment.at, moment.edits
-                yield moment
-        engine.trunk.raise_failure()
+            self._subscription.engine.log.check_followed(registered)
+        front = frame.opening  # comes with the first piece
+        for piece in self._subscription.pieces():
+            text, front = piece.removeprefix(front), ""
+            if text != frame.closing:
+                for moment in self._replay.feed(text):
+                    self.at, self.changes = moment.at, moment.edits
+                    yield moment
 
     def follow(self, console: Console | None = None) -> None:
         """Show it, changing in place, until the subscription or the engine ends."""

@@ -17,7 +17,6 @@ from anabranch.spark import durable
 from anabranch.spark.answers import Frame
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.plan import Subscription as Registered
-from anabranch.spark.segments import Chunk
 from anabranch.stream.source import Source
 
 if TYPE_CHECKING:
@@ -96,43 +95,31 @@ class Subscription:
 
         A reader's position moves when all pieces of an epoch were taken, and is kept in the checkpoint.
         """
-        begun, log = False, self.engine.log
-        for chunk in self.chunks(reader):
-            if chunk is None:
-                begun = True
-                continue
-            for result in self.frame.results(chunk, log.text(chunk)):
-                yield result if begun else self.frame.opening + result
-                begun = True
-        self.engine.trunk.raise_failure()
-        end = self.frame.closing if begun else self.frame.empty
-        if end:
-            yield end
-
-    def chunks(self, reader: str | None = None) -> Iterator[Chunk | None]:
-        """What is committed of its answer, as it is committed; first None where a reader has had the beginning."""
         self.engine.start()
         record = None if reader is None else self.engine.trunk.checkpoint.reader(self.name, reader)
-        manifests = self.engine.log.manifests
+        log = self.engine.log
         before = durable.unsealed(record) if record is not None and record.exists() else None
         owner = self.registered.id if self.registered else None
-        begun = before is not None and before["owner"] == owner
-        if begun:
-            yield None
-        position = max(0 if before is None else before["next"], *manifests.epochs()[:1], 0)
+        begun = before is not None and before["owner"] == owner  # the reader has had the front
+        position = max(0 if before is None else before["next"], *log.manifests.epochs()[:1], 0)
         while self.engine.trunk.beyond(position - 1, lambda: self.ended is not None):
             for epoch in range(position, self.engine.trunk.last + 1):
                 if self.ended is not None and epoch > self.ended:
                     break
-                manifest = manifests.load(epoch)
-                for chunk in self.engine.log.chunks(manifest, self.registered.id) if self.registered else ():
-                    begun = True
-                    yield chunk
+                manifest = log.manifests.load(epoch)
+                for chunk in log.chunks(manifest, self.registered.id) if self.registered else ():
+                    for result in self.frame.results(chunk, log.text(chunk)):
+                        yield result if begun else self.frame.opening + result
+                        begun = True
                 position = epoch + 1
                 if record is not None and self.registered and begun:
                     durable.replace(record, durable.sealed({"owner": self.registered.id, "next": position}))
             if self.ended is not None and self.engine.trunk.last > self.ended:
                 break
+        self.engine.trunk.raise_failure()
+        end = self.frame.closing if begun else self.frame.empty
+        if end:
+            yield end
 
     def answer(self) -> str:
         """The committed answer, closed; with `once`, that to all that is there."""

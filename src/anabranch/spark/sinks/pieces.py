@@ -52,7 +52,7 @@ def take_apart(text: str) -> list[Piece]:
     return [piece for piece in found if piece.text.strip()]
 
 
-_VALUE = re.compile(" *[^ ]+ *$| *[^ ]+")
+_VALUE = re.compile(r"\s*\S[^ ]*(?:\s+\Z)?")
 
 
 def results_in(text: str, *, values: bool = False) -> list[str]:
