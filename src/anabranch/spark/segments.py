@@ -184,11 +184,13 @@ def _together(held: list[tuple[bytes, int, int]]) -> Iterator[list[tuple[bytes, 
     """Answers that make a chunk together.
 
     Text that has a blank in it has a chunk of its own: among others it could not be told from several values.
+    Markup and whole lines, as displays and timelines are, need none.
     """
     group: list[tuple[bytes, int, int]] = []
     for each in held:
         data, entries, _ = each
-        if entries == 1 and not (data.startswith(b"<") and data.endswith(b">")) and b" " in data.lstrip(b" "):
+        is_text = not (data.startswith(b"<") and data.endswith(b">")) and not data.endswith(b"\n")
+        if entries == 1 and is_text and b" " in data.lstrip(b" "):
             if group:
                 yield group
             yield [each]
