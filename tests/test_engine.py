@@ -55,6 +55,27 @@ def test_a_stream_is_answered_to_its_end(spark: SparkSession, folder: Path) -> N
         assert heard[-1].matches == {"query-1": 1}
 
 
+def test_a_piece_is_one_result(spark: SparkSession, folder: Path) -> None:
+    """Never an empty text; the front comes with the first result, what is behind the last when all is over."""
+    append(folder / "a", 1, 2, 3)
+    each = 'for $p in stream("s")/root/p return'
+    with anabranch.Engine(spark, once=True) as engine:
+        engine.stream("s", folder, format="lines")
+        framed, bare = engine.subscribe(ALL), engine.subscribe(f"{each} $p")
+        several, numbers = engine.subscribe(f"{each} ($p, <q/>)"), engine.subscribe(f"{each} $p * 2")
+        windows = engine.subscribe('for $w in stream("s")/root/p |count 2| return <n>{ sum($w) }</n>')
+        nothing = engine.subscribe('for $p in stream("s")/root/p where $p > 9 return $p')
+        assert list(framed) == ["<all><p>1</p>", "<p>2</p>", "<p>3</p>", "</all>"]
+        assert list(bare) == ["<p>1</p>", "<p>2</p>", "<p>3</p>"]
+        assert list(several) == ["<p>1</p>", "<q/>", "<p>2</p>", "<q/>", "<p>3</p>", "<q/>"]
+        assert [float(piece) for piece in numbers] == [2, 4, 6]
+        assert list(windows) == ["<n>3</n>"]
+        assert list(nothing) == []
+        for subscription in (framed, bare, several, numbers, windows, nothing):
+            assert "".join(subscription) == subscription.answer()
+            assert all(subscription)
+
+
 def test_pieces_come_while_the_stream_grows(spark: SparkSession, folder: Path) -> None:
     """Iteration waits for new items; a subscription that comes later answers from the first item it sees."""
     append(folder / "a", 1)
@@ -185,6 +206,17 @@ def test_an_engine_has_sinks_of_all_kinds(
         engine.subscribe(rows, "table", sink=anabranch.Parquet(tmp_path / "table"))
         with pytest.raises(UsageError, match="two sinks write to"):
             engine.subscribe(rows, "again", sink=anabranch.Files(tmp_path / "table"))
+        with pytest.raises(UsageError, match="two sinks write to it, 'query-1' and 'again'"):
+            engine.subscribe(ALL, "again", sink=f"{folder}/../all.xml")
+        with pytest.raises(UsageError, match=r"the sink of 'again' cannot be .* the folder that the stream 's' reads"):
+            engine.subscribe(ALL, "again", sink=folder / "all.xml")
+        with pytest.raises(UsageError, match="cannot give its name to a file"):
+            engine.subscribe(ALL, "../again", sink=tmp_path)
+        with pytest.raises(UsageError, match="a subscription cannot be called"):
+            engine.subscribe(ALL, "\ud800")
+        (tmp_path / "table").mkdir()
+        with pytest.raises(UsageError, match=r"the stream 't' cannot be .*table': it lies in .* the sink of 'table'"):
+            engine.stream("t", tmp_path / "table")
         with pytest.raises(UsageError, match="'no' cannot have a 'parquet' sink"):
             engine.subscribe(ALL, "no", sink=anabranch.Parquet(tmp_path / "no"))
         engine.wait()

@@ -377,3 +377,26 @@ def test_a_run_that_is_refused_makes_nothing(top: Path) -> None:
     with pytest.raises(UsageError, match=IN_STREAM):
         run(site, once=True)
     assert list(Path("state").iterdir()) == []
+
+
+def test_two_streams_of_one_file_are_both_looked_at(top: Path) -> None:
+    """That one of them may be fed by a sink says nothing of the other."""
+    Path("o.xml").touch()
+    Path("b.xq").write_text(QUERY.replace('"s"', '"u"'))
+    site = write_site("", file("o.xml"))
+    site.write_text(site.read_text() + '[streams.t]\npath = "o.xml"\n[streams.u]\npath = "out/../o.xml"\n')
+    assert read_site(site).subscriptions["a"].sink == Files(top / "o.xml")
+    Path("a.xq").write_text(QUERY.replace('"s"', '"t"'))
+    with pytest.raises(UsageError, match=r"that is the stream 't'"):
+        read_site(site)
+
+
+def test_a_reload_is_checked(top: Path) -> None:
+    """What a site that runs is changed to is refused as a whole, in the same words as at the start."""
+    from anabranch.running import Outputs, _wanted
+
+    good = read_site(write_site("", file("o.xml")))
+    outputs = Outputs(top / "dead", None, None)
+    assert _wanted(good, outputs).sinks == {"a": Files(top / "o.xml")}
+    with pytest.raises(UsageError, match="would be written twice over"):
+        _wanted(read_site(write_site("", file("out/../dead"))), outputs)

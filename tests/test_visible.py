@@ -189,6 +189,10 @@ def test_an_output_without_the_letters_gets_references(tmp_path: Path, command: 
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     found = subprocess.run([*command, tmp_path / "framed.xq"], capture_output=True, check=True, env=environment)
     assert found.stdout == b"<all><p><x>&#28450;</x></p></all>\n"
+    timeline = [*command, str(tmp_path / "framed.xq"), "--timeline"]
+    found = subprocess.run(timeline, capture_output=True, check=True, env=environment)
+    assert json.loads(found.stdout)["answer"] == "<all><p><x>漢</x></p></all>"
+    assert found.stdout.isascii()
 
 
 def test_an_answer_that_ends_its_line_gets_no_second_end(

@@ -78,7 +78,7 @@ def run(
                 running.drain()
                 Waits(log, running.waits).tell(at_once=True)
         elif not stop.is_set():
-            _attend(file, network, running, stop, log, letters)
+            _attend(file, network, running, stop, log, letters, dead_letters)
         letters(running)
         log.event("stopped", reason=reason_of(come, stop))
 
@@ -101,6 +101,7 @@ def _attend(
     stop: Event,
     log: Log,
     letters: Callable[[RunningNetwork], None],
+    dead_letters: Path | None,
 ) -> None:
     """Let the network run, and take changes of its file."""
     watch, waits = Watch(_files(file, network)), Waits(log, running.waits)
@@ -109,7 +110,7 @@ def _attend(
     while running.running and not stop.wait(_PAUSE):
         letters(running)
         if watch.touched():
-            network = _reload(file, watch, network, running, log)
+            network = _reload(file, watch, network, running, log, dead_letters)
         if waits.due():
             waits.tell()
     running.stop()
@@ -148,7 +149,14 @@ def committed(file: Path, name: str) -> Iterator[str]:
 # --- changes ----------------------------------------------------------------------------------------------
 
 
-def _reload(file: Path, watch: Watch, network: Network, running: RunningNetwork, log: Log) -> Network:
+def _reload(
+    file: Path,
+    watch: Watch,
+    network: Network,
+    running: RunningNetwork,
+    log: Log,
+    dead_letters: Path | None = None,
+) -> Network:
     """Take the new version of a network, or keep the old one and say why; gives the one that holds."""
     watch.follow(_files(file, network))  # before reading: what is written from here on is another change
     try:
@@ -158,6 +166,7 @@ def _reload(file: Path, watch: Watch, network: Network, running: RunningNetwork,
         moved = changes(network.streams, fresh.streams)["changed"]
         if moved:
             raise UsageError(f"the stream '{moved[0]}' is read already, and cannot become another one")
+        fresh.check_files(dead_letters)
         check(fresh)
     except AnabranchError as error:
         log.event("refused", message=str(error))

@@ -152,7 +152,9 @@ def _sink(name: str, table: Table) -> Sink | None:
             try:
                 return Files(file_of(path, name))
             except UsageError as error:
-                raise table.wrong(error.message, key="path", hint=f'as in path = "out/{name[:1]}.xml"') from None
+                raise table.wrong(
+                    error.message, key="path", hint='name the file itself, as in path = "out/answer.xml"'
+                ) from None
         case "parquet", Path():
             return Parquet(path)
         case "console", None:

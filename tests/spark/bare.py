@@ -127,10 +127,12 @@ class BareTrunk:
     def _planned(self, texts: Mapping[str, str], shards: int) -> Plan:
         begun = self._last.begun if self._last else ()
         found: list[StreamPlan] = []
+        rooted: list[str] = []
         for source in self._sources:
             log = OrderLog(self._checkpoint.order(source.name))
             log.refresh()
             found.append(StreamPlan.of(source, log.form, self.courses.get(source.name)))
+            rooted += [] if log.form is None else [source.name]
         aborted = self._last.aborted if self._last else {}
         subscriptions, following = subscriptions_of(
             self.plan,
@@ -144,6 +146,7 @@ class BareTrunk:
             policies=self.policies,
             timed=self.timed,
             strands=partial(strands_for, self.strands, shards),
+            rooted=rooted,
         )
         rest = shards, (), self._finite, self._sharing, self.accents
         return Plan(tuple(found), subscriptions, Limits(), following, *rest)

@@ -109,3 +109,36 @@ def test_an_interval_join_names_the_items_at_fault(tmp_path: Path) -> None:
         ("x", "<p><t>1</t><e>no</e></p>", ()),
         ("y", "<p><t>2</t><e>never</e></p>", ()),
     ]
+
+
+ROOTED = {
+    "root": 'for $x in stream("s")//r return <x>{ $x/t }</x>',
+    "conditional": 'stream("s")//*[t > 3]/t',
+    "windows": 'for $w in stream("s")//r|t diff 10| return <n>{ count($w) }</n>',
+    "held": 'for $w in stream("s")//*|t diff 10| return <n>{ $w/t }</n>',
+    "join": 'for $x in stream("s")//r|t diff 10|, $y in stream("s")/r/p|t diff 5| return <n>{ $x/t }{ $y/t }</n>',
+}
+"""Queries with a path to the root of the stream, which has no end."""
+
+
+@pytest.mark.parametrize("sharing", [True, False])
+def test_a_query_that_looks_at_the_root_ends_alone(tmp_path: Path, sharing: bool) -> None:
+    """Whether a path leads to the root only the root's name tells; who looks at it ends by name, and nobody else."""
+    (tmp_path / "s").write_text("".join(f"<p><t>{at}</t><r>{at}</r></p>\n" for at in range(100)))
+    time = ItemPath.parse("t")
+    good = {
+        "items": 'stream("s")//p/t',
+        "below": 'for $x in stream("s")//r/p return $x/t',
+        "windows below": 'for $w in stream("s")//p|t diff 10| return <n>{ count($w) }</n>',
+    }
+    for root in ("r", "other"):
+        source = Source("s", tmp_path / "s", "lines", root=root, time=time)
+        trunk = BareTrunk(tmp_path / root, [source], Random(1), finite=False, sharing=sharing)
+        trunk.run({**ROOTED, **good}, [300, 500], [1, 2])
+        assert trunk.plan is not None
+        ended = {each.name: trunk.aborted.get(each.id) for each in trunk.plan.subscriptions}
+        reason = "the query looks at the stream's root element, which has no end"
+        looking = set(ROOTED) if root == "r" else {"conditional", "held"}
+        assert ended == {name: reason if name in looking else None for name in {**ROOTED, **good}}
+        assert trunk.answer("items") == "".join(f"<t>{at}</t>" for at in range(100))
+        assert trunk.answer("below") == (trunk.answer("items") if root == "r" else "")

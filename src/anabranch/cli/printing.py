@@ -8,6 +8,8 @@ references for what is not seen, which mean the same in XML, and everything else
 from __future__ import annotations
 
 import argparse
+import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -34,7 +36,7 @@ def print_answer(pieces: Iterable[str]) -> None:
 def print_lines(lines: Iterable[str]) -> None:
     """Print lines of JSON, each as soon as it is there; they bring their ends along."""
     for line in lines:
-        _write(sys.stdout, line)
+        _write_json(sys.stdout, line)
         sys.stdout.flush()
 
 
@@ -47,7 +49,17 @@ def print_report(lines: Iterable[str]) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON, for people too."""
-    print_report((visible_json(value, 2),))
+    _write_json(sys.stdout, f"{visible_json(value, 2)}\n")
+    sys.stdout.flush()
+
+
+def _write_json(out: TextIO, text: str) -> None:
+    """Write JSON, with escapes for characters that the output does not have."""
+    try:
+        text.encode(out.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = re.sub("[^\x00-\x7f]", lambda found: json.dumps(found[0])[1:-1], text)
+    out.write(text)
 
 
 def _write(out: TextIO, text: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from anabranch.cli.arguments import Commands
 from anabranch.cli.printing import print_answer, print_lines, print_report, short
-from anabranch.visible import tell
+from anabranch.visible import tell, visible
 
 
 def declare(commands: Commands) -> None:
@@ -83,4 +83,4 @@ def _accent(options: argparse.Namespace) -> None:
     from anabranch.looking import publish_accent
 
     for file in publish_accent(options.site, options.stream, options.text, options.partition):
-        tell(f"published in {short(file)}")
+        tell(visible(f"published in {short(file)}"))

@@ -58,9 +58,11 @@ class Display:
         frame, registered = self._subscription.frame, self._subscription.registered
         if registered is not None:
             self._subscription.engine.log.check_followed(registered)
+        front = frame.opening  # comes with the first piece
         for piece in self._subscription.pieces():
-            if piece not in (frame.opening, frame.closing, frame.empty):
-                for moment in self._replay.feed(piece):
+            text, front = piece.removeprefix(front), ""
+            if text != frame.closing:
+                for moment in self._replay.feed(text):
                     self.at, self.changes = moment.at, moment.edits
                     yield moment
 

@@ -49,10 +49,11 @@ class Stream(builder.Stream):
 
 @dataclass(eq=False)
 class Subscription:
-    """A query at work; iterating gives the pieces of its answer as they are committed.
+    """A query at work; iterating gives the pieces of its answer as they are committed, one result each.
 
-    Put together, the pieces are the answer: what stands before the items' answers comes first, what stands behind them
-    when the subscription or the engine has ended.
+    A piece is an element of the answer, or a value or text between elements, and never empty.
+    Put together, the pieces are the answer: what stands before all results comes with the first of them, what stands
+    behind them is a piece by itself when the subscription or the engine has ended.
     """
 
     engine: Engine
@@ -96,28 +97,29 @@ class Subscription:
         """
         self.engine.start()
         record = None if reader is None else self.engine.trunk.checkpoint.reader(self.name, reader)
-        manifests = self.engine.log.manifests
+        log = self.engine.log
         before = durable.unsealed(record) if record is not None and record.exists() else None
         owner = self.registered.id if self.registered else None
-        empty = before is None or before["owner"] != owner  # else the reader has had the beginning
-        position = max(0 if before is None else before["next"], *manifests.epochs()[:1], 0)
+        begun = before is not None and before["owner"] == owner  # the reader has had the front
+        position = max(0 if before is None else before["next"], *log.manifests.epochs()[:1], 0)
         while self.engine.trunk.beyond(position - 1, lambda: self.ended is not None):
             for epoch in range(position, self.engine.trunk.last + 1):
                 if self.ended is not None and epoch > self.ended:
                     break
-                manifest = manifests.load(epoch)
-                for chunk in self.engine.log.chunks(manifest, self.registered.id) if self.registered else ():
-                    if empty:
-                        yield self.frame.opening
-                    empty = False
-                    yield self.engine.log.text(chunk)
+                manifest = log.manifests.load(epoch)
+                for chunk in log.chunks(manifest, self.registered.id) if self.registered else ():
+                    for result in self.frame.results(chunk, log.text(chunk)):
+                        yield result if begun else self.frame.opening + result
+                        begun = True
                 position = epoch + 1
-                if record is not None and self.registered and not empty:
+                if record is not None and self.registered and begun:
                     durable.replace(record, durable.sealed({"owner": self.registered.id, "next": position}))
             if self.ended is not None and self.engine.trunk.last > self.ended:
                 break
         self.engine.trunk.raise_failure()
-        yield self.frame.empty if empty else self.frame.closing
+        end = self.frame.closing if begun else self.frame.empty
+        if end:
+            yield end
 
     def answer(self) -> str:
         """The committed answer, closed; with `once`, that to all that is there."""

@@ -14,7 +14,17 @@ from typing import Literal, TypeAlias
 from anabranch.language import ast
 from anabranch.language.signatures import SIGNATURES
 
-Kind: TypeAlias = Literal["nothing", "integer", "number", "boolean", "string", "untyped", "untyped or number", "mixed"]
+Kind: TypeAlias = Literal[
+    "nothing",
+    "integer",
+    "number",
+    "boolean",
+    "number or boolean",
+    "string",
+    "untyped",
+    "untyped or number",
+    "mixed",
+]
 
 _MOST = 2**63 - 1
 
@@ -59,6 +69,8 @@ def _either(one: Kind, other: Kind) -> Kind:
             return one if other == "nothing" else other
         case kinds if kinds == {"integer", "number"}:
             return "number"
+        case kinds if kinds <= {"integer", "number", "boolean", "number or boolean"}:
+            return "number or boolean"
         case kinds if kinds <= {"integer", "number", "untyped", "untyped or number"}:
             return "untyped or number"
         case _:

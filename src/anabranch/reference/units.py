@@ -12,14 +12,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
+from typing import Any
 
 from anabranch.errors import DynamicError, StreamError
 from anabranch.language import ast
+from anabranch.language.rewrite import parts, rebuild
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.construct import append_values, content_text
 from anabranch.reference.env import Env
 from anabranch.reference.evaluate import Evaluator
 from anabranch.reference.inputs import Arrival, Input
+from anabranch.reference.paths import base_of
 from anabranch.reference.references import reference_value
 from anabranch.reference.rounds import without_predicates
 from anabranch.reference.sequences import NODES, Value, Values
@@ -200,11 +203,46 @@ class _UnitEvaluator(Evaluator):
                 raise _looks_outside()
 
 
+def looks_outside(standing: Standing, roots: Mapping[str, Element]) -> str | None:
+    """Why a query cannot be answered item by item below these roots, by stream: one of its paths leads to a root.
+
+    A path such as `stream("s")//r` does so where the root is an `r`, whatever its items hold; None for other queries.
+    """
+    if standing.kind == "whole":
+        return None
+    evaluator = _UnitEvaluator(standing.query, {}, {}, text=standing.text)
+    paths = [each for each in parts(standing.query) if isinstance(each, ast.Path | ast.Filter)]
+    inner = {id(each.start if isinstance(each, ast.Path) else each.base) for each in paths}
+    for path in paths:
+        source = base_of(path)
+        if id(path) in inner or not isinstance(source, ast.Source) or source.kind != "stream":
+            continue
+        try:
+            evaluator.within(slice_of(roots[source.name], Element(_PROBE)), _unconditional(path), standing.env)
+        except WholeNeeded:
+            return _looks_outside().message
+    return None
+
+
+def _unconditional(path: ast.Expression) -> ast.Expression:
+    """A path whose predicates hold for everything; whether they are asked of a root is still seen."""
+
+    def visit(node: Any) -> Any:
+        if isinstance(node, ast.Predicate):
+            return replace(node, condition=ast.Call("true", ()))
+        return rebuild(node, visit)
+
+    found: ast.Expression = visit(path)
+    return found
+
+
 def _looks_outside() -> StreamError:
     return StreamError("the query looks at the stream's root element, which has no end", hint="use --engine reference")
 
 
 _NOWHERE = Place("", "", 0)
+_PROBE = Name("probe", "urn:anabranch:probe")
+"""The name of an item that no stream has."""
 
 
 def _below(root: Element, item: Element) -> Document:

@@ -25,18 +25,20 @@ from anabranch.branch.state import State
 from anabranch.branch.timed import moments
 from anabranch.errors import StateError, UsageError
 from anabranch.language import parse
+from anabranch.language.value_types import ValueTypes
 from anabranch.reference.answer import Shown
 from anabranch.reference.arrivals.past import named
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.history.document import Document
 from anabranch.reference.history.timeline import answer
-from anabranch.reference.standing import standing
+from anabranch.reference.standing import Standing, standing
 from anabranch.sharing.sent import ReadWindows
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.manifest import Manifest, Manifests
 from anabranch.spark.plan import Subscription
 from anabranch.spark.plans import Plans
 from anabranch.spark.segments import DEAD_LETTERS, Chunk, Index, read_chunk, read_dead_letters, read_index
+from anabranch.spark.sinks.pieces import results_in
 from anabranch.spark.states import read_blob
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.parse import implied_root
@@ -49,6 +51,14 @@ class Frame:
     opening: str
     closing: str
     empty: str
+    spaced: bool = False
+    """Pieces may be values, with a space between those that meet."""
+    plain: bool = False
+    """No value has a blank in it."""
+
+    def results(self, chunk: Chunk, text: str) -> list[str]:
+        """The results in a chunk, none of them empty; together they are its text."""
+        return results_in(text, values=self.plain or (self.spaced and chunk.entries > 1))
 
     @staticmethod
     def of(
@@ -70,7 +80,15 @@ class Frame:
             return Frame("", "", "")
         past = recalled_query(parse(text), functions, text, edited)
         query = past.standing if past and past.standing else standing(parse(text), functions)
-        return Frame(query.opening, query.closing, query.empty)
+        return Frame(query.opening, query.closing, query.empty, not query.separate, _are_plain(query))
+
+
+def _are_plain(query: Standing) -> bool:
+    """Whether the results are numbers or booleans and nothing else, which are spelled without blanks."""
+    if query.separate or query.hole is None:
+        return False
+    types = ValueTypes({each.name: each for each in query.query.functions})
+    return types.of(query.hole, {}).kind in ("integer", "number", "boolean", "number or boolean")
 
 
 @dataclass(frozen=True, slots=True)

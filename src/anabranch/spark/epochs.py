@@ -18,7 +18,7 @@ next epoch, and the streaming query never restarts for it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -285,6 +285,7 @@ class Trunk:
         carries = self._last.carries if self._last else {}
         before = self._last.epoch if self._last else None
         evolution = self._last.evolution if self._last else {}
+        known = self._last.aborted if self._last else {}
         given = Job(file, self.checkpoint, number, carries, tuple(self._functions.items()), before, evolution)
         job, reports = run_epoch(batch, given, plan.shards)
         point("job-done", number)
@@ -299,7 +300,7 @@ class Trunk:
         if manifest.evolution != evolution:
             self._logs.sweep(manifest.evolution)
         point("states-swept", number)
-        self._tell_ended(plan, manifest)
+        self._tell_ended(plan, manifest, known)
         published = monotonic()
         self._sinks.deliver(manifest, plan)
         point("sinks-moved", number)
@@ -312,10 +313,10 @@ class Trunk:
         self._listener.epoch(Epoch(manifest, plan, Metrics.of(manifest, plan, answers, seconds), cpu))
         self._told = number
 
-    def _tell_ended(self, plan: Plan, manifest: Manifest) -> None:
-        """Say which subscriptions an accent has ended in an epoch; the next plan is another one then."""
+    def _tell_ended(self, plan: Plan, manifest: Manifest, known: Collection[int]) -> None:
+        """Say which subscriptions have ended in an epoch, and are not `known` to have; the next plan is another one."""
         for each in plan.subscriptions:
-            if each.id in manifest.aborted and not each.aborted:
+            if each.id in manifest.aborted and each.id not in known:
                 self._planning.renew()
                 self._listener.warning(f"the subscription '{each.name}' has ended: {manifest.aborted[each.id]}")
 

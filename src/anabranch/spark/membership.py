@@ -18,9 +18,11 @@ from anabranch.branch.history.hosted import DisplayQuery
 from anabranch.branch.past.queries import RecalledQuery
 from anabranch.branch.sent.written import is_sent
 from anabranch.reference.standing import Standing
+from anabranch.reference.units import looks_outside
 from anabranch.spark.dividing import can_be_divided
 from anabranch.spark.plan import Plan, StreamPlan, Subscription
 from anabranch.spark.roles import Functions, Role, role_of
+from anabranch.stream.parse import parse_root
 from anabranch.stream.path import Path
 
 
@@ -38,6 +40,8 @@ def subscriptions_of(
     policies: Mapping[str, Policy] | None = None,
     timed: bool = False,
     strands: Callable[[int], int] = lambda others: 0,
+    rooted: Collection[str] = (),
+    checked: Collection[str] = (),
 ) -> tuple[tuple[Subscription, ...], int]:
     """The subscriptions of an epoch, by their numbers, and the number that the next one gets.
 
@@ -46,6 +50,8 @@ def subscriptions_of(
     Those that were `aborted` stay what they are, and are answered no more.
     Where `timed`, the answers of new ones are told with their moments.
     One over updates is answered in so many `strands`, which depends on how many others there are, if it can be.
+    Of the streams in `rooted` the root element is known: a query with a path to it ends, for a root has no end.
+    Those in `checked` were known before, so who was there then need not be asked again.
     """
     ended, chosen = aborted or {}, policies or {}
     known = before.subscriptions if before else ()
@@ -73,7 +79,31 @@ def subscriptions_of(
             new = replace(new, joined=branch)
         found[name] = new
         following += 1
+    ends = _Outside({name: by_name[name] for name in rooted})
+    fresh = set(rooted) - set(checked)
+    for name, each in found.items():
+        if each.aborted or (name in held and not fresh):
+            continue
+        if reason := ends.reason(role_of(each, by_name, functions)):
+            found[name] = replace(each, aborted=reason)
     return tuple(sorted(found.values(), key=attrgetter("id"))), following
+
+
+class _Outside:
+    """Which queries look at the roots of their streams; those of one shape are asked once."""
+
+    def __init__(self, streams: Mapping[str, StreamPlan]) -> None:
+        self._roots = {name: parse_root(stream.root.encode()) for name, stream in streams.items()}
+        self._known: dict[int, tuple[Standing, str | None]] = {}
+
+    def reason(self, role: Role) -> str | None:
+        """Why a query ends, None where it goes on, or where a root is not known yet."""
+        query = role.query
+        if not isinstance(query, Standing) or not set(query.streams) <= self._roots.keys():
+            return None
+        if id(query) not in self._known:
+            self._known[id(query)] = query, looks_outside(query, self._roots)
+        return self._known[id(query)][1]
 
 
 def _family(role: Role, streams: Mapping[str, StreamPlan], strands: int, *, endless: bool) -> str:

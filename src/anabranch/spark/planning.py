@@ -36,6 +36,8 @@ class Planning:
         """What the newest epoch runs or ran with."""
         self._made: tuple[Wanted, tuple[StreamPlan, ...], PlanFile] | None = None
         """The plan of the last epoch, and for which wishes and streams it was made."""
+        self._rooted: frozenset[str] = frozenset()
+        """The streams whose root elements were known when it was made."""
 
     def begin(self, epoch: int, wanted: Wanted, forms: Mapping[str, Form | None], last: Manifest | None) -> PlanFile:
         """The plan that an epoch runs with, which is durable from then on."""
@@ -57,14 +59,22 @@ class Planning:
         )
         if written is not None:
             self._plans.forget(epoch)
-        if self._made is not None and self._made[0] is wanted and self._made[1] == streams:
+        rooted = frozenset(name for name in wanted.streams if forms[name] is not None)
+        if self._made is not None and self._made[0] is wanted and (self._made[1], self._rooted) == (streams, rooted):
             self._plans.again(epoch, self._made[2])
             return self._made[2]
-        file = self._plans.begin(epoch, self._next(epoch, wanted, streams, last))
-        self._made = wanted, streams, file
+        file = self._plans.begin(epoch, self._next(epoch, wanted, streams, last, rooted))
+        self._made, self._rooted = (wanted, streams, file), rooted
         return file
 
-    def _next(self, epoch: int, wanted: Wanted, streams: tuple[StreamPlan, ...], last: Manifest | None) -> Plan:
+    def _next(
+        self,
+        epoch: int,
+        wanted: Wanted,
+        streams: tuple[StreamPlan, ...],
+        last: Manifest | None,
+        rooted: frozenset[str],
+    ) -> Plan:
         documents = tuple((name, str(path.absolute())) for name, path in wanted.documents.items())
         settings = self._settings
         subscriptions, following = subscriptions_of(
@@ -80,6 +90,8 @@ class Planning:
             policies=wanted.policies,
             timed=settings.timed,
             strands=partial(strands_for, settings.strands, self._shards),
+            rooted=rooted,
+            checked=self._rooted,
         )
         rest = documents, settings.finite, settings.sharing, settings.accents
         return Plan(streams, subscriptions, settings.limits, following, self._shards, *rest)

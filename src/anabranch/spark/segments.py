@@ -131,16 +131,15 @@ class SegmentWriter:
         """Make a part of what came for one subscription at a time; the order of each answer stays as it is."""
         if not self._single:
             return
-        rows = np.zeros(sum(map(len, self._single)), ROW)
+        rows: list[tuple[int, int, int, int, int, int]] = []
         data = bytearray()
-        at = 0
-        for numbers, held in self._single.items():
-            begin = len(data)
-            data += b"".join(each for each, _, _ in held)
-            for number in numbers:
-                rows[at] = (number, begin, len(data) - begin, sum(count for _, count, _ in held), held[0][2], 0)
-                at += 1
-        self._parts.append((bytes(data), rows))
+        for numbers, given in self._single.items():
+            for held in _together(given) if numbers and numbers[0] >= 0 else (given,):
+                begin = len(data)
+                data += b"".join(each for each, _, _ in held)
+                entries = sum(count for _, count, _ in held)
+                rows += ((number, begin, len(data) - begin, entries, held[0][2], 0) for number in numbers)
+        self._parts.append((bytes(data), np.array(rows, ROW)))
         self._single = {}
 
     def _write(self) -> None:
@@ -179,6 +178,27 @@ class SegmentWriter:
                 int(rows["entries"][rows["subscription"] == each].sum()) for each in (DEAD_LETTERS, LATE_ITEMS)
             )
             self.segments = (Segment(self._name, self._offset, len(rows), letters, late, zlib.crc32(index)),)
+
+
+def _together(held: list[tuple[bytes, int, int]]) -> Iterator[list[tuple[bytes, int, int]]]:
+    """Answers that make a chunk together.
+
+    Text that has a blank in it has a chunk of its own: among others it could not be told from several values.
+    Markup and whole lines, as displays and timelines are, need none.
+    """
+    group: list[tuple[bytes, int, int]] = []
+    for each in held:
+        data, entries, _ = each
+        is_text = not (data.startswith(b"<") and data.endswith(b">")) and not data.endswith(b"\n")
+        if entries == 1 and is_text and b" " in data.lstrip(b" "):
+            if group:
+                yield group
+            yield [each]
+            group = []
+        else:
+            group.append(each)
+    if group:
+        yield group
 
 
 # --- reading ----------------------------------------------------------------------------------------------

@@ -126,6 +126,8 @@ def _linked(reader: Claim, held: Collection[_Identity]) -> Iterator[_Identity]:
     try:
         with os.scandir(reader.path) as entries:
             for entry in entries:
+                if entry.name.startswith("."):
+                    continue  # no stream reads it
                 if entry.is_symlink():
                     yield Claim(Path(entry.path), reader.use).identity
                 elif (place := (reader.identity[0], entry.inode())) in held:

@@ -54,26 +54,24 @@ def _fed(
     sinks: Mapping[str, Sink],
 ) -> set[tuple[str, str]]:
     """The sinks and streams, by their uses, that share a file on purpose: the answer does not depend on the stream."""
-    streams = {each.identity: each.use for each in reading if not each.whole}
-    writers = {each.identity: each.use for each in written if each.identity in streams}
-    if not writers:
+    writers = {each.identity: each.use for each in written}
+    shared = {(writers[each.identity], each.use) for each in reading if not each.whole and each.identity in writers}
+    if not shared:
         return set()
     reads = {sink_use(name): _streams_of(subscriptions[name]) for name in sinks if name in subscriptions}
-    feeders: dict[str, set[str]] = {}
-    for identity, use in writers.items():
-        feeders.setdefault(streams[identity], set()).add(use)
-    found: set[tuple[str, str]] = set()
-    for identity, use in writers.items():
-        needed: set[str] = set()
-        pending = set(reads.get(use, ()))
-        while pending:
-            stream = pending.pop()
-            needed.add(stream)
-            for feeder in feeders.get(stream, ()):
-                pending |= reads.get(feeder, set()) - needed
-        if streams[identity] not in needed and use in reads:
-            found.add((use, streams[identity]))
-    return found
+    return {(sink, stream) for sink, stream in shared if sink in reads and stream not in _needed(sink, reads, shared)}
+
+
+def _needed(sink: str, reads: Mapping[str, set[str]], shared: Collection[tuple[str, str]]) -> set[str]:
+    """The streams that what a sink gets depends on, also by way of other sinks."""
+    needed: set[str] = set()
+    pending = set(reads[sink])
+    while pending:
+        stream = pending.pop()
+        needed.add(stream)
+        for feeder in (each for each, fed in shared if fed == stream and each in reads):
+            pending |= reads[feeder] - needed
+    return needed
 
 
 def _streams_of(text: str) -> set[str]:

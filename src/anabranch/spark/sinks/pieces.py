@@ -8,6 +8,7 @@ A row is an element whose children are leaves; its attributes and children are i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -49,6 +50,67 @@ def take_apart(text: str) -> list[Piece]:
     rows = (row for _, row in reading.found)
     found = (Piece(data[start:end].decode(), row) for (start, end), row in zip(bounds, rows, strict=True))
     return [piece for piece in found if piece.text.strip()]
+
+
+_VALUE = re.compile(r"\s*\S[^ ]*(?:\s+\Z)?")
+
+
+def results_in(text: str, *, values: bool = False) -> list[str]:
+    """The results in a part of an answer, one by one and none of them empty; together they are the text.
+
+    Elements, comments and instructions are results, and so is the text between two of them.
+    White space alone goes with what follows it, at the end with what stands before.
+    With `values`, text is a row of values, each without a blank in it, and each is a result.
+    """
+    data = f"<{_AROUND}>{text}</{_AROUND}>".encode()
+    starts = _Starts()
+    starts.parser.Parse(data, True)
+    found: list[str] = []
+    blank = ""
+    for start, end in pairwise([*starts.found, len(data) - len(f"</{_AROUND}>")]):
+        piece = blank + data[start:end].decode()
+        if not piece.strip():
+            blank = piece
+            continue
+        found += _VALUE.findall(piece) if values and not piece.lstrip().startswith("<") else [piece]
+        blank = ""
+    if blank:
+        found = [*found[:-1], found[-1] + blank] if found else [blank]
+    return found
+
+
+class _Starts:
+    """Where the results in an answer begin; only the parser calls."""
+
+    def __init__(self) -> None:
+        self.found: list[int] = []
+        self._depth = 0
+        self._in_text = False
+        self.parser = parser = expat.ParserCreate()
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
+        parser.CommentHandler = parser.ProcessingInstructionHandler = self._other
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if self._depth == 1:
+            self._note(text=False)
+        self._depth += 1
+
+    def _end(self, name: str) -> None:
+        self._depth -= 1
+
+    def _characters(self, data: str) -> None:
+        if self._depth == 1 and not self._in_text:
+            self._note(text=True)
+
+    def _other(self, *_: str) -> None:
+        if self._depth == 1:
+            self._note(text=False)
+
+    def _note(self, *, text: bool) -> None:
+        self.found.append(self.parser.CurrentByteIndex)
+        self._in_text = text
 
 
 @dataclass(slots=True)
