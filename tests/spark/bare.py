@@ -179,6 +179,10 @@ class BareTrunk:
         borders = sorted({0, len(ranges), *(self._random.randint(0, len(ranges)) for _ in range(2))})
         return [ranges[first:last] for first, last in pairwise(borders)]
 
+    @property
+    def checkpoint(self) -> Checkpoint:
+        return self._checkpoint
+
     def offset(self, epoch: int) -> Offset:
         """How far an epoch went; -1 stands for the beginning."""
         found: Offset = {}

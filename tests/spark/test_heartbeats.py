@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from random import Random
@@ -22,6 +24,11 @@ PAIRS = """<pairs>{ for $x in stream("s")/*/p |t diff 10| for $y in stream("u")/
     return <o>{ $x/t, $y/t }</o> }</pairs>"""
 ALL = """<all>{ for $p in stream("s")/*/p return $p/t }</all>"""
 MERGED = """<merged>{ for $w in stream("s")/*/p |count 2| return <w>{ $w/t }</w> }</merged>"""
+AVERAGES = (
+    """<averages>{ for $w in stream("s")/*/p |t diff 5 step 2| return <w>{ avg($w/t) }{ $w/e }</w> }</averages>"""
+)
+ACCENT = '<s:accent xmlns:s="urn:anabranch:stream" at="{}"><s:alter path="e" by=". * {}"/></s:accent>\n'
+LAW = {"tens": TENS, "averages": AVERAGES}
 QUERIES = {"tens": TENS, "all": ALL, "merged": MERGED}
 TIME = ItemPath.parse("t")
 
@@ -35,6 +42,7 @@ class Brook:
         self._sources = sources
         self._random = Random(seed)
         self._queries: dict[str, str] = {}
+        self._asked = 0
         self.open()
 
     def open(self) -> None:
@@ -52,6 +60,16 @@ class Brook:
         self.now += seconds
         self.run(self._queries)
 
+    def beats(self) -> list[tuple[int, Decimal]]:
+        """The heartbeats that were sent since this was last asked, by partition."""
+        survey, found = Survey(self._trunk.checkpoint), list[tuple[int, Decimal]]()
+        for epoch in range(self._asked, self.epochs):
+            for each in survey.ranges(self._trunk.offset(epoch - 1), self._trunk.offset(epoch)):
+                if each.beat is not None:
+                    found.append((int(each.partition), Decimal(each.beat) / 1_000_000))
+        self._asked = self.epochs
+        return found
+
     def answer(self, name: str) -> str:
         return self._trunk.answer(name)
 
@@ -64,7 +82,7 @@ class Brook:
 
 
 def items(*times: object) -> str:
-    return "".join(f"<p><t>{time}</t></p>\n" for time in times)
+    return "".join(f"<p><t>{each}</t><e>{each}</e></p>\n" for each in times)
 
 
 def source(path: Path, form: Literal["lines", "document", "json"] = "lines", **more: object) -> Source:
@@ -138,12 +156,12 @@ def test_an_idle_partition_follows_the_others(tmp_path: Path) -> None:
     (tmp_path / "more" / "a").write_text(items(2))
     brook.run(QUERIES)
     assert brook.answer("merged") == "<merged/>"
-    for time in (12, 25, 38):
+    for number in (12, 25, 38):
         with (tmp_path / "in" / "a").open("a") as file:
-            file.write(items(time))
+            file.write(items(number))
         brook.idle(3)
     assert brook.answer("merged") == "<merged><w><t>1</t><t>2</t></w></merged>"
-    assert brook.answer("tens") == '<tens><w n="2"/></tens>', "it was sent 15, in the second round"
+    assert brook.answer("tens") == '<tens><w n="2"/></tens>', "it was sent 12, in the second round"
     brook.idle(3)
     assert brook.answer("merged") == "<merged><w><t>1</t><t>2</t></w><w><t>12</t><t>25</t></w></merged>"
     brook.idle(3)
@@ -180,22 +198,52 @@ def test_a_stream_by_arrival_is_sent_the_moment(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a").write_text(items(1))
     brook = Brook(tmp_path, Source("s", tmp_path / "in", "lines", heartbeat=Decimal(5)))
+    moment = time.time()
     brook.run({"all": ALL, "merged": MERGED})
     before = brook.epochs
     brook.idle(5)
     brook.idle(5)
     assert brook.epochs == before + 2
-    survey, trunk = Survey(brook._trunk._checkpoint), brook._trunk
-    first, second = (
-        [each for each in survey.ranges(trunk.offset(number - 1), trunk.offset(number)) if each.beat is not None]
-        for number in (before, before + 1)
-    )
-    assert [each.beat == each.arrived for each in (*first, *second)] == [True, True]
-    assert (first[0].beat or 0) < (second[0].beat or 0)
+    (_, first), (_, second) = brook.beats()
+    assert moment < first < second < time.time()
     with (tmp_path / "in" / "a").open("a") as file:
         file.write(items(2))
     brook.run({"all": ALL, "merged": MERGED})
     assert brook.answer("merged") == "<merged><w><t>1</t><t>2</t></w></merged>"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_heartbeat_that_was_sent_is_an_element_like_others(tmp_path: Path, seed: int) -> None:
+    """The answers are those over files in which the heartbeats stand as lines, with accents between, in many files."""
+    random = Random(seed)
+    partitions = random.choice([1, 2])
+    folders = [tmp_path / side / str(number) for side in ("sent", "written") for number in range(partitions)]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    sent, written = folders[:partitions], folders[partitions:]
+    brook = Brook(tmp_path, source(sent[0], more=tuple(sent[1:])), seed=seed)
+    now, files = 0, 0
+    for _ in range(6):
+        number = random.randrange(partitions)
+        now += random.randrange(8)
+        text = items(*(now + random.randrange(12) for _ in range(random.randrange(1, 4))))
+        text += random.choice(["", ACCENT.format(now, random.choice([2, 3, 10]))])
+        files += random.randrange(2)
+        for folder in (sent[number], written[number]):
+            with (folder / f"{number}-{files:03}").open("a") as file:
+                file.write(text)
+        brook.run(LAW)
+        for seconds in (0, *random.choices([2, 5, 9], k=random.randrange(3))):
+            brook.idle(seconds)
+            for each, beat in brook.beats():
+                last = max(written[each].iterdir(), default=written[each] / f"{each}-000")
+                with last.open("a") as file:
+                    file.write(f'<s:punctuation xmlns:s="urn:anabranch:stream" at="{beat}"/>\n')
+    plain = source(written[0], more=tuple(written[1:]))
+    judge = BareTrunk(tmp_path / "judge", [replace(plain, heartbeat=None)], random, finite=False)
+    judge.run(LAW, [64, 1 << 20], [1, 2])
+    assert {name: brook.answer(name) for name in LAW} == {name: judge.answer(name) for name in LAW}
+    assert len(brook.late()) == len(judge.late())
 
 
 def test_where_a_heartbeat_cannot_be_sent_it_is_refused(tmp_path: Path) -> None:

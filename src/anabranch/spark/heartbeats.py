@@ -45,8 +45,6 @@ class Pulse:
         self._clock = clock
         self._came: dict[str, float] = {}
         """By partition: when something new was last seen there, or it had a heartbeat."""
-        self._latest: dict[str, tuple[int | None, float]] = {}
-        """By stream: its latest time, and when that was first known."""
 
     def beats(
         self,
@@ -64,7 +62,10 @@ class Pulse:
             if key in fresh or key not in self._came:
                 self._came[key] = now
         due = [key for key in stream.keys if now - self._came[key] >= stream.heartbeat]
-        time = moment if not stream.timed else self._time(stream, start, now, reached())
+        if not due:
+            return {}
+        since = now - max(self._came[key] for key in stream.keys)
+        time = _latest(stream, start, reached(), since) if stream.timed else moment
         found: Offset = {}
         if time is None:
             return found
@@ -75,17 +76,13 @@ class Pulse:
                 self._came[key] = now
         return found
 
-    def _time(self, stream: IntakeStream, start: Offset, now: float, reached: Mapping[str, float]) -> int | None:
-        """How far the stream is, if its time has gone on since its latest element; None where none had a time."""
-        times = [time for key in stream.keys if (time := beat_of(start, key)) is not None]
-        if stream.name in reached:
-            times.append(round(reached[stream.name] * MICROSECONDS))
-        latest = max(times, default=None)
-        if self._latest.get(stream.name, (None, 0.0))[0] != latest:
-            self._latest[stream.name] = latest, now
-        if latest is None:
-            return None
-        return latest + round((now - self._latest[stream.name][1]) * MICROSECONDS)
+
+def _latest(stream: IntakeStream, start: Offset, reached: Mapping[str, float], since: float) -> int | None:
+    """The latest time in a stream, and the seconds since it came; None where no element has had a time."""
+    times = [time for key in stream.keys if (time := beat_of(start, key)) is not None]
+    if stream.name in reached:
+        times.append(round(reached[stream.name] * MICROSECONDS))
+    return max(times) + round(since * MICROSECONDS) if times else None
 
 
 def write_reached(checkpoint: Checkpoint, manifest: Manifest, plan: Plan) -> None:
