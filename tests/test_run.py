@@ -518,6 +518,23 @@ def test_a_run_says_what_it_waits_for(spark: SparkSession, folder: Folder, capsy
 
 
 @pytest.mark.spark
+def test_a_run_sends_heartbeats(spark: SparkSession, folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """A window closes in a stream in which nothing comes any more, and the next run goes on behind the heartbeat."""
+    folder.site(tens='<tens>{ for $w in stream("s")/root/p |t diff 1| return <w>{ $w/t }</w> }</tens>')
+    folder.file.write_text(folder.file.read_text().replace("format =", 'time = "t"\nheartbeat = "0.3 s"\nformat ='))
+    (folder.top / "in" / "a").write_text("<p><t>7.9</t></p>\n")
+    with folder.running():
+        folder.await_event("epoch", epoch=0)
+        assert folder.await_event("epoch", epoch=1)["items"] == 0
+        assert answer("tens", capsys) == "<tens><w><t>7.9</t></w></tens>\n"
+    with (folder.top / "in" / "a").open("a") as file:
+        file.write("<p><t>7.95</t></p>\n<p><t>100</t></p>\n<p><t>102</t></p>\n")
+    assert main(["run", "site.toml", "--once"]) == 0
+    assert [each["late_items"] for each in folder.events() if each["event"] == "epoch" and each["items"] == 3] == [1]
+    assert answer("tens", capsys) == "<tens><w><t>7.9</t></w><w><t>100</t></w></tens>\n"
+
+
+@pytest.mark.spark
 def test_a_signal_ends_a_run_after_its_epoch(
     spark: SparkSession, folder: Folder, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,6 +25,7 @@ from anabranch.spark.courses import Axis
 from anabranch.spark.dividing import strands_for
 from anabranch.spark.evolution_log import EvolutionLogs
 from anabranch.spark.evolving import run_evolving
+from anabranch.spark.heartbeats import Pulse, write_reached
 from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
 from anabranch.spark.job import Job, Report
 from anabranch.spark.manifest import Manifest, Manifests
@@ -68,6 +69,7 @@ class BareTrunk:
         self.strands: int | None = 0
         self.courses: Mapping[str, tuple[Axis, ...]] = {}
         self.held: Mapping[str, int] = {}
+        self.pulse: Pulse | None = None
         self._survey = Survey(self._checkpoint)
         self._at: Offset = {}
         self._last: Manifest | None = None
@@ -81,7 +83,7 @@ class BareTrunk:
         self.epochs = manifests.epochs().stop
         if self.epochs:
             self._last = manifests.load(self.epochs - 1)
-            self._at = json.loads((self._checkpoint.spark / "offsets" / str(self.epochs - 1)).read_text())
+            self._at = self.offset(self.epochs - 1)
             self.plan = Plans(self._checkpoint.plans).newest()
 
     def run(self, queries: Mapping[str, str], epoch_bytes: Sequence[int], shards: Sequence[int]) -> None:
@@ -99,7 +101,7 @@ class BareTrunk:
         streams = tuple(map(IntakeStream.of, self._sources))
         IntakeSettings(streams, epoch_bytes, None, 2, self._finite, held=self.held).save(self._checkpoint)
         if not self.held:  # it is lost and made again, unless it must remember how far streams are held
-            self._survey = Survey(self._checkpoint)
+            self._survey = Survey(self._checkpoint, self.pulse)
         survey = self._survey
         end = survey.latest(self._at)
         if end == self._at:
@@ -120,6 +122,7 @@ class BareTrunk:
         self._last = manifest
         Manifests(self._checkpoint.manifests).publish(self._last)
         states.sweep(self._checkpoint.states, self._last.states.values())
+        write_reached(self._checkpoint, manifest, plan)
         logs.sweep(self._last.evolution)
         self._at = end
         return True
@@ -183,6 +186,17 @@ class BareTrunk:
     def aborted(self) -> Mapping[int, str]:
         """Why subscriptions have ended, by their numbers."""
         return self._last.aborted if self._last else {}
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        return self._checkpoint
+
+    def offset(self, epoch: int) -> Offset:
+        """How far an epoch went; -1 stands for the beginning."""
+        found: Offset = {}
+        if epoch >= 0:
+            found = json.loads((self._checkpoint.spark / "offsets" / str(epoch)).read_text())
+        return found
 
     @property
     def log(self) -> AnswerLog:

@@ -141,12 +141,14 @@ class Engine:
         domains: Mapping[str, Sequence[object]] | None = None,
         updates: bool = False,
         retain: str | Decimal | int | None = None,
+        heartbeat: str | Decimal | int | None = None,
     ) -> Stream:
         """Register a stream: a file or a directory that may grow; several of them are its partitions.
 
         `domains` are the only values that its items have at some paths, as in `{"s": [1, 2]}`.
         With `updates`, what has passed may be edited (LAWS 5.1); who comes late sees what has changed in the last
         `retain` seconds, or `"1 h"`, and all there is where that is not given.
+        A partition in which nothing new has come for `heartbeat` seconds, or `"5 s"`, is sent a heartbeat (LAWS 1.3).
         """
         check_name(name, "a stream")
         path, *more = (Path(each).absolute() for each in ([source] if isinstance(source, str | Path) else source))
@@ -173,6 +175,7 @@ class Engine:
                 domains_of(domains or {}),
                 updates,
                 None if retain is None else seconds_of(retain),
+                heartbeat=None if heartbeat is None else seconds_of(heartbeat, "heartbeat"),
             )
             self._want(replace(self._wanted, streams={**self._wanted.streams, name: fresh}))
             self._checking = Checking(Inputs(tuple(self._wanted.streams.values()), functions=self.functions))

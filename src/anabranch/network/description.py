@@ -220,6 +220,8 @@ def _stream(name: str, table: Table, places: Mapping[str, str]) -> RegisteredStr
     accents = table.flag("accents", default=True)
     found = RegisteredStream(source_of(name, table), places[by], by, rate, accents)
     table.done()
+    if found.source.heartbeat is not None:
+        raise table.wrong("the streams of a network are sent no 'heartbeat' yet", hint="write them into the stream")
     return found
 
 

@@ -4,6 +4,7 @@
     lock, run.json       who is at work: held while a run lasts; its number, process and JVM
     intake.json          the streams and the size of epochs, as the intake reads them anew for every epoch
     sight.json           what the intake has seen and not yet read, where an epoch could not take it all
+    reached.json         how far streams are by the times of their items, for their heartbeats (`heartbeats.py`)
     order/<stream>.jsonl in which order the files of a stream were begun (`order.py`)
     plans/               what an epoch runs with, durable before it runs (`plan.py`)
     manifest/<epoch>     what an epoch did: the truth (`manifest.py`)
@@ -105,6 +106,10 @@ class Checkpoint:
     @property
     def sight(self) -> Path:
         return self.folder / "sight.json"
+
+    @property
+    def reached(self) -> Path:
+        return self.folder / "reached.json"
 
     @property
     def states(self) -> Path:

@@ -37,6 +37,7 @@ from anabranch.spark.checkpoint import Checkpoint, RunLock
 from anabranch.spark.crash import point
 from anabranch.spark.evolution_log import EvolutionLogs
 from anabranch.spark.faults import translated
+from anabranch.spark.heartbeats import write_reached
 from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
 from anabranch.spark.job import Job
 from anabranch.spark.manifest import Manifest, Manifests, settle
@@ -300,6 +301,7 @@ class Trunk:
         if manifest.evolution != evolution:
             self._logs.sweep(manifest.evolution)
         point("states-swept", number)
+        write_reached(self.checkpoint, manifest, plan)
         self._tell_ended(plan, manifest, known)
         published = monotonic()
         self._sinks.deliver(manifest, plan)

@@ -28,7 +28,7 @@ from anabranch.spark.survey import Survey
 NAME = "anabranch-ranges"
 SCHEMA = (
     "stream string, partition string, number long, file string, path string, "
-    "start long, end long, last boolean, packed boolean, sequence long, arrived long"
+    "start long, end long, last boolean, packed boolean, sequence long, arrived long, beat long"
 )
 """The fields of a `Range`, in order."""
 _ANY = ReadMaxBytes(1 << 60)  # Spark asks once; the survey looks the real limit up for every epoch

@@ -25,6 +25,8 @@ class IntakeStream:
     """Whether its items carry their time; then its partitions are merged later on, and read side by side."""
     ended: bool = False
     """Whether nothing more comes than what is there."""
+    heartbeat: float | None = None
+    """After how many seconds without anything new a partition gets a heartbeat; None for never."""
 
     @staticmethod
     def of(source: Source) -> IntakeStream:
@@ -32,7 +34,8 @@ class IntakeStream:
         schema_root = source.schema.root if source.schema else None
         paths = tuple(str(path.absolute()) for path in source.partitions)
         timed = source.time is not None
-        return IntakeStream(source.name, paths, form, source.implied_root, schema_root, timed, source.ended)
+        beats = None if source.heartbeat is None else float(source.heartbeat)
+        return IntakeStream(source.name, paths, form, source.implied_root, schema_root, timed, source.ended, beats)
 
     @property
     def keys(self) -> dict[str, str]:

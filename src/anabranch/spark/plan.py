@@ -50,10 +50,15 @@ class StreamPlan:
     """By what it is told how far the stream is, for whoever hands it on; None where nobody does (`courses.py`)."""
     evolves: bool = True
     """Whether it may have accents."""
+    beats: bool = False
+    """Whether it is told how far its items are by their time, for the heartbeats that are sent into it."""
 
     @staticmethod
     def of(source: Source, form: Form | None, axes: tuple[Axis, ...] | None = None) -> StreamPlan:
         """A stream as it was registered and, once it has bytes, as it is written."""
+        beats = source.heartbeat is not None and source.time is not None
+        if beats and axes is None:
+            axes = (Axis(f"*/{source.time}"),)
         known = form or Form("lines", serialize(implied_root(source.implied_root)))
         return StreamPlan(
             source.name,
@@ -71,6 +76,7 @@ class StreamPlan:
             None if source.retain is None else str(source.retain),
             axes,
             source.evolves,
+            beats,
         )
 
     @property

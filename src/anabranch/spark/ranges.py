@@ -25,6 +25,8 @@ LARGEST_RANGE = 64 * MEBIBYTE
 """The largest piece of a line file that one task reads: to begin a task costs as much as to read some MiB."""
 SMALLEST_RANGE = MEBIBYTE
 """Below this, another task costs more than it saves."""
+MICROSECONDS = 1_000_000
+"""So many are a second; moments and the times of heartbeats are whole numbers of them."""
 
 Offset: TypeAlias = dict[str, dict[str, int]]
 """`{"stream/partition": {"file": number, "position": bytes}}`, in the JSON form in which Spark logs it."""
@@ -76,6 +78,8 @@ class Range:
     sequence: int
     arrived: int | None = None
     """When its bytes were first seen, in microseconds; None where there is no clock, in finite inputs."""
+    beat: int | None = None
+    """The time of the heartbeat that it is, in the place of a file, in microseconds."""
 
     @property
     def key(self) -> str:
@@ -84,12 +88,17 @@ class Range:
     @property
     def mark(self) -> Mark | None:
         """What a range without a file says of the time."""
-        return None if self.path else "ended" if self.stream else "passed"
+        return None if self.path or self.beat is not None else "ended" if self.stream else "passed"
 
     @staticmethod
     def ended(stream: str, partition: str, sequence: int) -> Range:
         """The mark that nothing more comes in a partition."""
         return Range(stream, partition, 0, "", "", 0, 0, True, False, sequence)
+
+    @staticmethod
+    def heartbeat(stream: str, partition: str, beat: int, sequence: int, arrived: int | None) -> Range:
+        """An element that the run has sent into a partition."""
+        return Range(stream, partition, 0, "heartbeat", "", 0, 0, True, False, sequence, arrived, beat)
 
     @staticmethod
     def passed(arrived: int, sequence: int) -> Range:

@@ -11,18 +11,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
 
 from anabranch.columnar.shred import Shredder
 from anabranch.spark.plan import StreamPlan
-from anabranch.spark.ranges import Position, Range
+from anabranch.spark.ranges import MICROSECONDS, Position, Range
 from anabranch.spark.storage import PIECE, pieces
-from anabranch.stream.elements import DeadLetter, Place, StreamElement
+from anabranch.stream.elements import DeadLetter, Place, Punctuation, StreamElement
+from anabranch.stream.json_items import to_json
 from anabranch.stream.limits import Limits
 from anabranch.stream.packed import PACKED_CHUNK, Damage, gunzip
 from anabranch.stream.path import Path
 from anabranch.stream.reader import ElementReader
 from anabranch.stream.split import Carry, Cut, DocumentSplitter, LineSplitter
 from anabranch.stream.tree import Element
+from anabranch.stream.wire import write
 
 
 class RangeReader:
@@ -44,7 +47,8 @@ class RangeReader:
         self._range = reach
         self.lines = self._split is LineSplitter and not reach.packed
         """Whether each part that ends with a newline holds whole lines."""
-        begin = self._begin(carry)
+        self._beat = None if reach.beat is None else _heartbeat(stream, root, reach.beat)
+        begin = self._begin(carry if self._beat is None else None)
         self.shredder = Shredder(self._split(limits, begin), limits)
         """Takes the range's parts, once each and in order."""
         self._start = begin.position
@@ -111,6 +115,9 @@ class RangeReader:
 
     def _pieces(self, start: int, end: int, size: int = PIECE) -> Iterator[bytes | Damage]:
         """The uncompressed bytes from a position on, up to the range's end on disk."""
+        if self._beat is not None:
+            yield self._beat
+            return
         if not self._range.packed:
             yield from pieces(self._range.path, start, end, size, lines=self._split is LineSplitter)
             return
@@ -123,3 +130,12 @@ class RangeReader:
                 skip = 0
             else:
                 skip -= len(piece)
+
+
+def _heartbeat(stream: StreamPlan, root: Element, time: int) -> bytes:
+    """A heartbeat as it would stand in a file of the stream."""
+    element = Punctuation(None, Place(stream.stream, "heartbeat", 0), Decimal(time) / MICROSECONDS)
+    if stream.format == "json":
+        return f"{to_json(element)}\n".encode()
+    line = f"{write(element)}\n"
+    return (f"<{root.name.local}>{line}</{root.name.local}>" if stream.format == "document" else line).encode()

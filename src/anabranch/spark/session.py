@@ -19,6 +19,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from subprocess import PIPE
@@ -110,8 +111,9 @@ def _pass_on(lines: IO[bytes]) -> None:
     """Show what the JVM and its Python workers say on standard error, but for what Java always says first."""
     for line in lines:
         if _ALWAYS not in line:
-            sys.stderr.write(line.decode(errors="replace"))
-            sys.stderr.flush()
+            with suppress(OSError, ValueError):  # nobody listens any more; but the pipe must be emptied
+                sys.stderr.write(line.decode(errors="replace"))
+                sys.stderr.flush()
 
 
 def _on_a_thread(start: Callable[[], SparkSession]) -> SparkSession:

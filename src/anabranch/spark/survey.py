@@ -21,12 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from time import time_ns
 
 from anabranch.errors import StateError, StreamError
 from anabranch.spark import durable, folders, ranges, storage
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.folders import Files
+from anabranch.spark.heartbeats import Pulse, beat_of, read_reached
 from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
 from anabranch.spark.order import OrderLog, Stretch
 from anabranch.spark.ranges import Offset, Partition, Position, Range, Span, Waiting
@@ -59,8 +61,9 @@ class Sight:
 class Survey:
     """Looks at the files for one streaming query; it alone appends to the order logs."""
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
+    def __init__(self, checkpoint: Checkpoint, pulse: Pulse | None = None) -> None:
         self._checkpoint = checkpoint
+        self._pulse = pulse or Pulse()
         self._logs: dict[str, OrderLog] = {}
         self._frozen: dict[str, dict[str, int]] | None = None
         self._held: dict[str, tuple[int, dict[str, int]]] = {}
@@ -87,12 +90,15 @@ class Survey:
             sight = self._look(settings, start, None)
             moves = self._moves(settings, start, sight)
         ended = self._ended(settings, start, moves)
-        if settings.finite or not moves.to:
+        beats = self._beats(settings, start, moves, sight)
+        if settings.finite or not (moves.to or beats):
             return start | moves.to | ended
         self._sight = sight if moves.unfinished else None
         if moves.unfinished:
             sight.save(self._checkpoint)
-        return start | moves.to | ended | {_CLOCK: {"file": int(not moves.unfinished), "position": sight.moment}}
+        return (
+            start | moves.to | ended | beats | {_CLOCK: {"file": int(not moves.unfinished), "position": sight.moment}}
+        )
 
     def ranges(self, start: Offset, end: Offset) -> list[Range]:
         """The pieces between two offsets, in stream order, the end of each partition, and how far the time is."""
@@ -112,6 +118,9 @@ class Survey:
                 for first, stop, last in cut_up:
                     cut = (span.number, name, where, first, stop, last, packed)
                     found.append(Range(stream, partition, *cut, len(found), moment))
+            beat = beat_of(end, key)
+            if beat is not None and beat != beat_of(start, key):
+                found.append(Range.heartbeat(stream, partition, beat, len(found), moment))
             if f"{_ENDED}{key}" in end and f"{_ENDED}{key}" not in start:
                 found.append(Range.ended(stream, partition, len(found)))
         if clock is not None and clock["file"] and clock != start.get(_CLOCK):
@@ -204,6 +213,18 @@ class Survey:
                 if not move.done:
                     found.unfinished.add(view.key)
                     left = 0  # those behind it have to wait
+        return found
+
+    def _beats(self, settings: IntakeSettings, start: Offset, moves: _Moves, sight: Sight) -> Offset:
+        """The heartbeats that are due; there are none in inputs that have an end, nor before the first element."""
+        if settings.finite or self._frozen is not None:
+            return {}
+        found: Offset = {}
+        fresh = moves.to.keys() | moves.unfinished
+        for stream in settings.reading:
+            if stream.heartbeat is not None and self._log(stream.name).form is not None:
+                reached = partial(read_reached, self._checkpoint)
+                found |= self._pulse.beats(stream, start, fresh, sight.moment, reached)
         return found
 
     def _ended(self, settings: IntakeSettings, start: Offset, moves: _Moves) -> Offset:

@@ -107,7 +107,9 @@ class _Reading:
             return
         if each.stream not in programme.answers:
             return  # it is wanted no more
-        self.ends[each.key] = Position(each.number + 1, 0) if each.last else Position(each.number, each.end)
+        sent = each.beat is not None  # by the run, and in no file
+        if not sent:
+            self.ends[each.key] = Position(each.number + 1, 0) if each.last else Position(each.number, each.end)
         plan = programme.plan
         (stream,) = (known for known in plan.streams if known.stream == each.stream)
         logged = self.job.evolution.get(stream.stream)
@@ -127,15 +129,16 @@ class _Reading:
             self.items[each.stream] = self.items.get(each.stream, 0) + count
         if course:
             segment.add(COURSES, course.course().to_json() + "\n")
-        self.begins[each.key] = passage.reader.start
         if passage.changes:
             self.changes.setdefault(each.stream, []).extend(passage.changes)
         if passage.follows:
             passage.follows.keep()
             for number, reason in passage.follows.aborted.items():
                 self.aborted |= {subscriber: reason for subscriber, _ in asked.members[number].subscribers}
-        after = passage.reader.carry()
-        self.carries[each.key] = None if after is None else Carried(each.number, after)
+        if not sent:
+            self.begins[each.key] = passage.reader.start
+            after = passage.reader.carry()
+            self.carries[each.key] = None if after is None else Carried(each.number, after)
         rows = self.outbox.rows
         for packed in feed.packed() if feed else ():
             rows += [Row(shard, each.sequence, "feed", ALL, packed) for shard in programme.fed[each.stream]]

@@ -60,8 +60,19 @@ class Source:
     """For how many seconds what has not changed stays in its document, for who comes late; None is for good."""
     ended: bool = False
     """Nothing more comes than what is there, though others go on."""
+    heartbeat: Decimal | None = None
+    """After how many seconds without anything new a run sends a heartbeat into a partition; None for never."""
     evolves: bool = True
     """Whether it may have accents; in a stream that was promised to have none they are bad (LAWS 4.5)."""
+
+    def __post_init__(self) -> None:
+        if self.heartbeat is not None and self.updates:
+            raise UsageError("a stream of updates can be sent no 'heartbeat' yet", hint="write them into the stream")
+        if self.heartbeat is not None and self.more and self.time is None:
+            raise UsageError(
+                "a stream of several partitions is sent a 'heartbeat' only if it declares a 'time'",
+                hint="without one its partitions do not wait for one another",
+            )
 
     @property
     def partitions(self) -> tuple[FilePath, ...]:
@@ -97,7 +108,7 @@ _UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
 _LONGEST = 10**12
 
 
-def seconds_of(given: object) -> Decimal:
+def seconds_of(given: object, key: str = "retain") -> Decimal:
     """A time as a user writes it, in seconds or with a unit, as in '90 min'; UsageError where it makes no sense."""
     amount, unit = str(given).strip(), "s"
     for each in _UNITS:
@@ -109,7 +120,7 @@ def seconds_of(given: object) -> Decimal:
     except ArithmeticError:
         found = Decimal("NaN")
     if isinstance(given, bool) or not found.is_finite() or not 0 < found <= _LONGEST:
-        raise UsageError(f"'retain' takes a number of seconds, or a time, not '{given}'", hint="as in 3600 or '1 h'")
+        raise UsageError(f"'{key}' takes a number of seconds, or a time, not '{given}'", hint="as in 3600 or '1 h'")
     return found
 
 

@@ -215,6 +215,7 @@ def source_of(name: str, table: Table) -> Source:
     dtd, time = table.path("dtd"), table.text("time", None)
     retain = table.take("retain", lambda value: True, "anything", None)
     updates = table.flag("updates")
+    heartbeat = table.take("heartbeat", lambda value: True, "anything", None)
     domains = table.take("domains", lambda value: isinstance(value, dict), "a table of lists, as in { s = [1, 2] }", {})
     try:
         return Source(
@@ -232,6 +233,7 @@ def source_of(name: str, table: Table) -> Source:
             domains_of(domains),
             updates,
             seconds_of(retain) if updates and retain is not None else None,  # items are not kept
+            heartbeat=None if heartbeat is None else seconds_of(heartbeat, "heartbeat"),
         )
     except AnabranchError as error:
         raise table.wrong(error.message, hint=error.hint) from None
