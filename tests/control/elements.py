@@ -78,7 +78,7 @@ UNKNOWN = (
     f"<s:frobnicate {N}/>",
     f'<s:add {N} path="z1"/>',
     f"<s:p {N}><t>1</t></s:p>",
-    f'<x:replace xmlns:x="urn:anabranch:stream" target="nobody"/>',
+    '<x:replace xmlns:x="urn:anabranch:stream" target="nobody"/>',
     '<replace xmlns="urn:anabranch:stream" target="nobody"/>',
     "<s:accent/>",
     *UNCLOSED,

@@ -1,4 +1,4 @@
-"""Every kind of control element, in every kind of stream, at every place, beside subscriptions that they do not concern.
+"""Every kind of control element, in every kind of stream, at every place, beside queries that they do not concern.
 
 LAWS 2.5: what is bad is set aside, once, with its place and reason; it stops nobody, and slips through to nobody.
 """

@@ -9,7 +9,7 @@ import pytest
 from anabranch.language import parse
 from anabranch.reference.history.document import Document
 from anabranch.reference.history.timeline import answer, arrivals
-from anabranch.stream.elements import Place
+from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.parse import implied_root, parse_item
 from anabranch.stream.tree import STREAM_NAMESPACE
@@ -103,7 +103,7 @@ def test_a_bad_element_holds_nobody_up() -> None:
 def test_an_accent_moves_the_time_and_nothing_else() -> None:
     """It stands in a stream of items that is read beside updates; whom it ends is told by `changed.py`."""
     found = document('<e>x</e><s:accent at="4"><s:drop path="a"/></s:accent>')
-    assert (len(found.entries), found.now, found.dead) == (1, 4, [])
+    assert (len(found.entries), found.now, found.dead) == (1, Fraction(4), list[DeadLetter]())
 
 
 def test_a_document_is_no_deeper_than_an_item_may_be() -> None:
