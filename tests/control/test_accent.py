@@ -1,4 +1,4 @@
-"""`anabranch accent`: what a stream cannot take is refused beforehand, what would come of one is told, typos are found."""
+"""`anabranch accent`: what a stream cannot take is refused, what would come of one is told, typos are found."""
 
 from __future__ import annotations
 
