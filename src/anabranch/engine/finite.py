@@ -7,12 +7,13 @@ same answer, so nothing but the speed tells.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from anabranch.algebra.signature import Policy
 from anabranch.engine.preparing import Inputs, Prepared
@@ -82,7 +83,8 @@ def answering(
 def both(queries: Sequence[Prepared], runs: Sequence[Run]) -> Run:
     """What both engines gave, for the queries in their order; both saw the same bad input."""
     found = {name: answer for run in runs for name, answer in run.answers.items()}
-    aborted = {name: reason for run in runs for name, reason in run.aborted.items()}
+    # some are only known when the answers were read
+    aborted = ChainMap(*(cast("MutableMapping[str, str]", run.aborted) for run in runs))
     return Run(
         {query.name: found[query.name] for query in queries},
         Letters([run.dead for run in runs]),

@@ -16,7 +16,6 @@ from tempfile import TemporaryDirectory
 from anabranch.engine.finite import Letters, Run, both, on_trunk, read_inputs, run_of, updating
 from anabranch.engine.preparing import Inputs, Prepared
 from anabranch.engine.updating import Updating
-from anabranch.errors import StreamError
 from anabranch.reference.answer import Shown
 from anabranch.reference.arrivals.past import decimal
 from anabranch.reference.arrivals.timeline import Timeline, timeline_of
@@ -47,17 +46,27 @@ def timelines(queries: Sequence[Prepared], inputs: Inputs, limits: Limits | None
 def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -> Run:
     read = read_inputs(queries, inputs, limits)
     found: dict[str, Timeline | Updating] = {}
+    aborted: dict[str, str] = {}
     for query in queries:
         if query.updates:
             found[query.name] = updating(query, read, inputs, limits)
             continue
-        for name in query.checked.streams:
-            if read.streams[name].input.changes:
-                raise StreamError(f"there is no timeline yet over a stream that evolves, as '{name}' does")
+        evolving = [name for name in query.checked.streams if read.streams[name].input.changes]
+        if evolving:
+            aborted[query.name] = f"there is no timeline yet over a stream that evolves, as '{evolving[0]}' does"
+            continue
         law = query.checked.query
         found[query.name] = timeline_of(law, read.given, functions=inputs.functions, name=query.name, text=query.text)
-    answers = {name: map(line, timeline) for name, timeline in found.items()}
-    return Run(answers, Letters([read.dead, _Dead(tuple(found.values()))]), read.items, 0)
+    answers: dict[str, Iterable[str]] = {query.name: () for query in queries}
+    answers |= {name: _lines(name, timeline, aborted) for name, timeline in found.items()}
+    return Run(answers, Letters([read.dead, _Dead(tuple(found.values()))]), read.items, 0, aborted)
+
+
+def _lines(name: str, timeline: Timeline | Updating, aborted: dict[str, str]) -> Iterator[str]:
+    """The lines of a timeline; where it ends before its streams do, that is known then."""
+    yield from map(line, timeline)
+    if isinstance(timeline, Updating) and timeline.aborted is not None:
+        aborted[name] = timeline.aborted
 
 
 class _Dead:

@@ -8,7 +8,7 @@ What the law sets aside is raised as `DynamicError`: the caller knows the place 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -20,6 +20,7 @@ from anabranch.reference.construct import append_values, content_text
 from anabranch.reference.env import Env
 from anabranch.reference.evaluate import Evaluator
 from anabranch.reference.inputs import Arrival, Input
+from anabranch.reference.paths import base_of
 from anabranch.reference.references import reference_value
 from anabranch.reference.rounds import without_predicates
 from anabranch.reference.sequences import NODES, Value, Values
@@ -198,8 +199,32 @@ class _UnitEvaluator(Evaluator):
                 raise _looks_outside()
 
 
+LOOKS_OUTSIDE = "the query looks at the stream's root element, which has no end"
+
+
 def _looks_outside() -> StreamError:
-    return StreamError("the query looks at the stream's root element, which has no end", hint="use --engine reference")
+    return StreamError(LOOKS_OUTSIDE, hint="use --engine reference")
+
+
+def looks_outside(standing: Standing, registered: Collection[str], roots: Mapping[str, Element]) -> bool:
+    """Whether a query looks at the root element of a stream, given by name: an item that holds nothing tells.
+
+    What functions of the user would do is not tried.
+    """
+    units = Units(standing, dict.fromkeys(registered, lambda *given: None))
+    empty = Item(Element(Name("item")), _NOWHERE)
+    try:
+        if standing.kind == "items":
+            units.item(roots[standing.streams[0]], empty.tree)
+        for clause, source in enumerate(standing.fors if standing.kind != "items" else ()):
+            base = base_of(source.source)
+            assert isinstance(base, ast.Source)
+            units.nodes(clause, roots[base.name], empty)
+    except StreamError:
+        return True
+    except (DynamicError, TypeError):  # it fails for such an item only
+        return False
+    return False
 
 
 _NOWHERE = Place("", "", 0)

@@ -266,13 +266,13 @@ class Trunk:
         point("changes-logged", number)
         settle(manifest, self.checkpoint)
         self._manifests.publish(manifest)
-        self._last = manifest
+        ended, self._last = self._last.aborted if self._last else {}, manifest
         point("manifest-published", number)
         states.sweep(self.checkpoint.states, manifest.states.values())
         if manifest.evolution != evolution:
             self._logs.sweep(manifest.evolution)
         point("states-swept", number)
-        self._tell_ended(plan, manifest)
+        self._tell_ended(plan, manifest, ended)
         published = monotonic()
         self._sinks.deliver(manifest, plan)
         point("sinks-moved", number)
@@ -283,10 +283,10 @@ class Trunk:
         self._listener.epoch(Epoch(manifest, plan, Metrics.of(manifest, plan, answers, seconds), cpu))
         self._told = number
 
-    def _tell_ended(self, plan: Plan, manifest: Manifest) -> None:
-        """Say which subscriptions an accent has ended in an epoch; the next plan is another one then."""
+    def _tell_ended(self, plan: Plan, manifest: Manifest, before: Mapping[int, str]) -> None:
+        """Say which subscriptions have ended in an epoch, by an accent mostly; the next plan is another one then."""
         for each in plan.subscriptions:
-            if each.id in manifest.aborted and not each.aborted:
+            if each.id in manifest.aborted and each.id not in before:
                 self._planning.renew()
                 self._listener.warning(f"the subscription '{each.name}' has ended: {manifest.aborted[each.id]}")
 

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from operator import attrgetter
 
 from anabranch.algebra.signature import Policy
+from anabranch.algebra.written import is_plan
 from anabranch.branch.family import family_of, twin_of
 from anabranch.branch.history.hosted import DisplayQuery
 from anabranch.branch.past.queries import RecalledQuery
 from anabranch.branch.sent.written import is_sent
 from anabranch.reference.standing import Standing
+from anabranch.reference.units import LOOKS_OUTSIDE, looks_outside
 from anabranch.spark.dividing import can_be_divided
 from anabranch.spark.plan import Plan, StreamPlan, Subscription
-from anabranch.spark.roles import Functions, Role, role_of
+from anabranch.spark.roles import Functions, Role, role_of, shapes_of
+from anabranch.stream.parse import parse_root
 from anabranch.stream.path import Path
 
 
@@ -73,7 +77,35 @@ def subscriptions_of(
             new = replace(new, joined=branch)
         found[name] = new
         following += 1
-    return tuple(sorted(found.values(), key=attrgetter("id"))), following
+    told = (_unless_outside(each, by_name, functions) for each in found.values())
+    return tuple(sorted(told, key=attrgetter("id"))), following
+
+
+def _unless_outside(
+    subscription: Subscription, streams: Mapping[str, StreamPlan], functions: Functions
+) -> Subscription:
+    """The subscription, ended where it turns out to look at the root of a stream, now that its name is known."""
+    if subscription.aborted or "stream(" not in subscription.text or is_plan(subscription.text):
+        return subscription
+    known = tuple((each.stream, each.root) for each in streams.values() if not each.updates)
+    return (
+        replace(subscription, aborted=LOOKS_OUTSIDE)
+        if _is_outside(subscription.text, known, functions)
+        else subscription
+    )
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_outside(text: str, roots: tuple[tuple[str, str], ...], functions: Functions) -> bool:
+    if is_sent(text) or "#" in text or "?" in text:
+        return False  # what asks for the past is told where it is answered
+    if not any(each in text for each in ("//", "*", "descendant")):
+        return False  # plain steps name the root, and go on behind it
+    query = shapes_of(functions).of(text).shape.standing
+    parsed = {name: parse_root(root.encode()) for name, root in roots}
+    if query.kind == "whole" or not set(query.streams) <= parsed.keys():
+        return False
+    return looks_outside(query, [name for name, _ in functions], parsed)
 
 
 def _family(role: Role, streams: Mapping[str, StreamPlan], strands: int, *, endless: bool) -> str:
