@@ -5,23 +5,33 @@ Needs neither Spark nor the run's leave; the one thing that is changed is a stre
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from anabranch.algebra.written import is_plan
+from anabranch.engine.checking import Checking
 from anabranch.engine.history import History, StreamCourse
-from anabranch.engine.publishing import partitions_of, publish
+from anabranch.engine.preparing import Inputs
+from anabranch.engine.publishing import Publication, partitions_of, publication
+from anabranch.engine.reactions import Forecast, forecast
+from anabranch.engine.sampling import unseen_paths
 from anabranch.engine.tables import aligned, named
-from anabranch.errors import UsageError, did_you_mean
+from anabranch.errors import StreamError, UsageError, did_you_mean
 from anabranch.language import parse
 from anabranch.reference.standing import standing
 from anabranch.site import read_site
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.manifest import Manifests
-from anabranch.spark.plan import Subscription
+from anabranch.spark.membership import subscriptions_of
+from anabranch.spark.plan import Plan, StreamPlan, Subscription
 from anabranch.spark.plans import Plans
 from anabranch.spark.roles import edited_streams, keeper_of, numbers_of, past_of
+from anabranch.spark.stream_views import Said
+from anabranch.stream.admission import TURNED_OFF
+from anabranch.stream.limits import Limits
+from anabranch.visible import visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +101,67 @@ def history(file: Path, stream: str) -> History:
     return stream_course(file, stream).history()
 
 
-def publish_accent(file: Path, stream: str, text: str, partition: str | None) -> list[Path]:
-    """Publish an accent into a stream of a site; gives the files that it stands in."""
+@dataclass(frozen=True, slots=True)
+class AccentPlan:
+    """An accent that may be published into a stream of a site, and what would come of it."""
+
+    publications: tuple[Publication, ...]
+    """One for each partition."""
+    warnings: tuple[str, ...]
+    forecast: Callable[[], Forecast]
+    """What the subscriptions would do about it."""
+
+    def publish(self) -> list[Path]:
+        """Publish it; gives the files that it stands in."""
+        return [each.write() for each in self.publications]
+
+
+def accent_plan(file: Path, stream: str, text: str, partition: str | None) -> AccentPlan:
+    """An accent that somebody wants to publish into a stream of a site; raises where the stream cannot take it.
+
+    All partitions are looked at before anything is written.
+    """
     course = stream_course(file, stream)
-    return [publish(course, text, each) for each in partitions_of(course.source, partition)]
+    if not read_site(file).accents:
+        raise StreamError(f"the stream '{stream}' takes no accent: {TURNED_OFF}")
+    found = tuple(publication(course, text, each) for each in partitions_of(course.source, partition))
+    warnings = (each for one in found for each in unseen_paths(course, one.accent, one.partition, one.form))
+    said = [Said(each.partition, each.accent) for each in found]
+    return AccentPlan(found, tuple(dict.fromkeys(warnings)), partial(_forecast, file, stream, said))
+
+
+def _forecast(file: Path, stream: str, said: Sequence[Said]) -> Forecast:
+    """What the subscriptions that a site has now would do, those among them that have not begun yet as well."""
+    site = read_site(file)
+    courses = {name: stream_course(file, name) for name in site.streams}
+    checkpoint, newest = courses[stream].checkpoint, courses[stream].newest
+    streams = tuple(StreamPlan.of(each.source, each.form) for each in courses.values())
+    checking = Checking(Inputs(tuple(site.streams.values())))
+    texts = {name: checking.printed(name, each.text, label=str(each.file)) for name, each in site.subscriptions.items()}
+    before = Plans(checkpoint.plans).of(newest.epoch) if checkpoint and newest else None
+    subscriptions, following = subscriptions_of(
+        before.load() if before else None,
+        texts,
+        newest.epoch + 1 if newest else 0,
+        newest.begun if newest else (),
+        streams,
+        aborted=newest.aborted if newest else {},
+        policies={name: each.policy for name, each in site.subscriptions.items()},
+    )
+    return forecast(checkpoint, newest, Plan(streams, subscriptions, Limits(), following), said, stream)
+
+
+def forecast_lines(found: Forecast) -> Iterator[str]:
+    """The lines that `anabranch accent --dry-run` prints: whom an accent concerns, and what each would do."""
+    for each in found.reactions:
+        for name in each.subscriptions if each.deed == "ends" else ():
+            yield f"ends: {visible(name)}: {visible(found.reasons[name])}"
+        if each.deed != "ends":
+            yield f"{each.deed}: {visible(', '.join(each.subscriptions))}"
+    if found.others:
+        yield f"not concerned: {visible(', '.join(found.others))}"
+    if not found.reactions and not found.others:
+        yield "nobody subscribes to the stream"
 
 
 def table(found: list[Holding]) -> Iterator[str]:

@@ -179,6 +179,8 @@ class World:
 
     folder: Path
     disturbed: bool
+    everywhere: bool = False
+    """Whether each kind stands at all places of each stream; otherwise at one, another in the next stream."""
     random: Random = field(default_factory=lambda: Random(1))
     ids: int = 0
 
@@ -209,14 +211,16 @@ class World:
         if self.disturbed:
             alone = [each for place, each in bad if place == "alone"]
             yield alone
-            yield from ([each] for each in alone[:: len(alone) // 4])
-            for each in alone[:: len(alone) // 8] if kind.form == "document" else ():  # as a root, and behind one
+            yield from ([each] for each in alone[:: len(alone) // 3])
+            for each in alone[:: len(alone) // 4] if kind.form == "document" else ():  # as a root, and behind one
                 yield from ([f"</r>{each}"], [f"</r>{each}<r>"])
 
     def _bad(self, kind: Kind) -> Iterator[tuple[Place, str]]:
-        """Everything at every place."""
-        for place in PLACES:
-            for text in JSON if kind.form == "json" else XML:
+        """Everything, with its place."""
+        for number, place in enumerate(PLACES):
+            for which, text in enumerate(JSON if kind.form == "json" else XML):
+                if not self.everywhere and (which + KINDS.index(kind)) % len(PLACES) != number:
+                    continue
                 self.ids += 1
                 told = text.replace("{}", f"{self.ids}")
                 if kind.form == "document" and text in UNCLOSED and place != "alone":

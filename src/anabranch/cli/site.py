@@ -44,6 +44,7 @@ def declare(commands: Commands) -> None:
     accent.add_argument("stream", metavar="STREAM")
     accent.add_argument("text", metavar="ACCENT", help='as in <s:accent><s:drop path="phc"/></s:accent>')
     accent.add_argument("--partition", metavar="N", help="which of several, from 0 on, or 'all'")
+    accent.add_argument("--dry-run", action="store_true", help="say what each subscription would do, publish nothing")
     accent.set_defaults(run=_accent)
 
 
@@ -80,7 +81,15 @@ def _history(options: argparse.Namespace) -> None:
 
 
 def _accent(options: argparse.Namespace) -> None:
-    from anabranch.looking import publish_accent
+    from anabranch.looking import accent_plan, forecast_lines
 
-    for file in publish_accent(options.site, options.stream, options.text, options.partition):
+    plan = accent_plan(options.site, options.stream, options.text, options.partition)
+    for warning in plan.warnings:
+        tell(f"warning: {visible(warning)}")
+    if options.dry_run:
+        for each in plan.publications:
+            tell(visible(f"would be published in {short(each.file)}"))
+        print_report(forecast_lines(plan.forecast()))
+        return
+    for file in plan.publish():
         tell(visible(f"published in {short(file)}"))

@@ -85,6 +85,7 @@ def answering(
 def both(queries: Sequence[Prepared], runs: Sequence[Run]) -> Run:
     """What both engines gave, for the queries in their order; both saw the same bad input."""
     found = {name: answer for run in runs for name, answer in run.answers.items()}
+    # some are only known when the answers were read
     aborted = ChainMap(*(run.aborted for run in runs))
     return Run(
         {query.name: found[query.name] for query in queries},

@@ -141,12 +141,13 @@ class StreamCourse:
         return epochs[-1] if epochs else -1
 
     @cached_property
-    def _newest(self) -> Manifest | None:
+    def newest(self) -> Manifest | None:
+        """The newest manifest, None if no epoch was committed."""
         return Manifests(self.checkpoint.manifests).load(self._last) if self.checkpoint and self._last >= 0 else None
 
     @cached_property
     def _changes(self) -> list[Change]:
-        logged = self._newest.evolution.get(self.source.name) if self._newest else None
+        logged = self.newest.evolution.get(self.source.name) if self.newest else None
         return [] if logged is None or self.checkpoint is None else read_log(self.checkpoint.evolution, logged)
 
     def now(self, partition: int) -> Evolution:
@@ -208,7 +209,7 @@ class StreamCourse:
     def history(self) -> History:
         """All accents that were read."""
         evolutions = [self._evolution(number, ()) for number in range(len(self.source.partitions))]
-        newest = self._newest
+        newest = self.newest
         deeds = reactions(self.checkpoint, self.source.name, newest) if self.checkpoint and newest else {}
         events: list[Event] = []
         for change in self._changes:

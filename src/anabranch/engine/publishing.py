@@ -4,6 +4,7 @@ A directory gets a new file whose name stands directly behind the newest one, so
 names that go on, comes after it; the file appears at once and whole.
 A partition that is one file, or a directory whose newest document is not closed yet, is appended to instead.
 Nothing is published into the midst of an element that somebody is writing.
+What the stream does not take is refused beforehand, and so is what is not valid where it would stand (LAWS 4.5).
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from anabranch.engine.history import StreamCourse
@@ -32,8 +35,31 @@ _LAST = 9_999
 _TAIL = 1 << 20
 
 
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """An accent that may be published, and where it will stand."""
+
+    accent: Accent
+    partition: int
+    form: Form
+    """How the stream is written."""
+    file: Path
+    data: bytes
+    is_new: bool
+    """Whether the file is one of its own; else it is appended to."""
+
+    def write(self) -> Path:
+        """Publish it; gives the file that it stands in."""
+        return _new_file(self.file, self.data) if self.is_new else _append(self.file, self.data)
+
+
 def publish(course: StreamCourse, text: str, partition: int) -> Path:
     """Put an accent behind all that a partition holds; gives the file that it stands in."""
+    return publication(course, text, partition).write()
+
+
+def publication(course: StreamCourse, text: str, partition: int) -> Publication:
+    """An accent on its way behind all that a partition holds; refused where the stream cannot take it there."""
     source = course.source
     accent = read_accent(text, source)
     refusal = course.now(partition).apply(accent)
@@ -47,14 +73,16 @@ def publish(course: StreamCourse, text: str, partition: int) -> Path:
             f"the stream '{source.name}' is empty, and nobody has said how it is written",
             hint='set its format, as in format = "lines"',
         )
+    placed = partial(Publication, accent, partition, form)
     line = (json_items.to_json(accent) if form.format == "json" else write(accent)) + "\n"
     newest = where / max(there) if where.is_dir() and there else where
+    own = partial(placed, data=_whole(line, form), is_new=True)
     if newest.is_dir():
-        return _new_file(newest / "0000.accent-0001", _whole(line, form))
+        return own(newest / "0000.accent-0001")
     if newest.exists() and storage.is_packed(str(newest)):
         if not where.is_dir():
             raise StreamError(f"'{newest}' is packed, and cannot be added to", hint="make the stream a directory")
-        return _new_file(_behind(newest), _whole(line, form))
+        return own(_behind(newest))
     if form.format == "document" and there:
         if not _is_open(newest):
             if not where.is_dir():
@@ -62,10 +90,10 @@ def publish(course: StreamCourse, text: str, partition: int) -> Path:
                     f"the document '{newest}' is closed, and nothing can stand behind its end",
                     hint="make the stream a directory; then the accent is a document of its own",
                 )
-            return _new_file(_behind(newest), _whole(line, form))
-        return _append(newest, line)
+            return own(_behind(newest))
+        return placed(newest, line.encode(), is_new=False)
     lacks = _lacks_newline(newest, source, form)
-    return _new_file(_behind(newest), _whole(line, form)) if where.is_dir() else _append(newest, "\n" * lacks + line)
+    return own(_behind(newest)) if where.is_dir() else placed(newest, ("\n" * lacks + line).encode(), is_new=False)
 
 
 def read_accent(text: str, source: Source) -> Accent:
@@ -83,6 +111,10 @@ def read_accent(text: str, source: Source) -> Accent:
             f"this is an {type(element).__name__.lower()}, and no accent",
             hint="""as in <s:accent where="s = 2"><s:alter path="t" by="(. - 32) * 5 div 9"/></s:accent>""",
         )
+    try:
+        source.admission.check(element)
+    except BadItem as error:
+        raise StreamError(f"the stream '{source.name}' takes no such accent: {error.message}") from None
     return element
 
 
@@ -130,10 +162,10 @@ def _new_file(path: Path, data: bytes) -> Path:
             fresh.unlink()
 
 
-def _append(path: Path, text: str) -> Path:
+def _append(path: Path, data: bytes) -> Path:
     try:
         with path.open("ab", buffering=0) as file:
-            file.write(text.encode())  # at once, so that what others append stands before or behind
+            file.write(data)  # at once, so that what others append stands before or behind
             os.fsync(file.fileno())
     except OSError as error:
         raise StreamError(f"cannot write '{path}': {error.strerror}") from None

@@ -15,7 +15,6 @@ from tempfile import TemporaryDirectory
 from anabranch.engine.finite import Letters, Run, both, on_trunk, read_inputs, run_of, updating
 from anabranch.engine.preparing import Inputs, Prepared
 from anabranch.engine.updating import Updating
-from anabranch.errors import StreamError
 from anabranch.reference.answer import Shown, reason_of
 from anabranch.reference.arrivals.past import decimal
 from anabranch.reference.arrivals.timeline import Timeline, timeline_of
@@ -47,25 +46,29 @@ def timelines(queries: Sequence[Prepared], inputs: Inputs, limits: Limits | None
 def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -> Run:
     read = read_inputs(queries, inputs, limits)
     found: dict[str, Timeline | Updating] = {}
+    aborted: dict[str, str] = {}
     for query in queries:
         if query.updates:
             found[query.name] = updating(query, read, inputs, limits)
             continue
-        for name in query.checked.streams:
-            if read.streams[name].input.changes:
-                raise StreamError(f"there is no timeline yet over a stream that evolves, as '{name}' does")
+        evolving = [name for name in query.checked.streams if read.streams[name].input.changes]
+        if evolving:
+            aborted[query.name] = f"there is no timeline yet over a stream that evolves, as '{evolving[0]}' does"
+            continue
         law = query.checked.query
         found[query.name] = timeline_of(law, read.given, functions=inputs.functions, name=query.name, text=query.text)
-    aborted: dict[str, str] = {}
-    answers = {name: _lines(name, timeline, aborted) for name, timeline in found.items()}
+    answers: dict[str, Iterable[str]] = {query.name: () for query in queries}
+    answers |= {name: _lines(name, timeline, aborted) for name, timeline in found.items()}
     return Run(answers, Letters([read.dead, _Dead(tuple(found.values()))]), read.items, 0, aborted)
 
 
 def _lines(name: str, timeline: Timeline | Updating, aborted: dict[str, str]) -> Iterator[str]:
-    """A timeline; who fails as a whole at its end is noted as one that has no answer."""
+    """A timeline; who fails as a whole, or ends before its streams do, is noted at its end."""
     yield from map(line, timeline)
     if timeline.failure is not None:
         aborted[name] = reason_of(timeline.failure)
+    if isinstance(timeline, Updating) and timeline.aborted is not None:
+        aborted[name] = timeline.aborted
 
 
 class _Dead:

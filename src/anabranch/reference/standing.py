@@ -217,10 +217,10 @@ class _Shape:
         for part in parts(self.query):
             if isinstance(part, ast.Qualifier):
                 raise Unsupported(
-                    "a question about the past cannot be answered on Spark yet",
+                    "a question about the past needs a path whose reach is known before the stream ends",
                     text=self.text,
                     span=part.span,
-                    hint="'anabranch query' answers it over finite inputs",
+                    hint="put '#' or '?' behind a path over the stream itself; 'anabranch query' answers this one",
                 )
 
     def find(self, expression: ast.Expression, scope: dict[str, str]) -> tuple[ast.Expression, dict[str, str]]:

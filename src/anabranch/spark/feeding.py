@@ -44,8 +44,9 @@ class Unread:
 class RawFeed:
     """Takes all good elements of one range, in order."""
 
-    def __init__(self, reach: Range) -> None:
-        arrived = None if reach.arrived is None else Fraction(reach.arrived, 1_000_000)
+    def __init__(self, reach: Range, *, timed: bool) -> None:
+        """`timed` says that the stream declares a time; then when an element came is not part of it (LAWS 1.3)."""
+        arrived = None if reach.arrived is None or timed else Fraction(reach.arrived, 1_000_000)
         self._origin = Origin(reach.stream, int(reach.partition), reach.file, arrived)
         self._packed: list[bytes] = []
 

@@ -21,12 +21,14 @@ from anabranch.branch.sent.queries import SentQuery
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.inputs import Input
 from anabranch.reference.standing import Standing
+from anabranch.spark.changes import Change
+from anabranch.spark.evolution_log import logged_changes
 from anabranch.spark.job import Job
 from anabranch.spark.plan import Plan, StreamPlan
 from anabranch.spark.roles import BranchPlan, documents_of, keeper_of
 from anabranch.spark.states import Kept, StateWriter
 from anabranch.spark.stream_views import StreamView, view_from
-from anabranch.stream.elements import Punctuation
+from anabranch.stream.elements import DeadLetter, Punctuation
 from anabranch.stream.parse import parse_root
 from anabranch.stream.path import Path
 from anabranch.stream.reader import ElementReader
@@ -101,7 +103,10 @@ class Opening:
         (stream,) = (each for each in self.plan.streams if each.stream == name)
         if logged is None:
             return None
-        return lambda: starts_of(view_from(self.job.checkpoint.evolution, stream, logged, self.job.epoch))
+        folder = self.job.checkpoint.evolution
+        if stream.updates:
+            return lambda: doubted_starts(stream, logged_changes(folder, stream, logged))
+        return lambda: starts_of(view_from(folder, stream, logged, self.job.epoch))
 
     def braid(self, branch: BranchPlan, out: Output) -> Braided:
         """Where the strands of a query come together."""
@@ -133,6 +138,14 @@ def _input(stream: StreamPlan, plan: Plan, *, late: bool) -> InputStream:
         updates=stream.updates,
         retain=None if stream.retain is None else Fraction(stream.retain),
     )
+
+
+def doubted_starts(stream: StreamPlan, changes: Sequence[Change]) -> list[Start]:
+    """The partitions of a stream of updates: what was in doubt stays so, for the document holds values of all times."""
+    elements = ((int(each.partition), each.element(stream.stream)) for each in changes)
+    doubts = [(number, each) for number, each in elements if isinstance(each, DeadLetter)]
+    numbers = range(stream.partitions)
+    return [Start(stream.evolution(), tuple(each for mine, each in doubts if mine == number)) for number in numbers]
 
 
 def starts_of(view: StreamView) -> list[Start]:

@@ -1,7 +1,7 @@
 """Which plan an epoch runs with: one that was written for it already, the last one again, or a new one.
 
 A plan is durable before its epoch does anything else, so an epoch that is run again does the same.
-There is one exception: a plan with a stream that is wanted no more is made anew, without it.
+There is one exception: a plan with a stream or subscription that is wanted no more is made anew, without it.
 Nothing that an epoch did counts before its manifest is published; so a stream that cannot be read, say because somebody
 has taken its files away, holds nobody up once it is taken out of the site.
 As long as nothing has changed, epochs share a plan, and to find that out costs two comparisons.
@@ -51,7 +51,7 @@ class Planning:
 
     def _begun(self, epoch: int, wanted: Wanted, forms: Mapping[str, Form | None], last: Manifest | None) -> PlanFile:
         written = self._plans.of(epoch)
-        if written is not None and all(each.stream in wanted.streams for each in written.load().streams):
+        if written is not None and _is_wanted(written.load(), wanted):
             self._made = None
             return written
         streams = tuple(
@@ -95,3 +95,10 @@ class Planning:
         )
         rest = documents, settings.finite, settings.sharing, settings.accents
         return Plan(streams, subscriptions, settings.limits, following, self._shards, *rest)
+
+
+def _is_wanted(plan: Plan, wanted: Wanted) -> bool:
+    """Whether all that a plan has is still wanted."""
+    return all(each.stream in wanted.streams for each in plan.streams) and all(
+        wanted.subscriptions.get(each.name) == each.text for each in plan.subscriptions
+    )

@@ -121,7 +121,7 @@ class _Reading:
         )
         taking = programme.counted[each.stream]
         counted = RangeCount(taking, each, passage, view) if taking.members else None
-        feed = RawFeed(each) if programme.fed[each.stream] else None
+        feed = RawFeed(each, timed=stream.time is not None) if programme.fed[each.stream] else None
         course = None if stream.axes is None else RangeCourse(stream.stream, stream.axes)
         takers: list[Taker] = [taker for taker in (counted, feed, course) if taker]
         count = passage.show(programme.answers[each.stream], segment, takers)

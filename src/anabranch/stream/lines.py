@@ -53,6 +53,8 @@ class Carry:
     encoding: str = "utf-8"
     strict: int = 0
     """Items are read strictly before this position."""
+    lenient: bool = False
+    """Whether what cannot be read because of its encoding is bad, as other bad input is, and no error."""
 
     def to_json(self) -> dict[str, Any]:
         """A value that the json module can write."""
@@ -64,6 +66,8 @@ class Carry:
         return Carry(**value)
 
 
+FRONT = 4
+"""So many bytes tell a wide encoding."""
 START = Carry()
 """The beginning of a partition."""
 
@@ -78,10 +82,11 @@ class LineSplitter:
         self._window = Window(carry.position)
         self._at = carry.position
         self._skipping = carry.skipping is not None
+        self._lenient = carry.lenient
 
     @property
     def carry(self) -> Carry:
-        return Carry(self._at, "" if self._skipping else None)
+        return Carry(self._at, "" if self._skipping else None, lenient=self._lenient)
 
     def feed(self, data: bytes) -> list[Cut]:
         """Take the next bytes; give the lines that end in them."""
@@ -95,8 +100,8 @@ class LineSplitter:
     def _advance(self, *, final: bool) -> list[Cut]:
         cuts: list[Cut] = []
         window = self._window
-        if self._at == 0 and not has_front(window, final=final):
-            return cuts
+        if self._at == 0 and not self._lenient and not has_front(window, final=final):
+            return cuts  # else every line will be found bad by itself, wherever the lines are cut
         end = window.end
         while (newline := window.find(b"\n", self._at, end)) >= 0:
             self._line(newline, cuts)
@@ -132,9 +137,9 @@ def line_cut(start: int, line: bytes, limits: Limits) -> Cut | None:
 
 def has_front(window: Window, *, final: bool) -> bool:
     """Whether the first bytes of a partition are there and are no wide encoding."""
-    head = window.read(0, min(4, window.end))
+    head = window.read(0, min(FRONT, window.end))
     check_width(head)
-    return final or len(head) == 4
+    return final or len(head) == FRONT
 
 
 def too_long(limits: Limits) -> str:

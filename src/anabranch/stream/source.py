@@ -26,7 +26,7 @@ from anabranch.stream.parse import implied_root
 from anabranch.stream.path import Path
 from anabranch.stream.reader import ElementReader, Format
 from anabranch.stream.schema import Schema
-from anabranch.stream.split import Cut, DocumentSplitter, LineSplitter
+from anabranch.stream.split import Carry, Cut, DocumentSplitter, LineSplitter
 from anabranch.stream.tree import Element
 
 _CHUNK = 1 << 20
@@ -222,7 +222,9 @@ class Contents:
         if self._format is None and head.strip():  # the first file that holds something decides for all
             schema = self._source.schema
             self._format = detect(head[:_HEAD], schema.root if schema else None)
-        return DocumentSplitter(self._limits) if self.format == "document" else LineSplitter(self._limits)
+        # the first document of a stream says what its root is; without one there is no stream
+        carry = Carry(lenient=self.format != "document" or bool(self._reader and self._reader.root))
+        return (DocumentSplitter if self.format == "document" else LineSplitter)(self._limits, carry)
 
     def _elements(
         self, cuts: list[Cut], splitter: DocumentSplitter | LineSplitter, file: FilePath

@@ -14,12 +14,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from anabranch.errors import StreamError
 from anabranch.stream.limits import Limits
-from anabranch.stream.lines import SHOWN, START, Carry, Cut, LineSplitter, has_front, too_long
+from anabranch.stream.lines import FRONT, SHOWN, START, Carry, Cut, LineSplitter, has_front, too_long
 from anabranch.stream.markup import BOM, Token, Window, declared_encoding, start_tag_name
 
 __all__ = ["Carry", "Cut", "DocumentSplitter", "LineSplitter"]
 
+_LOST = b"\x00"
+"""What is skipped where no item can be told from another."""
 _DECLARATIONS = (b"<?xml ", b"<?xml\t", b"<?xml\r", b"<?xml\n")
 _OPENINGS = (
     (b"<!--", "a comment"),
@@ -53,6 +56,7 @@ class DocumentSplitter:
         self._inside = carry.inside
         self._encoding = carry.encoding
         self._strict = carry.strict
+        self._lenient = carry.lenient
         self._item: _Item | None = None
         self._final = False
         self._glance = 0
@@ -73,6 +77,7 @@ class DocumentSplitter:
             self._inside,
             self._encoding,
             self._strict,
+            self._lenient,
         )
 
     @property
@@ -92,11 +97,28 @@ class DocumentSplitter:
 
     def _advance(self) -> list[Cut]:
         self._cuts = []
-        if self._at > 0 or has_front(self._window, final=self._final):
+        if self._at > 0 or self._has_front():
             while self._step():
                 pass
             self._window.drop(self._at)
         return self._cuts
+
+    def _has_front(self) -> bool:
+        """Whether the first bytes are there, and can be read."""
+        if self._lenient and self._window.end < FRONT and not self._final:
+            return False
+        try:
+            return has_front(self._window, final=self._final)
+        except StreamError as error:
+            if not self._lenient:
+                raise
+            self._lose(0, min(FRONT, self._window.end), error.message)
+            return True
+
+    def _lose(self, start: int, end: int, reason: str) -> None:
+        """Set a document aside that cannot be read, and all behind it in its file, for nobody can tell its end."""
+        self._cut(start, end, reason)
+        self._skipping = _LOST
 
     def _step(self) -> bool:
         """One step from `_at` on; False if the bytes do not suffice for it."""
@@ -134,9 +156,9 @@ class DocumentSplitter:
             case "comment" | "doctype":
                 self._at = token.end
             case "instruction":
-                if not self._inside and window.read(at, at + 6) in _DECLARATIONS:
-                    self._encoding = declared_encoding(window.read(at, token.end))
                 self._at = token.end
+                if not self._inside and window.read(at, at + 6) in _DECLARATIONS:
+                    self._declare(at, token.end)
             case "cdata":
                 self._cut(at, token.end, self._stray_text())
             case "broken" if token.name and self._inside:
@@ -144,6 +166,15 @@ class DocumentSplitter:
             case "broken":
                 return self._set_aside(at, token, end, starved)
         return True
+
+    def _declare(self, at: int, end: int) -> None:
+        """An XML declaration: the encoding of what follows."""
+        try:
+            self._encoding = declared_encoding(self._window.read(at, end))
+        except StreamError as error:
+            if not self._lenient:
+                raise
+            self._lose(at, end, error.message)
 
     def _open_root(self, at: int, token: Token) -> None:
         self.root = self._window.read(at, token.end)
@@ -292,6 +323,9 @@ class DocumentSplitter:
         self._cut(item.start, item.again, f"{_unclosed(item)} before the next one starts")
 
     def _skip(self, name: bytes) -> bool:
+        if name == _LOST:
+            self._at = self._window.end
+            return False
         resume = self._resync(name, self._at, self._window.end)
         if resume is not None or self._final:
             self._skipping = None

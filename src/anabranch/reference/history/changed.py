@@ -19,7 +19,7 @@ from anabranch.stream.elements import Accent
 from anabranch.stream.path import Path
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Dependence:
     """What of its streams a query depends on."""
 
