@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from fractions import Fraction
 from random import Random
@@ -59,6 +59,7 @@ class Followed:
                     assert self.shown == self.machine.text
                     yield change.at, self.shown
                 assert next(moments, None) is None
+                assert ids_of(self.machine.kept[each.stream]) == ids_of(self.law[each.stream])
 
     def by_law(self) -> str:
         """What the law shows now."""
@@ -70,6 +71,19 @@ class Followed:
     def end(self) -> str:
         """What is on display at the end."""
         return [text for _, text in self.run()][-1]
+
+
+def ids_of(document: Document) -> dict[int, tuple[dict[str, tuple[int, bool]], list[str]]]:
+    """What is known in each partition: by their ids the numbers of regions, and the past ids in their order."""
+    found = document.register
+    return {
+        partition: (
+            {name: (found.known[each.chain].number, each.mutable) for name, each in names.items()},
+            list(found.past.get(partition, ())),
+        )
+        for partition, names in found.names.items()
+        if names
+    }
 
 
 class _Away:
@@ -159,10 +173,10 @@ class Asking(Writer):
                 return f"for $x in {path} return <v>{{ $x + 1 }}</v>"
 
 
-def random_case(number: int) -> Followed:
-    """A query and its streams, as a function of a number."""
+def random_case(number: int, lengths: Sequence[int] = (3, 3, 4, 4, 5, 8)) -> Followed:
+    """A query and its streams, as a function of a number; the first stream has one of these lengths."""
     random = Random(number)
-    streams: dict[str, str | list[str]] = {"s": Writer(random).stream(random.choice((3, 3, 4, 4, 5, 8)))}
+    streams: dict[str, str | list[str]] = {"s": Writer(random).stream(random.choice(lengths))}
     if random.random() < 0.2:
         streams["s"] = [Writer(random).stream(random.choice((2, 4))) for _ in range(2)]
     if random.random() < 0.3:

@@ -16,7 +16,7 @@ from anabranch.reference.answer import NoAnswer
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source, read_partitions
+from anabranch.stream.source import Format, Source, read_partitions
 from spark.bare import BareTrunk
 
 QUERIES = {
@@ -124,16 +124,18 @@ ROOTED = {
 @pytest.mark.parametrize("sharing", [True, False])
 def test_a_query_that_looks_at_the_root_ends_alone(tmp_path: Path, sharing: bool) -> None:
     """Whether a path leads to the root only the root's name tells; who looks at it ends by name, and nobody else."""
-    (tmp_path / "s").write_text("".join(f"<p><t>{at}</t><r>{at}</r></p>\n" for at in range(100)))
-    time = ItemPath.parse("t")
+    items = "".join(f"<p><t>{at}</t><r>{at}</r></p>\n" for at in range(100))
+    (tmp_path / "lines").write_text(items)
+    (tmp_path / "document").write_text(f"<r>{items}</r>")
     good = {
         "items": 'stream("s")//p/t',
         "below": 'for $x in stream("s")//r/p return $x/t',
         "windows below": 'for $w in stream("s")//p|t diff 10| return <n>{ count($w) }</n>',
     }
-    for root in ("r", "other"):
-        source = Source("s", tmp_path / "s", "lines", root=root, time=time)
-        trunk = BareTrunk(tmp_path / root, [source], Random(1), finite=False, sharing=sharing)
+    forms: tuple[tuple[Format, str], ...] = (("lines", "r"), ("lines", "other"), ("document", "r"))
+    for form, root in forms:
+        source = Source("s", tmp_path / form, form, root=root, time=ItemPath.parse("t"))
+        trunk = BareTrunk(tmp_path / f"{form} {root}", [source], Random(1), finite=False, sharing=sharing)
         trunk.run({**ROOTED, **good}, [300, 500], [1, 2])
         assert trunk.plan is not None
         ended = {each.name: trunk.aborted.get(each.id) for each in trunk.plan.subscriptions}

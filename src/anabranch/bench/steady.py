@@ -113,12 +113,12 @@ class _Away:
 
 
 class LongRun:
-    """The query and the keeper of its stream, epoch by epoch."""
+    """A query over tickers and the keeper of their stream, epoch by epoch."""
 
-    def __init__(self) -> None:
-        query = check(parse(RISEN), RISEN, inputs={"tickers": None}, edited={"tickers"}).query
+    def __init__(self, text: str = RISEN) -> None:
+        query = check(parse(text), text, inputs={"tickers": None}, edited={"tickers"}).query
         self._away, self._limits = _Away(), Limits()
-        self._member = DisplayMember("", "risen", DisplayQuery(query, RISEN, ("tickers",)), self._away)
+        self._member = DisplayMember("", "asked", DisplayQuery(query, text, ("tickers",)), self._away)
         root = implied_root("tickers")
         self._stream = InputStream(
             "tickers",

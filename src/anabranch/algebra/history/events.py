@@ -38,6 +38,11 @@ class Id(NamedTuple):
     stream: int
     name: str
 
+    @property
+    def is_spelled(self) -> bool:
+        """Whether the wire has it; an update without an id has one here that no other update can name."""
+        return not self.name.startswith("\0")
+
     def __str__(self) -> str:
         return self.name
 

@@ -4,6 +4,7 @@
 beside those it knows, changed ones as replacements, removed ones as empty replacements.
 A reader knows the regions at the top and in elements; a region in a region is part of its content.
 So that there is always something to insert beside, each element ends with an empty region, as the whole answer does.
+A region that is empty for now, but not removed, takes its id again, so that a reader does not forget it (LAWS 5.8).
 
 An answer that fails as a whole is *hidden*: a reader is told that nothing is there, and later everything anew.
 What a reader was told is plain data (`told`), so a display that was rebuilt goes on where the one before it was.
@@ -102,7 +103,8 @@ class Published(Display):
                     found.append(_control("replace", f"{_named(id)}{when}", ""))
         for chain in dirty.values():
             if self._parts.get(chain.handle) is chain:
-                found.append(_control("replace", f"{_named(min(chain.ids))}{when}", *self._content(chain)))
+                id, (content, declared) = min(chain.ids), self._content(chain)
+                found.append(_control("replace", f"{_named(id, None if content else id)}{when}", content, declared))
         return found
 
     def _everything(self, body: Body[Piece, int], inside: str | None) -> Iterator[_News]:

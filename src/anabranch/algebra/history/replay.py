@@ -3,6 +3,8 @@
 The text of the stream may come in any pieces; each moment ends with a heartbeat (`publishing.py`), and between two
 heartbeats there is nothing to be seen.
 Only what shows is kept, so the cost of reading is that of the stream, and memory that of the answer and the ids in it.
+Results that have left the answer are forgotten as in any stream (LAWS 5.8): when their ids are taken again, or when a
+thousand others have left behind them.
 """
 
 from __future__ import annotations
@@ -12,10 +14,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from anabranch.algebra.history.edits import Edit
+from anabranch.algebra.history.events import EndRegion
 from anabranch.algebra.history.showing import Shown
 from anabranch.algebra.history.tokens import Tokens
 from anabranch.errors import StateError
-from anabranch.stream.elements import DeadLetter, Punctuation
+from anabranch.stream.elements import DeadLetter, Punctuation, StreamElement, Update
 from anabranch.stream.limits import Limits
 from anabranch.stream.reader import ElementReader
 from anabranch.stream.split import DocumentSplitter
@@ -24,6 +27,7 @@ OPENING, CLOSING = "<answer>\n", "</answer>\n"
 """What stands around the stream where it is a document of its own."""
 _LIMITS = Limits(item_bytes=(64 << 20) - 1, depth=400, nodes=1 << 30, attributes=1 << 20)
 """It was written here: no result in it is larger than what it was made of."""
+_MOST_LEFT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,8 @@ class Replay:
         self._splitter.feed(OPENING.encode())
         self._reader = ElementReader("answer", "document", _LIMITS)
         self._edits: list[Edit] = []
+        self._left: dict[str, None] = {}
+        """The ids of regions that were deleted."""
 
     @property
     def text(self) -> str:
@@ -60,5 +66,28 @@ class Replay:
                     yield Moment(at, tuple(self._edits))
                     self._edits.clear()
                 case _:
+                    self._forget(element)
                     for event in self._tokens.of(element):
                         self._edits += self._shown.edit(event)
+                        if isinstance(event, EndRegion) and not event.id.is_spelled:
+                            self._shown.display.name(event.id.name, None)  # nobody can name it any more
+
+    def _forget(self, element: StreamElement) -> None:
+        """Forget the region of an id that is taken from it now, or one that was deleted long ago."""
+        match element:
+            case Update("replace", target, None, ()):
+                self._left.pop(target, None)
+                self._left[target] = None
+            case Update("replace", target):
+                self._left.pop(target, None)
+            case Update(id=str(own)) if own in self._left:
+                self._remove(own)
+            case _:
+                pass
+        if len(self._left) > _MOST_LEFT:
+            self._remove(next(iter(self._left)))
+
+    def _remove(self, id: str) -> None:
+        del self._left[id]
+        if id in self._shown.display.names:
+            self._shown.display.delete(id)

@@ -181,7 +181,7 @@ class Continuous:
     @property
     def changes(self) -> int:
         """How much has changed since `settled`."""
-        return sum(each.unsaved.weight for each in self.kept.values())
+        return sum(each.changes for each in self.kept.values())
 
     def encode(self, *, whole: bool = True) -> Data:
         """All that must be remembered, as plain data, or else what has changed since `settled` (`state.py`)."""
@@ -211,8 +211,8 @@ class Continuous:
 
     def _decode(self, data: Data) -> None:
         for name, part in data["streams"].items():
-            order, gone, rest, entries = part
-            decode(self.kept[name], name, [order, gone, rest, [each[:-1] for each in entries]])
+            order, ids, rest, entries = part
+            decode(self.kept[name], name, [order, ids, rest, [each[:-1] for each in entries]])
             absent: list[tuple[int, Data]] = [(number, {}) for removed, _ in order for number in removed]
             for number, found in (*absent, *((each[0], each[-1]) for each in entries)):
                 for stage in self._stages:

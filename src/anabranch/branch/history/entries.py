@@ -14,16 +14,16 @@ changes is noted (`Unsaved`).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count
 
 from anabranch.algebra.history.ordered import Ordered
-from anabranch.branch.history.gone import Gone
+from anabranch.branch.history.ids import KeptRegister
 from anabranch.reference.history.chains import Chain, Content, Lived, Version
 from anabranch.reference.history.document import Document
-from anabranch.reference.history.judging import Named
+from anabranch.reference.history.judging import Judged
 from anabranch.sharing.history import Needs, Sight
 from anabranch.sharing.history.needs import kept
 from anabranch.stream.limits import Limits
@@ -57,8 +57,8 @@ class Held:
     """Whether it stands among the entries, by itself or in one that is opened."""
     end: int | None = None
     """The mark at the end of an opened chain."""
-    ids: dict[tuple[int, str], bool] = field(default_factory=dict)
-    """By partition and name, the ids that it has, and whether a `mutable` keeps them."""
+    is_unnamed: bool = False
+    """Whether it has lost its last id."""
 
 
 @dataclass(eq=False, slots=True)
@@ -71,13 +71,6 @@ class Unsaved:
     """Those that have changed, have come, or are gone."""
     removed: list[int] = field(default_factory=list)
     """Those that were there then and are gone."""
-    gone: dict[tuple[int, str], None] = field(default_factory=dict)
-    """Ids of chains of which nothing is kept."""
-
-    @property
-    def weight(self) -> int:
-        """How much it is."""
-        return len(self.entries) + len(self.gone)
 
 
 class Entries(Document):
@@ -85,6 +78,7 @@ class Entries(Document):
 
     def __init__(self, root: Element, stream: str, needs: Needs, limits: Limits | None = None) -> None:
         super().__init__(root, limits)
+        self.register: KeptRegister = KeptRegister()
         self.clock: Fraction | None = None
         """The time of the latest element of all streams of the query, as far as we were told."""
         self.order: Ordered[int, int] = Ordered(0)
@@ -97,15 +91,9 @@ class Entries(Document):
         self._seconds = needs.seconds(stream)
         self._due: list[tuple[Fraction, int]] = []
         self.next_number = 0
-        self.gone = Gone()
         self.unsaved = Unsaved(0)
 
     # --- what the judge knows -----------------------------------------------------------------------------
-
-    @property
-    def names(self) -> dict[int, dict[str, Named]]:
-        """The ids taken in each partition."""
-        return self._names
 
     @property
     def times(self) -> dict[int, Fraction]:
@@ -116,18 +104,9 @@ class Entries(Document):
         """Go on with the versions' numbers from there, or from where they are."""
         self._numbers = count(max(least, next(self._numbers)))
 
-    def _take_names(self, partition: int, names: Mapping[str, Named]) -> None:
-        known = self._names.setdefault(partition, {})
-        for name, named in names.items():
-            if (before := known.get(name)) and (held := self.held.get(before.chain)):
-                held.ids.pop((partition, name), None)
-                self.unsaved.entries[held.entry] = None
-            known[name] = named
-            if held := self.held.get(named.chain):
-                held.ids[partition, name] = named.mutable
-                self.unsaved.entries[held.entry] = None
-            else:
-                self.unsaved.gone[partition, name] = None
+    def _take_names(self, partition: int, judged: Judged) -> None:
+        for chain in self.register.take(partition, judged.acts.values()):
+            self._free(chain)
 
     # --- versions -----------------------------------------------------------------------------------------
 
@@ -153,6 +132,24 @@ class Entries(Document):
             self._forget([each for version in versions[:extra] for each in version.content])
             del versions[:extra]
 
+    def _free(self, chain: Chain) -> None:
+        """A region that nobody can name any more needs no place where it shows nothing that can be asked for."""
+        held = self.held.get(chain)
+        if held is None:
+            return
+        held.is_unnamed = True
+        if held.end is not None:
+            self._leave(held.entry)
+            self._leave(held.end)
+        elif any(version.content for version in chain.versions):
+            return
+        elif held.top:
+            self._leave(held.entry)
+        else:
+            chain.host.remove(chain)
+            self._let_go(chain)
+            self.unsaved.entries[held.entry] = None
+
     def _ends(self, chain: Chain, held: Held) -> list[Fraction | None]:
         """When the versions of a chain ended, the newest first."""
         end = self._end(held)
@@ -163,7 +160,7 @@ class Entries(Document):
         return ends
 
     def _forget(self, content: list[Content]) -> None:
-        """Nothing of this can be seen any more; its ids stay known."""
+        """Nothing of this can be seen any more, whatever its ids are good for."""
         while content:
             match content.pop():
                 case Lived(content=inner):
@@ -174,8 +171,7 @@ class Entries(Document):
                     chain.versions, chain.host = [], []
 
     def _let_go(self, chain: Chain) -> None:
-        if held := self.held.pop(chain, None):
-            self.unsaved.gone.update(dict.fromkeys(held.ids))
+        self.held.pop(chain, None)
 
     # --- entries ------------------------------------------------------------------------------------------
 
@@ -229,8 +225,11 @@ class Entries(Document):
             entry.due = None
             self._schedule(number, entry, entry.marks)
             self.changed[number] = self.unsaved.entries[number] = None
-            for chain in self._chains(entry):
-                self._trim(chain, self.held[chain])
+            for chain in list(self._chains(entry)):
+                if chain in self.held:  # what was around it may be gone by now
+                    self._trim(chain, self.held[chain])
+                    if self.held[chain].is_unnamed:
+                        self._free(chain)
 
     def remind(self, number: int, marks: list[Fraction]) -> None:
         """An entry has changed at these times, before it was put away."""
@@ -258,9 +257,15 @@ class Entries(Document):
 
     # --- put away -----------------------------------------------------------------------------------------
 
+    @property
+    def changes(self) -> int:
+        """How much has changed since `settled`."""
+        return len(self.unsaved.entries) + self.register.changes
+
     def settled(self) -> None:
         """All that has changed is written."""
         self.unsaved = Unsaved(self.next_number)
+        self.register.settled()
 
     def place(self, number: int, previous: int | None) -> None:
         """An entry that was put away stands behind another, or in front of all."""
@@ -272,8 +277,9 @@ class Entries(Document):
     def discard(self, number: int) -> Entry | None:
         """Keep nothing of an entry but its place, as if it had never been there; gives it."""
         entry = self.by_number.pop(number, None)
-        for chain in () if entry is None else self._chains(entry):
+        for chain in () if entry is None else list(self._chains(entry)):
             self.held.pop(chain, None)
+            chain.versions, chain.host = [], []
         return entry
 
     def in_turn(self, numbers: Iterable[int]) -> list[int]:

@@ -2,14 +2,14 @@
 
 A keeper is a branch that nobody has subscribed to.
 It takes the elements of its stream in their order (LAWS 1.2), whoever else does so, and applies the updates; of every
-region the newest version is kept, and the ids that are taken.
+region the newest version is kept, and the ids that are known.
 It is the one that sets bad elements aside, once for all queries: updates of unknown regions, ids taken against
 LAWS 5.3, times that run backwards.
 Whoever looks at the stream judges by the same rules over the same elements, and so comes to the same.
 
 Who comes late begins with its document, and with what still waits for its turn here.
 Where the stream is retained for a time only, an entry leaves the document with the element that shows that nothing has
-changed in it for so long; its ids stay known.
+changed in it for so long; its ids stay known as if it were there.
 Queries at work have documents of their own, and do not notice.
 """
 
@@ -145,7 +145,7 @@ class _All(Kept):
     @property
     def changes(self) -> int:
         """How much has changed since `settled`."""
-        return self.unsaved.weight
+        return super().changes
 
     def encode(self, *, whole: bool) -> Data:
         """All of it, or what has changed since `settled`."""

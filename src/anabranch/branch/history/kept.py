@@ -3,7 +3,8 @@
 The tree is that of the law (`reference/history/document.py`), judged by the same judge; what differs is what is left
 out: nodes that no path of the query finds, regions that it cannot see, and versions that it can never ask for, now or
 later (`sharing/history`).
-An id stays known when its region is gone: an update of it is good, and changes nothing.
+Which ids are known does not depend on that (`reference/history/register.py`): an update of a region that is not kept is
+good, and changes nothing.
 
 Where the query asks for nothing but the present of chains that stand between items, they are *opened*: their content
 stands among the other entries, between two marks that hold the place, and a replacement takes some entries away and
@@ -19,7 +20,8 @@ from fractions import Fraction
 from anabranch.branch.history.entries import Entries, Entry, Held
 from anabranch.reference.history.chains import Chain, Content, Lived, Version
 from anabranch.reference.history.document import Document, Moment, declared_on
-from anabranch.reference.history.judging import Act, Judged, Named
+from anabranch.reference.history.judging import Judged, is_layout
+from anabranch.reference.history.register import Act
 from anabranch.sharing.history import CURRENT, Needs, Sight
 from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
@@ -67,7 +69,7 @@ class Kept(Entries):
                 yield from self._do(act, spot, child, judged, place)
             elif isinstance(child, Element):
                 yield from self._put(spot, child, judged, place, between)
-            elif spot.sight and spot.sight.finds(child) and not (between and _is_layout(child)):
+            elif spot.sight and spot.sight.finds(child) and not (between and is_layout(child)):
                 self._append(spot, Lived(_fresh(child), {}, self._at, place))
 
     def _put(self, spot: Spot, element: Element, judged: Judged, place: Place, between: bool) -> Iterator[Moment]:
@@ -185,9 +187,11 @@ class Kept(Entries):
         self.times.update(document._times)
         chains: dict[Chain, Chain] = {}
         self._copy(Spot(self.sight), document.entries, chains)
-        for partition, names in document._names.items():
-            here = {name: Named(chains.get(named.chain, named.chain), named.mutable) for name, named in names.items()}
-            self._take_names(partition, here)
+        known = document.register.known
+        chains = {chain: chains.get(chain) or Chain(chain.depth, chain.between) for chain in known}
+        document.register.copied_to(self.register, chains)
+        for chain in [each for each in self.held if each not in self.register.known]:
+            self._free(chain)
 
     def _copy(self, spot: Spot, content: Sequence[Content], chains: dict[Chain, Chain]) -> None:
         for each in content:
@@ -226,7 +230,3 @@ def _fresh(node: Child) -> Child:
             return Comment(node.value)
         case Instruction():
             return Instruction(node.target, node.value)
-
-
-def _is_layout(node: Child) -> bool:
-    return isinstance(node, Text) and not node.value.strip()

@@ -26,9 +26,12 @@ from anabranch.algebra.history.edits import Edit, Insert, Remove
 from anabranch.branch.history.state import Data
 from anabranch.branch.ports import Spill
 from anabranch.branch.state import State
+from anabranch.errors import StateError
 
 _ENTRIES = pa.schema([("stream", pa.string()), ("number", pa.int64()), ("entry", pa.large_string())])
 _EDITS = pa.schema([("position", pa.int64()), ("removed", pa.int64()), ("text", pa.large_string())])
+_VERSION = 2
+"""The first one kept all ids for good, with the regions that had them."""
 _SAVES = 64
 """So many saves back a state is known again."""
 _SMALL = 100
@@ -41,7 +44,7 @@ class Layer:
     """What was kept, or has changed; `more` is what else there is, of which the latest counts."""
 
     streams: dict[str, list[Data]]
-    """By stream: the order, the ids that are gone, and the rest."""
+    """By stream: the order, the ids, and the rest."""
     more: dict[str, Any]
     entries: pa.Table
     edits: pa.Table
@@ -74,10 +77,10 @@ class Layer:
         """This layer and the one below it as one."""
         streams: dict[str, list[Data]] = {}
         kept = [self.entries]
-        for name, (order, gone, rest) in self.streams.items():
-            order_below, gone_below, _ = older.streams[name]
-            ids = {(each[0], each[1]): each for each in (*gone_below, *gone)}
-            streams[name] = [[*order_below, *order], list(ids.values()), rest]
+        for name, (order, ids, rest) in self.streams.items():
+            order_below, ids_below, _ = older.streams[name]
+            rows = [{row[0]: row for row in (*below, *above)} for below, above in zip(ids_below, ids, strict=True)]
+            streams[name] = [[*order_below, *order], [list(each.values()) for each in rows], rest]
             mine = self.entries.filter(pc.equal(self.entries["stream"], name))["number"].combine_chunks()
             covered = pa.concat_arrays([mine, pa.array([n for gone, _ in order for n in gone], pa.int64())])
             below = older.entries.filter(pc.equal(older.entries["stream"], name))
@@ -88,9 +91,9 @@ class Layer:
     def weight(self) -> int:
         """How much it is."""
         placed = sum(len(removed) + len(runs) for order, _, _ in self.streams.values() for removed, runs in order)
-        gone = sum(len(each) for _, each, _ in self.streams.values())
+        ids = sum(len(rows) for _, several, _ in self.streams.values() for rows in several)
         rows: int = self.entries.num_rows + self.edits.num_rows
-        return 1 + rows + placed + gone
+        return 1 + rows + placed + ids
 
     def edited(self) -> Iterator[Edit]:
         """What was edited."""
@@ -98,12 +101,18 @@ class Layer:
             yield Remove(position, removed) if removed else Insert(position, text)
 
     def to_bytes(self) -> bytes:
-        meta = {"operator": "layer", "streams": self.streams, "more": self.more}
+        meta = {"operator": "layer", "version": _VERSION, "streams": self.streams, "more": self.more}
         return State(meta, {"entries": self.entries, "edits": self.edits}).to_bytes()
 
     @staticmethod
     def from_bytes(data: bytes) -> Layer:
         state = State.from_bytes(data)
+        version = state.meta.get("version", 1)
+        if version != _VERSION:
+            raise StateError(
+                f"the state of a stream of updates is of version {version}, and this release reads version {_VERSION}",
+                hint="use the release that wrote it, or begin with a new checkpoint",
+            )
         return Layer(state.meta["streams"], state.meta["more"], state.tables["entries"], state.tables["edits"])
 
 

@@ -1,21 +1,20 @@
 """What a query keeps of a stream as plain data, entry by entry, and the rest apart; and taken back.
 
 Either all of it is written or what has changed since it was last written.
-Both are the same: entries that are gone and new ones with their places, the entries that have changed, each whole, ids
-whose regions are gone, and a small rest; to take all of it back is to take back changes to nothing.
+Both are the same: entries that are gone and new ones with their places, the entries that have changed, each whole, the
+ids (`ids.py`), and a small rest; to take all of it back is to take back changes to nothing.
 Changes may be taken back that are known in part already: an entry is what the latest ones say, and its place is not
 taken twice, since numbers of entries grow and none is used again.
 
 Where a chain stands and what the query sees of it follow from the place in the tree, so neither is written.
-An entry says which ids its regions have; those whose regions are gone, and which still may not be taken, are with the
-rest.
+An entry says by their numbers which regions of the register it has.
 The tree is no deeper than the judge allows, so going down in it is safe.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -23,7 +22,6 @@ from typing import Any, TypeAlias
 from anabranch.branch.history.entries import Entries, Entry, Held
 from anabranch.branch.history.written import read_fraction, write_fraction
 from anabranch.reference.history.chains import Chain, Content, Lived, Version
-from anabranch.reference.history.judging import Named
 from anabranch.sharing.history import Sight
 from anabranch.stream.elements import Place
 from anabranch.stream.tree import Child, Comment, Element, Instruction, Name, Text
@@ -33,7 +31,7 @@ Data: TypeAlias = Any
 
 
 def encode(kept: Entries, *, whole: bool = True) -> Data:
-    """All that is kept, or else what has changed since it was last written: `[order, gone, rest, entries]`.
+    """All that is kept, or else what has changed since it was last written: `[order, ids, rest, entries]`.
 
     `order` is a list of `[removed, runs]`, a run being the entry that new ones stand behind, and those in their order.
     """
@@ -41,16 +39,15 @@ def encode(kept: Entries, *, whole: bool = True) -> Data:
     if whole:
         numbers = list(places)
         order: list[Data] = [[[], [[None, numbers]]]]
-        gone = [(partition, name) for partition, names in kept.names.items() for name in names]
     else:
         numbers = [number for number in unsaved.entries if number in kept.by_number]
         order = [[unsaved.removed, _runs(kept, [number for number in numbers if number >= unsaved.first])]]
-        gone = list(unsaved.gone)
     entries = [[number, *_entry(kept, number, kept.by_number[number])] for number in numbers]
     times = [[partition, write_fraction(time)] for partition, time in kept.times.items()]
     clock = None if kept.clock is None else write_fraction(kept.clock)
-    ids = list(_gone(kept, gone))
-    return [order, ids, [write_fraction(kept.now), clock, times, kept.next_number, kept.gone.next_number], entries]
+    register = kept.register
+    rest = [write_fraction(kept.now), clock, times, kept.next_number, register.next_number, register.next_past]
+    return [order, register.encode(whole=whole), rest, entries]
 
 
 def _runs(kept: Entries, numbers: list[int]) -> list[Data]:
@@ -64,18 +61,11 @@ def _runs(kept: Entries, numbers: list[int]) -> list[Data]:
     return runs
 
 
-def _gone(kept: Entries, ids: Iterable[tuple[int, str]]) -> Iterator[Data]:
-    for partition, name in ids:
-        named = kept.names[partition][name]
-        if (chain := named.chain) not in kept.held:
-            yield [partition, name, named.mutable, chain.depth, chain.between, kept.gone.number(chain)]
-
-
 def decode(kept: Entries, stream: str, data: Data) -> None:
     """Take back what was written, of what is kept there already all or an earlier state."""
-    order, gone, (now, clock, times, number, number_gone), entries = data
-    for partition, name, mutable, *chain in gone:
-        kept.names.setdefault(partition, {})[name] = Named(kept.gone.chain(chain[2], chain[0], chain[1]), mutable)
+    order, ids, (now, clock, times, number, number_region, number_past), entries = data
+    kept.register.decode(*ids)
+    kept.register.next_number, kept.register.next_past = number_region, number_past
     known = kept.next_number
     for removed, runs in order:
         for each in removed:
@@ -88,7 +78,7 @@ def decode(kept: Entries, stream: str, data: Data) -> None:
     reader = _Reader(kept, stream)
     for row in sorted(entries, key=_is_end):
         reader.entry(row)
-    kept.now, kept.next_number, kept.gone.next_number = read_fraction(now), number, number_gone
+    kept.now, kept.next_number = read_fraction(now), number
     kept.clock = None if clock is None else read_fraction(clock)
     kept.times.update({partition: read_fraction(time) for partition, time in times})
     kept.number_versions(reader.versions)
@@ -144,13 +134,12 @@ def _content(kept: Entries, content: Content, around: Fraction | None, *, top: b
             if inner or top:
                 written.append([_content(kept, each, start) for each in inner])
             return [*written, [place.partition, place.offset]] if top else written
-        case Chain(depth, between, _, versions):
+        case Chain(versions=versions):
             lives: list[Data] = []
             for each in versions:
                 inside = [_content(kept, inner, each.start, top=top) for inner in each.content]
                 lives.append([write_fraction(each.start), each.number, inside])
-            ids = [[partition, name, mutable] for (partition, name), mutable in kept.held[content].ids.items()]
-            return [depth, between, ids, lives]
+            return [kept.register.number(content), lives]
 
 
 def _node(node: Child, namespaces: Mapping[str, str]) -> Data:
@@ -192,15 +181,16 @@ class _Reader:
                 assert chain is not None, "it is the mark at the start"
                 kept.by_number[number] = Entry(None, chain)
                 kept.held[chain].end = number
-            case [[_, _, _, _] as written]:
+            case [written]:
+                opened = None if before is None else before.opened
+                end = None if opened is None else kept.held.pop(opened).end
                 chain = self.chain(written, [], kept.sight, None, number)
                 kept.by_number[number] = Entry(None, chain)
                 held = kept.held[chain]
                 held.top = True
-                if before is not None and before.opened is not None:
-                    held.end = kept.held.pop(before.opened).end
-                    assert held.end is not None, "it was read whole"
-                    kept.by_number[held.end] = Entry(None, chain)
+                if end is not None:
+                    held.end = end
+                    kept.by_number[end] = Entry(None, chain)
             case [written, marks]:
                 content = self.content(written, [], kept.sight, None, number, Fraction(0))
                 if isinstance(content, Chain):
@@ -217,7 +207,7 @@ class _Reader:
         entry: int,
         around: Fraction,
     ) -> Content:
-        if isinstance(data[0], int):
+        if data[0] is None or isinstance(data[0], int):
             return self.chain(data, host, sight, inside, entry)
         node, namespaces = _read_node(data[0])
         if len(data) > 3:
@@ -231,12 +221,11 @@ class _Reader:
     def chain(
         self, data: Data, host: list[Content], sight: Sight, inside: tuple[Chain, Version] | None, entry: int
     ) -> Chain:
-        depth, between, ids, versions = data
-        chain = Chain(depth, between, host)
-        held = self._kept.held[chain] = Held(sight, entry, inside)
-        for partition, name, mutable in ids:
-            self._kept.names.setdefault(partition, {})[name] = Named(chain, mutable)
-            held.ids[partition, name] = mutable
+        region, versions = data
+        chain = self._kept.register.chain(region)
+        chain.host, chain.versions = host, []
+        unnamed = chain not in self._kept.register.known
+        self._kept.held[chain] = Held(sight, entry, inside, is_unnamed=unnamed)
         for start, number, written in versions:
             version = Version(read_fraction(start), number)
             self.versions = max(self.versions, number + 1)

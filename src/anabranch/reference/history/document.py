@@ -19,17 +19,18 @@ A bad element is set aside whole, with the reason and its place, and changes not
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count
 
 from anabranch.errors import BadItem
 from anabranch.reference.history.chains import Chain, Content, Lived, Version
-from anabranch.reference.history.judging import Act, Judged, Named, is_control, judge
+from anabranch.reference.history.judging import Judged, is_control, is_layout, judge
+from anabranch.reference.history.register import Act, Register
 from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation, StreamElement
 from anabranch.stream.limits import Limits
-from anabranch.stream.tree import Child, Element, Text, copy, namespaces_in_scope
+from anabranch.stream.tree import Child, Element, copy, namespaces_in_scope
 from anabranch.stream.wire import tree_of, write
 
 DEEPEST = 200
@@ -59,7 +60,7 @@ class Document:
         self.dead: list[DeadLetter] = []
         self._limits = limits or Limits()
         self._numbers = count()
-        self._names: dict[int, dict[str, Named]] = {}
+        self.register = Register()
         self._times: dict[int, Fraction] = {}
         self._at = Fraction(0)  # the time of what is being taken; `now` may be later, by another partition
         self._news = False  # whether something has completed since the last moment
@@ -75,7 +76,7 @@ class Document:
         self._move(at)
         if judged.tree is not None:
             yield from self._fill(self.entries, [judged.tree], judged, element, between=True)
-            self._take_names(partition, judged.names)
+            self._take_names(partition, judged)
         self._times[partition] = judged.end
         self._news = False
         yield Moment(self.now)
@@ -89,10 +90,9 @@ class Document:
         return self._judged(element, at, partition) is not None
 
     def _judged(self, element: StreamElement, at: Fraction, partition: int) -> Judged | None:
-        names = self._names.setdefault(partition, {})
         try:
             deepest = min(self._limits.depth, DEEPEST)
-            return judge(_tree(element), at, self._times.get(partition, at), names, deepest)
+            return judge(_tree(element), at, self._times.get(partition, at), self.register.of(partition), deepest)
         except BadItem as error:
             self.dead.append(DeadLetter(element.place, error.message, write(element)[:LONGEST_RAW]))
         except RecursionError:  # where the cap on an item's depth is set higher than Python goes
@@ -108,7 +108,7 @@ class Document:
             if act is not None:
                 yield from self._act(act, host, child, judged, source)
                 continue
-            if between and isinstance(child, Text) and not child.value.strip():
+            if between and is_layout(child):
                 continue
             lived = Lived(child, declared_on(child, between), self._at, source.place)
             host.append(lived)
@@ -137,9 +137,9 @@ class Document:
         yield from self._fill(version.content, written.children, judged, source, chain.between)
         self._news = True
 
-    def _take_names(self, partition: int, names: Mapping[str, Named]) -> None:
-        """Ids are taken, some of them from regions that have others."""
-        self._names.setdefault(partition, {}).update(names)
+    def _take_names(self, partition: int, judged: Judged) -> None:
+        """Ids are taken, some of them from regions that have others, and some are forgotten."""
+        self.register.take(partition, judged.acts.values())
 
     def _move(self, at: Fraction) -> None:
         self._at = at
@@ -154,11 +154,10 @@ class Document:
         fresh._times = dict.fromkeys(self._times, now)
         chains: dict[Chain, Chain] = {}
         fresh.entries = fresh._begun(self.entries, chains)
-        for partition, names in self._names.items():
-            fresh._names[partition] = {
-                name: Named(chains.get(named.chain) or _gone(named.chain, now), named.mutable)
-                for name, named in names.items()
-            }
+        for chain in self.register.known:
+            if chain not in chains:
+                chains[chain] = _gone(chain, now)
+        self.register.copied_to(fresh.register, chains)
         return fresh
 
     def _begun(self, content: Sequence[Content], chains: dict[Chain, Chain]) -> list[Content]:

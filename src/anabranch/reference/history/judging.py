@@ -2,10 +2,11 @@
 
 An element is judged whole before any of it is applied, because what is bad must change nothing: a bad region inside an
 item makes the item bad, as a malformed one does (`stream/wire.py`).
-The rules are LAWS 5.3 and the history paper's section 2: an update names a region that is known; one is replaced, or
-something put after it, when it is complete, and something put before it also while it is open; the id of an open
+The rules are LAWS 5.3, 5.8 and the history paper's section 2: an update names a region that is known; one is replaced,
+or something put after it, when it is complete, and something put before it also while it is open; the id of an open
 region, or of a `mutable`, is not taken again; times do not run backwards.
-A region that stands in what was replaced long ago is still known: an update of it is good, and never seen.
+A region that stands in what was replaced stays known for a while (`register.py`): an update of it is good, and never
+seen.
 Updates may nest regions ever deeper; a document is no deeper than an item may be.
 """
 
@@ -15,40 +16,19 @@ from collections import ChainMap
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import Literal
 
 from anabranch.errors import BadItem
 from anabranch.reference.history.chains import Chain
-from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """What an id means."""
-
-    chain: Chain
-    mutable: bool
-    """Whether a `mutable` has it, which keeps it for good."""
-
-
-@dataclass(frozen=True, slots=True)
-class Act:
-    """What one region or update does: it adds a version to a chain, which is new except where one is replaced."""
-
-    kind: Literal["mutable", "replace", "before", "after"]
-    chain: Chain
-    anchor: Chain
-    """What an insertion stands beside; else the chain itself."""
-    at: Fraction
+from anabranch.reference.history.register import Act, Named
+from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element, Text
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A good element: what was written, what its regions and updates do, the ids they take, and the time at its end."""
+    """A good element: what was written, what its regions and updates do in their order, and the time at its end."""
 
     tree: Element | None
     acts: dict[Element, Act]
-    names: dict[str, Named]
     end: Fraction
 
 
@@ -57,16 +37,31 @@ def is_control(element: Element) -> bool:
     return element.name.uri == STREAM_NAMESPACE
 
 
+def is_layout(node: Child) -> bool:
+    """Whether a node is white space that counts for nothing between items."""
+    return isinstance(node, Text) and not node.value.strip()
+
+
+def is_empty(written: Element, between: bool) -> bool:
+    """Whether an update has no content of its own; updates written in it act elsewhere."""
+    return all(
+        child.name.local != "mutable"
+        if isinstance(child, Element) and is_control(child)
+        else between and is_layout(child)
+        for child in written.children
+    )
+
+
 def judge(tree: Element | None, at: Fraction, before: Fraction, names: dict[str, Named], depth: int) -> Judged:
     """Judge an element that came at a time, behind one at `before`; BadItem where it is bad.
 
-    `names` are the ids taken so far in its partition; a punctuation has no tree; `depth` is how deep a document may be.
+    `names` are the ids known so far in its partition; a punctuation has no tree; `depth` is how deep a document may be.
     """
     judging = _Judging(ChainMap({}, names), depth, before)
     judging.move(at)
     if tree is not None:
         judging.look(tree, 1, between=True)
-    return Judged(tree, judging.acts, dict(judging.names.maps[0]), judging.now)
+    return Judged(tree, judging.acts, judging.now)
 
 
 @dataclass(slots=True)
@@ -104,16 +99,17 @@ class _Judging:
         match written.name.local:
             case "mutable":
                 chain = Chain(depth, between)
-                act = Act("mutable", chain, chain, self.now)
+                around = self.open_chains[-1] if self.open_chains else None
+                act = Act("mutable", chain, chain, self.now, own, around)
             case "replace":
                 chain = self.known(target, complete=True)
                 if chain in self.open_chains:
                     raise BadItem(f"the region '{target}' is being replaced")
-                act = Act("replace", chain, chain, self.now)
+                act = Act("replace", chain, chain, self.now, own, is_empty=is_empty(written, chain.between))
             case "before" | "after" as kind:
                 anchor = self.known(target, complete=kind == "after")
                 chain = Chain(anchor.depth, anchor.between)
-                act = Act(kind, chain, anchor, self.now)
+                act = Act(kind, chain, anchor, self.now, own)
             case other:
                 raise AssertionError(other)  # the wire knows no other
         self.acts[written] = act
