@@ -16,7 +16,8 @@ from anabranch.reference.answer import NoAnswer
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Format, Source, read_partitions
+from anabranch.stream.reader import Format
+from anabranch.stream.source import Source, read_partitions
 from spark.bare import BareTrunk
 
 QUERIES = {
