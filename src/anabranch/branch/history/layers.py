@@ -29,6 +29,7 @@ from anabranch.branch.state import State
 from anabranch.errors import StateError
 
 _ENTRIES = pa.schema([("stream", pa.string()), ("number", pa.int64()), ("entry", pa.large_string())])
+_IDS = pa.schema([("stream", pa.string()), ("kind", pa.int8()), ("number", pa.int64()), ("row", pa.large_string())])
 _EDITS = pa.schema([("position", pa.int64()), ("removed", pa.int64()), ("text", pa.large_string())])
 _VERSION = 2
 """The first one kept all ids for good, with the regions that had them."""
@@ -44,8 +45,10 @@ class Layer:
     """What was kept, or has changed; `more` is what else there is, of which the latest counts."""
 
     streams: dict[str, list[Data]]
-    """By stream: the order, the ids, and the rest."""
+    """By stream: the order and the rest."""
     more: dict[str, Any]
+    ids: pa.Table
+    """The rows of the registers, those of regions and those of past ids."""
     entries: pa.Table
     edits: pa.Table
 
@@ -56,44 +59,58 @@ class Layer:
         names: list[str] = []
         numbers: list[int] = []
         rows: list[str] = []
-        for name, (*rest, entries) in data["streams"].items():
-            streams[name] = rest
+        ids: list[tuple[str, int, int, str]] = []
+        for name, (order, registered, rest, entries) in data["streams"].items():
+            streams[name] = [order, rest]
+            ids += [(name, kind, row[0], json.dumps(row[1:])) for kind, rows in enumerate(registered) for row in rows]
             names += [name] * len(entries)
             numbers += [each[0] for each in entries]
             rows += [json.dumps(each[1:]) for each in entries]
         more = {key: value for key, value in data.items() if key != "streams"}
         edited = [(each.position, 0, each.text) if isinstance(each, Insert) else _removal(each) for each in edits]
-        columns = [list(each) for each in zip(*edited, strict=True)] or [[], [], []]
-        return Layer(streams, more, pa.table([names, numbers, rows], schema=_ENTRIES), pa.table(columns, schema=_EDITS))
+        return Layer(
+            streams,
+            more,
+            _table(ids, _IDS),
+            pa.table([names, numbers, rows], schema=_ENTRIES),
+            _table(edited, _EDITS),
+        )
 
     def data(self) -> Data:
         """The plain data."""
         entries: dict[str, list[Data]] = {name: [] for name in self.streams}
         for name, number, row in zip(*(each.to_pylist() for each in self.entries.columns), strict=True):
             entries[name].append([number, *json.loads(row)])
-        return {**self.more, "streams": {name: [*rest, entries[name]] for name, rest in self.streams.items()}}
+        ids: dict[str, list[list[Data]]] = {name: [[], []] for name in self.streams}
+        for name, kind, number, row in zip(*(each.to_pylist() for each in self.ids.columns), strict=True):
+            ids[name][kind].append([number, *json.loads(row)])
+        streams = {name: [order, ids[name], rest, entries[name]] for name, (order, rest) in self.streams.items()}
+        return {**self.more, "streams": streams}
 
     def over(self, older: Layer) -> Layer:
         """This layer and the one below it as one."""
         streams: dict[str, list[Data]] = {}
-        kept = [self.entries]
-        for name, (order, ids, rest) in self.streams.items():
-            order_below, ids_below, _ = older.streams[name]
-            rows = [{row[0]: row for row in (*below, *above)} for below, above in zip(ids_below, ids, strict=True)]
-            streams[name] = [[*order_below, *order], [list(each.values()) for each in rows], rest]
+        kept, ids = [self.entries], [self.ids]
+        for name, (order, rest) in self.streams.items():
+            streams[name] = [[*older.streams[name][0], *order], rest]
+            for kind in range(2):
+                above, below = (_of(each.ids, name, kind) for each in (self, older))
+                ids.append(
+                    below.filter(pc.invert(pc.is_in(below["number"], value_set=above["number"].combine_chunks())))
+                )
             mine = self.entries.filter(pc.equal(self.entries["stream"], name))["number"].combine_chunks()
             covered = pa.concat_arrays([mine, pa.array([n for gone, _ in order for n in gone], pa.int64())])
             below = older.entries.filter(pc.equal(older.entries["stream"], name))
             kept.append(below.filter(pc.invert(pc.is_in(below["number"], value_set=covered))))
-        return Layer(streams, self.more, pa.concat_tables(kept), pa.concat_tables([older.edits, self.edits]))
+        edits = pa.concat_tables([older.edits, self.edits])
+        return Layer(streams, self.more, pa.concat_tables(ids), pa.concat_tables(kept), edits)
 
     @property
     def weight(self) -> int:
         """How much it is."""
-        placed = sum(len(removed) + len(runs) for order, _, _ in self.streams.values() for removed, runs in order)
-        ids = sum(len(rows) for _, several, _ in self.streams.values() for rows in several)
-        rows: int = self.entries.num_rows + self.edits.num_rows
-        return 1 + rows + placed + ids
+        placed = sum(len(removed) + len(runs) for order, _ in self.streams.values() for removed, runs in order)
+        rows: int = self.ids.num_rows + self.entries.num_rows + self.edits.num_rows
+        return 1 + rows + placed
 
     def edited(self) -> Iterator[Edit]:
         """What was edited."""
@@ -102,7 +119,7 @@ class Layer:
 
     def to_bytes(self) -> bytes:
         meta = {"operator": "layer", "version": _VERSION, "streams": self.streams, "more": self.more}
-        return State(meta, {"entries": self.entries, "edits": self.edits}).to_bytes()
+        return State(meta, {"ids": self.ids, "entries": self.entries, "edits": self.edits}).to_bytes()
 
     @staticmethod
     def from_bytes(data: bytes) -> Layer:
@@ -113,7 +130,17 @@ class Layer:
                 f"the state of a stream of updates is of version {version}, and this release reads version {_VERSION}",
                 hint="use the release that wrote it, or begin with a new checkpoint",
             )
-        return Layer(state.meta["streams"], state.meta["more"], state.tables["entries"], state.tables["edits"])
+        tables = state.tables
+        return Layer(state.meta["streams"], state.meta["more"], tables["ids"], tables["entries"], tables["edits"])
+
+
+def _table(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.Table:
+    columns = [list(each) for each in zip(*rows, strict=True)] or [[] for _ in schema]
+    return pa.table(columns, schema=schema)
+
+
+def _of(ids: pa.Table, stream: str, kind: int) -> pa.Table:
+    return ids.filter(pc.and_(pc.equal(ids["stream"], stream), pc.equal(ids["kind"], kind)))
 
 
 def _removal(edit: Remove) -> tuple[int, int, str]:
