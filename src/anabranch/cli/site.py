@@ -87,9 +87,13 @@ def _accent(options: argparse.Namespace) -> None:
     for warning in plan.warnings:
         print(f"anabranch: warning: {warning}", file=sys.stderr)
     if options.dry_run:
-        for each in plan.publications:
-            print(f"anabranch: would be published in {each.file}", file=sys.stderr)
-        print_text(("\n".join(forecast_lines(plan.forecast())),))
+        files = (f"would be published in {_from_here(each.file)}" for each in plan.publications)
+        print_text(("\n".join((*files, *forecast_lines(plan.forecast()))),))
         return
     for file in plan.publish():
-        print(f"anabranch: published in {file}", file=sys.stderr)
+        print(f"anabranch: published in {_from_here(file)}", file=sys.stderr)
+
+
+def _from_here(file: Path) -> Path:
+    """A file as the user would name it in this folder."""
+    return file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
