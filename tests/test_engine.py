@@ -163,13 +163,13 @@ def test_mistakes_are_named_where_they_are_made(spark: SparkSession, folder: Pat
 
 
 def test_what_ends_the_trunk_reaches_whoever_waits(spark: SparkSession, folder: Path) -> None:
-    """An update cannot be followed yet: the iteration and the answer raise what the trunk met."""
-    (folder / "a").write_text('<s:replace xmlns:s="urn:anabranch:stream" target="1"/>\n')
+    """Nobody can tell what the stream is: the iteration and the answer raise what the trunk met."""
+    (folder / "a").write_text('<?xml version="1.0" encoding="EBCDIC"?><root><p>1</p></root>\n')
     with anabranch.Engine(spark, once=True) as engine:
-        engine.stream("s", folder, format="lines")
+        engine.stream("s", folder, format="document")
         broken = engine.subscribe(ALL)
         for wait in (list, Subscription.answer):
-            with pytest.raises(StreamError, match="stream 's' carries an update"):
+            with pytest.raises(StreamError, match="the encoding 'EBCDIC' is not supported"):
                 wait(broken)
 
 

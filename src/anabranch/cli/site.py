@@ -87,9 +87,8 @@ def _accent(options: argparse.Namespace) -> None:
     for warning in plan.warnings:
         tell(f"warning: {visible(warning)}")
     if options.dry_run:
-        for each in plan.publications:
-            tell(visible(f"would be published in {short(each.file)}"))
-        print_report(forecast_lines(plan.forecast()))
+        files = (f"would be published in {short(each.file)}" for each in plan.publications)
+        print_report((*files, *forecast_lines(plan.forecast())))
         return
     for file in plan.publish():
         tell(visible(f"published in {short(file)}"))

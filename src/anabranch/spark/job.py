@@ -1,9 +1,8 @@
 """What the tasks of an epoch are told, and what they report.
 
 A job travels in the closure and stays small: plans and states are named by their files.
-A task returns one small row, its report; our own errors (a file that cannot be read, a control element that queries
-cannot follow yet) are part of it: raised in a task, they would be tried four times and come back wrapped in stack
-traces.
+A task returns one small row, its report; our own errors (a file that cannot be read, a state that is damaged) are part
+of it: raised in a task, they would be tried four times and come back wrapped in stack traces.
 Everything else that happens in a task is a fault of the machine or of ours, and is Spark's to try again.
 """
 

@@ -34,7 +34,7 @@ class Settings:
     sharing: bool = True
     """Whether what subscriptions have in common is done once."""
     accents: bool = True
-    """Whether accents are followed; otherwise a stream that has one is refused."""
+    """Whether accents are followed; otherwise they are bad (LAWS 4.5)."""
     timed: bool = False
     """Whether answers that only grow are told with their moments, for who asks when they grew."""
     strands: int | None = None
