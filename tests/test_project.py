@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -56,3 +57,43 @@ def test_every_test_says_what_is_expected() -> None:
     tests = [node for node in nodes if node.name.startswith("test_")]
     assert len(tests) > 10
     assert [node.name for node in tests if not ast.get_docstring(node)] == []
+
+
+def layers() -> list[list[str]]:
+    """The packages as import-linter has them, those that may import all others first."""
+    contracts = tomllib.loads((TOP / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (found,) = [each["layers"] for each in contracts if each["name"] == "imports go downwards only"]
+    return [[name.strip("() ") for name in layer.split("|")] for layer in found]
+
+
+def test_the_layers_are_told_as_they_are() -> None:
+    """Those in CONTRIBUTING.md are those that are checked, and there is such a package or module for each of them."""
+    text = (TOP / "CONTRIBUTING.md").read_text().partition("## Imports go downwards only")[2]
+    told = [[name.strip() for name in line.split("|")] for line in text.split("```")[1].strip().splitlines()]
+    assert told == layers()
+    there = {path.stem for path in (TOP / "src/anabranch").iterdir() if path.suffix == ".py" or any(path.glob("*.py"))}
+    assert sorted(name for layer in told for name in layer) == sorted(there - {"__init__"})
+
+
+def test_the_map_goes_downwards() -> None:
+    """ARCHITECTURE.md names each package once, none before one that may import it."""
+    text = (TOP / "ARCHITECTURE.md").read_text().partition("## The map")[2].partition("## ")[0]
+    told = [
+        name.removesuffix("/").removesuffix(".py") for name in re.findall(r"^\| `([\w./]+)` \|", text, re.MULTILINE)
+    ]
+    depth = {name: number for number, layer in enumerate(layers()) for name in layer}
+    assert sorted(told) == sorted([*depth, "examples"])
+    depths = [depth[name] for name in told if name in depth]
+    assert depths == sorted(depths)
+
+
+def test_modules_that_documents_name_are_there() -> None:
+    """A file named in a document or a docstring, as `branch/merge.py`, ends the path of one in the project."""
+    files = [*(TOP / "src").rglob("*.py"), *(TOP / "tests").rglob("*.py")]
+    paths = [f"/{path.relative_to(TOP)}" for path in files]
+    texts = [*TOP.glob("*.md"), *(TOP / "docs").rglob("*.md"), *files]
+    named = {
+        (text.name, name) for text in texts for name in re.findall(r"`([\w./]+\.py)`", text.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 100
+    assert sorted(each for each in named if not any(path.endswith(f"/{each[1]}") for path in paths)) == []

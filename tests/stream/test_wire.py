@@ -65,7 +65,7 @@ def texts(content: tuple[Child, ...]) -> list[str]:
     ],
 )
 def test_reads_accents_and_punctuations(text: str, expected: StreamElement) -> None:
-    """The forms of DESIGN section 2, under any prefix."""
+    """Every form of control element, under any prefix."""
     assert read(text) == expected
 
 

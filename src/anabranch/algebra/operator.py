@@ -2,7 +2,7 @@
 
 An operator is a plain value: its signature says how it reacts to accents, `start` gives what does the work on items.
 The work sees canonical values only, those in the units of query start; `Operation` brings items there and back, by the
-course of the input they come from and that of the output (DESIGN 6.3: figure 3 of the accents paper as a mechanism).
+course of the input they come from and that of the output (figure 3 of the accents paper, as a mechanism).
 So a selection need not adjust its constants, and a window that is half counted need not be converted.
 """
 

@@ -1,8 +1,8 @@
 """Answering queries over inputs that have an end, on Spark or by the reference evaluator.
 
 All queries of a run are subscriptions of one trunk, so each stream is read once, whatever their number.
-A query that Spark cannot answer yet goes to the reference evaluator unless the caller insists on Spark; both give the
-same answer, so nothing but the speed tells.
+A query that Spark cannot answer, or that has to wait for the end of its streams anyway, goes to the reference evaluator
+unless the caller insists on Spark; both give the same answer, so nothing but the speed tells.
 """
 
 from __future__ import annotations

@@ -85,8 +85,8 @@ def run_queries(
 
     A plan of the builder is given as it is written down (`algebra/written.py`).
 
-    Raises `QueryError` for a query that is wrong, `Unsupported` for one that cannot be answered here, and `StreamError`
-    for a stream that cannot be read; nothing is answered in part.
+    Raises `QueryError` for a query that is wrong, `Unsupported` for one over items and updates together of which it is
+    not known how many items it needs, and `StreamError` for a stream that cannot be read; nothing is answered in part.
     Where `timed`, only the moments of an answer can be asked for.
     `on_progress` is called on another thread than the caller's.
     """

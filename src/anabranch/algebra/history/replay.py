@@ -28,6 +28,7 @@ OPENING, CLOSING = "<answer>\n", "</answer>\n"
 _LIMITS = Limits(item_bytes=(64 << 20) - 1, depth=400, nodes=1 << 30, attributes=1 << 20)
 """It was written here: no result in it is larger than what it was made of."""
 _MOST_LEFT = 1_000
+"""So many regions that were deleted are known, the latest."""
 
 
 @dataclass(frozen=True, slots=True)

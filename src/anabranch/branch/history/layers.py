@@ -28,8 +28,9 @@ from anabranch.branch.ports import Spill
 from anabranch.branch.state import State
 from anabranch.errors import StateError
 
-_ENTRIES = pa.schema([("stream", pa.string()), ("number", pa.int64()), ("entry", pa.large_string())])
-_IDS = pa.schema([("stream", pa.string()), ("kind", pa.int8()), ("number", pa.int64()), ("row", pa.large_string())])
+_ROWS = pa.schema([("stream", pa.string()), ("kind", pa.int8()), ("number", pa.int64()), ("row", pa.large_string())])
+_ENTRY = 2
+"""The kind of row that is an entry; the others are those of ids, of regions and of past ones."""
 _EDITS = pa.schema([("position", pa.int64()), ("removed", pa.int64()), ("text", pa.large_string())])
 _VERSION = 2
 """The first one kept all ids for good, with the regions that had them."""
@@ -47,69 +48,53 @@ class Layer:
     streams: dict[str, list[Data]]
     """By stream: the order and the rest."""
     more: dict[str, Any]
-    ids: pa.Table
-    """The rows of the registers, those of regions and those of past ids."""
-    entries: pa.Table
+    rows: pa.Table
+    """Ids and entries, by their numbers."""
     edits: pa.Table
 
     @staticmethod
     def of(data: Data, edits: Iterable[Edit] = ()) -> Layer:
         """Plain data with `streams`, and what was edited meanwhile."""
         streams: dict[str, list[Data]] = {}
-        names: list[str] = []
-        numbers: list[int] = []
-        rows: list[str] = []
-        ids: list[tuple[str, int, int, str]] = []
-        for name, (order, registered, rest, entries) in data["streams"].items():
+        rows: list[tuple[str, int, int, str]] = []
+        for name, (order, ids, rest, entries) in data["streams"].items():
             streams[name] = [order, rest]
-            ids += [(name, kind, row[0], json.dumps(row[1:])) for kind, rows in enumerate(registered) for row in rows]
-            names += [name] * len(entries)
-            numbers += [each[0] for each in entries]
-            rows += [json.dumps(each[1:]) for each in entries]
+            for kind, several in enumerate((*ids, entries)):
+                rows += [(name, kind, each[0], json.dumps(each[1:])) for each in several]
         more = {key: value for key, value in data.items() if key != "streams"}
         edited = [(each.position, 0, each.text) if isinstance(each, Insert) else _removal(each) for each in edits]
-        return Layer(
-            streams,
-            more,
-            _table(ids, _IDS),
-            pa.table([names, numbers, rows], schema=_ENTRIES),
-            _table(edited, _EDITS),
-        )
+        return Layer(streams, more, _table(rows, _ROWS), _table(edited, _EDITS))
 
     def data(self) -> Data:
         """The plain data."""
-        entries: dict[str, list[Data]] = {name: [] for name in self.streams}
-        for name, number, row in zip(*(each.to_pylist() for each in self.entries.columns), strict=True):
-            entries[name].append([number, *json.loads(row)])
-        ids: dict[str, list[list[Data]]] = {name: [[], []] for name in self.streams}
-        for name, kind, number, row in zip(*(each.to_pylist() for each in self.ids.columns), strict=True):
-            ids[name][kind].append([number, *json.loads(row)])
-        streams = {name: [order, ids[name], rest, entries[name]] for name, (order, rest) in self.streams.items()}
+        found: dict[str, list[list[Data]]] = {name: [[], [], []] for name in self.streams}
+        for name, kind, number, row in zip(*(each.to_pylist() for each in self.rows.columns), strict=True):
+            found[name][kind].append([number, *json.loads(row)])
+        streams: dict[str, list[Data]] = {}
+        for name, (order, rest) in self.streams.items():
+            *ids, entries = found[name]
+            streams[name] = [order, ids, rest, entries]
         return {**self.more, "streams": streams}
 
     def over(self, older: Layer) -> Layer:
         """This layer and the one below it as one."""
         streams: dict[str, list[Data]] = {}
-        kept, ids = [self.entries], [self.ids]
+        rows = [self.rows]
         for name, (order, rest) in self.streams.items():
             streams[name] = [[*older.streams[name][0], *order], rest]
-            for kind in range(2):
-                above, below = (_of(each.ids, name, kind) for each in (self, older))
-                ids.append(
-                    below.filter(pc.invert(pc.is_in(below["number"], value_set=above["number"].combine_chunks())))
-                )
-            mine = self.entries.filter(pc.equal(self.entries["stream"], name))["number"].combine_chunks()
-            covered = pa.concat_arrays([mine, pa.array([n for gone, _ in order for n in gone], pa.int64())])
-            below = older.entries.filter(pc.equal(older.entries["stream"], name))
-            kept.append(below.filter(pc.invert(pc.is_in(below["number"], value_set=covered))))
-        edits = pa.concat_tables([older.edits, self.edits])
-        return Layer(streams, self.more, pa.concat_tables(ids), pa.concat_tables(kept), edits)
+            for kind in range(_ENTRY + 1):
+                covered = _of(self.rows, name, kind)["number"].combine_chunks()
+                if kind == _ENTRY:
+                    covered = pa.concat_arrays([covered, pa.array([n for gone, _ in order for n in gone], pa.int64())])
+                below = _of(older.rows, name, kind)
+                rows.append(below.filter(pc.invert(pc.is_in(below["number"], value_set=covered))))
+        return Layer(streams, self.more, pa.concat_tables(rows), pa.concat_tables([older.edits, self.edits]))
 
     @property
     def weight(self) -> int:
         """How much it is."""
         placed = sum(len(removed) + len(runs) for order, _ in self.streams.values() for removed, runs in order)
-        rows: int = self.ids.num_rows + self.entries.num_rows + self.edits.num_rows
+        rows: int = self.rows.num_rows + self.edits.num_rows
         return 1 + rows + placed
 
     def edited(self) -> Iterator[Edit]:
@@ -119,7 +104,7 @@ class Layer:
 
     def to_bytes(self) -> bytes:
         meta = {"operator": "layer", "version": _VERSION, "streams": self.streams, "more": self.more}
-        return State(meta, {"ids": self.ids, "entries": self.entries, "edits": self.edits}).to_bytes()
+        return State(meta, {"rows": self.rows, "edits": self.edits}).to_bytes()
 
     @staticmethod
     def from_bytes(data: bytes) -> Layer:
@@ -130,8 +115,7 @@ class Layer:
                 f"the state of a stream of updates is of version {version}, and this release reads version {_VERSION}",
                 hint="use the release that wrote it, or begin with a new checkpoint",
             )
-        tables = state.tables
-        return Layer(state.meta["streams"], state.meta["more"], tables["ids"], tables["entries"], tables["edits"])
+        return Layer(state.meta["streams"], state.meta["more"], state.tables["rows"], state.tables["edits"])
 
 
 def _table(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.Table:
@@ -139,8 +123,8 @@ def _table(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def _of(ids: pa.Table, stream: str, kind: int) -> pa.Table:
-    return ids.filter(pc.and_(pc.equal(ids["stream"], stream), pc.equal(ids["kind"], kind)))
+def _of(rows: pa.Table, stream: str, kind: int) -> pa.Table:
+    return rows.filter(pc.and_(pc.equal(rows["stream"], stream), pc.equal(rows["kind"], kind)))
 
 
 def _removal(edit: Remove) -> tuple[int, int, str]:
