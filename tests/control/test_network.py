@@ -52,11 +52,11 @@ def answers(folder: Path, more: tuple[str, ...], *, accents: bool, edited: tuple
         streams.append(RegisteredStream(source, "SP0", "SP0", None, accents))
     with bare_network(network_of(line(3), streams, "widening", QUERIES), folder / "network", random) as network:
         for _ in range(4):
-            for each in grown:
-                each.grow(20)
+            for stream in grown:
+                stream.grow(20)
             network.drain()
-        for each in grown:
-            each.grow(200)
+        for stream in grown:
+            stream.grow(200)
         network.drain()
         return {name: network.answer(name) for name, _, _ in QUERIES}
 

@@ -88,11 +88,8 @@ def _unless_outside(
     if subscription.aborted or "stream(" not in subscription.text or is_plan(subscription.text):
         return subscription
     known = tuple((each.stream, each.root) for each in streams.values() if not each.updates)
-    return (
-        replace(subscription, aborted=LOOKS_OUTSIDE)
-        if _is_outside(subscription.text, known, functions)
-        else subscription
-    )
+    is_outside = _is_outside(subscription.text, known, functions)
+    return replace(subscription, aborted=LOOKS_OUTSIDE) if is_outside else subscription
 
 
 @lru_cache(maxsize=1 << 14)
