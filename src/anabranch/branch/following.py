@@ -164,9 +164,9 @@ class Following:
             return
         inputs = {source.stream.name: source.stream for source in self._merge.sources.values()}
         for asker in self._askers:
-            kind = asker.lineage(inputs), asker.policy, asker.sends
+            lineage, policy, sends = kind = asker.lineage(inputs), asker.policy, asker.sends
             if kind not in self._followers:
-                self._followers[kind] = Follower(asker.lineage(inputs), asker.policy, inputs, sends=asker.sends)
+                self._followers[kind] = Follower(lineage, policy, inputs, sends=sends)
             asker.follower = self._followers[kind]
         for said in self._said:
             for each in self._followers.values():

@@ -69,17 +69,12 @@ class OrderLogs:
         if log.form is None:
             return False
         reached, document = end_of(self._checkpoint, last.epoch), log.form.format == "document"
-        keys = [key for key in reached if key.rpartition("/")[0] == stream]
-        return any(
-            True
-            for key in keys
-            for _ in spans(
-                log.stretches(key.rpartition("/")[2]),
-                Position.of(last.offsets, key),
-                Position.of(reached, key),
-                document,
-            )
-        )
+        for key in reached:
+            name, _, partition = key.rpartition("/")
+            between = Position.of(last.offsets, key), Position.of(reached, key)
+            if name == stream and list(spans(log.stretches(partition), *between, document)):
+                return True
+        return False
 
     def warnings(self) -> Iterator[str]:
         """Read on in the logs, and say which files came out of order since they were read last."""
