@@ -58,6 +58,7 @@ def run(
 ) -> None:
     """Run a site: to the end of what is there (`once`), or until a signal comes or `stop` is set."""
     site = read_site(file)
+    site.check_files(dead_letters, late_items)  # before any of them is written, the log too
     # On a terminal the display takes what is printed and stays below it; a file or a pipe must not come its way.
     outputs = Outputs(dead_letters, late_items, None if sys.stdout.isatty() else sys.stdout)
     stop = stop or Event()
