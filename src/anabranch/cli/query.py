@@ -16,6 +16,7 @@ from anabranch.cli.printing import print_lines, print_text
 from anabranch.engine import Prepared, Run, answering, prepare
 from anabranch.engine.timelines import timelines
 from anabranch.errors import Aborted, UsageError
+from anabranch.reference.steps import allow
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.tables import read_text
@@ -38,11 +39,13 @@ def declare(commands: Commands) -> None:
         "--max-item-bytes", type=int, default=Limits().item_bytes, metavar="N", help="larger items are bad"
     )
     query.add_argument("--max-depth", type=int, default=Limits().depth, metavar="N", help="deeper items are bad")
+    query.add_argument("--max-steps", type=int, default=Limits().steps, metavar="N", help="longer evaluations fail")
     query.set_defaults(run=_query)
 
 
 def _query(options: argparse.Namespace) -> None:
-    limits = Limits(item_bytes=options.max_item_bytes, depth=options.max_depth)
+    limits = Limits(item_bytes=options.max_item_bytes, depth=options.max_depth, steps=options.max_steps)
+    allow(limits.steps)
     inputs = inputs_of(options, limits)
     files: list[Path] = options.queries
     names = [file.stem for file in files]

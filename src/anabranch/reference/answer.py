@@ -56,10 +56,10 @@ def evaluate(
     """Answer a checked query over finite inputs; `name` is the subscription's, for its dead letters."""
     if not asks(query):
         evaluator = Evaluator(query, inputs, functions or {}, name, text)
-        values = evaluator.value(query.body, Env.of(query))
+        values = evaluator.top(query.body, Env.of(query))
         return Answer(values, evaluator.dead, [arrival.place for arrival in evaluator.late])
     past = Past(query, inputs)
     recalling = Recalling(query, past, inputs, functions or {}, name, text)
     with recalling.at(past.last):
-        values = recalling.value(query.body, Env.of(query))
+        values = recalling.top(query.body, Env.of(query))
     return Answer(values, list(dict.fromkeys(recalling.dead)), [])  # what fails in several rounds is set aside once

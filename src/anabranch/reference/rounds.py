@@ -41,6 +41,8 @@ class Round:
     unit: object
     arrivals: tuple[Arrival, ...] = ()
     """The items whose arrival brings it about, where it is run item by item."""
+    items: int = 1
+    """How many take part in it (LAWS 2.6)."""
 
 
 class Evaluation(Protocol):
@@ -79,7 +81,8 @@ def _items(fors: Sequence[ast.For], env: Env, evaluation: Evaluation, where: ast
         for clause, (_, node) in zip(fors, found, strict=True):
             bound = bound.bind(clause.variable, [node])
         arrivals = tuple(arrival for arrival, _ in found)
-        yield Round(found[-1][0], bound, arrivals, tuple(each for each in arrivals if each is not None))
+        those = tuple(each for each in arrivals if each is not None)
+        yield Round(found[-1][0], bound, arrivals, those, len(fors))
 
 
 def _in_time(
@@ -125,7 +128,8 @@ def windows(clause: ast.For, env: Env, evaluation: Evaluation, flowing: bool = T
         held = time_windows(extent, [(each.value, (each.arrival, each.node)) for each in kept], first)
         found = (each for each in held if candidates.is_closed(extent.end(each.k)))
     for window in found:
-        yield Round(window.content[0][0], env.bind(clause.variable, [node for _, node in window.content]), window.k)
+        bound = env.bind(clause.variable, [node for _, node in window.content])
+        yield Round(window.content[0][0], bound, window.k, items=len(window.content))
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +242,7 @@ def _joined(fors: Sequence[ast.For], env: Env, evaluation: Evaluation) -> Iterat
         bound = env
         for clause, (_, node) in zip(fors, found, strict=True):
             bound = bound.bind(clause.variable, [node])
-        yield Round(found[0][0], bound, number)
+        yield Round(found[0][0], bound, number, items=len(fors))
 
 
 def _events(

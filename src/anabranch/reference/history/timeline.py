@@ -50,7 +50,7 @@ def answer(
     refuse_windows(query, around.get("text"))
     now = max((each.now for each in documents.values()), default=Fraction(0))
     evaluator = HistoryEvaluator(query, documents, now, **around)
-    return Answer(evaluator.value(query.body, Env.of(query)), evaluator.dead, [])
+    return Answer(evaluator.top(query.body, Env.of(query)), evaluator.dead, [])
 
 
 def timeline(
