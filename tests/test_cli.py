@@ -86,6 +86,39 @@ def test_a_byte_order_mark_is_no_part_of_a_table(files: Files, read: Callable[[P
     assert "invalid" not in str(error.value)
 
 
+def test_an_evaluation_without_end_is_set_aside(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    """LAWS 6, case 37: 2^24 calls on one item end after a million, by name; the other item is answered."""
+    calls = "".join(
+        f"declare function local:f{number}() {{ local:f{number - 1}() + local:f{number - 1}() }};"
+        for number in range(1, 24)
+    )
+    query, _ = files(
+        q_xq=f"declare function local:f0() {{ 1 }}; {calls} "
+        "for $p in stream('s')/r/p return if ($p/a) then <n>{ local:f23() }</n> else <ok/>",
+        s_xml="<r><p><a/></p><p/></r>",
+    )
+    given = ["query", query, "--stream", "s=s.xml", "--engine", "reference", "--dead-letter", "dead.json"]
+    assert main(given) == 0
+    assert capsys.readouterr().out == "<ok/>\n"
+    (letter,) = map(json.loads, Path("dead.json").read_text(encoding="utf-8").splitlines())
+    assert (letter["code"], letter["subscription"], letter["raw"]) == ("XPDY0130", "q", "<p><a/></p>")
+    assert "more than 1,000,000 steps" in letter["reason"]
+    assert "'max_steps' allows more" in letter["reason"]
+
+
+def test_steps_can_be_allowed(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--max-steps` raises the limit, and cannot lower it."""
+    values = "".join(f"<v>{number}</v><w>-</w>" for number in range(1_001))
+    query, _ = files(q_xq="for $p in stream('s')/r/p where $p/v = $p/w return $p", s_xml=f"<r><p>{values}</p></r>")
+    given = ["query", query, "--stream", "s=s.xml", "--engine", "reference"]
+    assert main(given) == 0
+    assert "dead letters: 1" in capsys.readouterr().err
+    assert main([*given, "--max-steps", "2000000"]) == 0
+    assert "dead letters: 0" in capsys.readouterr().err
+    assert main([*given, "--max-steps", "10"]) == 2
+    assert "the limit 'steps' must be at least 1,000,000" in capsys.readouterr().err
+
+
 def test_dead_letters_are_written(files: Files) -> None:
     """Each set-aside thing is a JSON line: the broken item with its raw text, the failed evaluation with its code."""
     query, _ = files(q_xq=SELECT, p_xml=STREAM)

@@ -363,6 +363,7 @@ def limits() -> list[str]:
         "nodes of an item": item.nodes,
         "attributes of one element": item.attributes,
         "characters of a name in an item": LONGEST_NAME,
+        "steps of one evaluation, for each item in it": item.steps,
     }
     return [row("limit", "value"), row("---", "---:"), *(row(what, f"{value:,}") for what, value in known.items())]
 

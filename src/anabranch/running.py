@@ -24,6 +24,7 @@ from anabranch.engine.checking import Checking
 from anabranch.engine.timelines import line
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.language import print_query
+from anabranch.reference.steps import allow
 from anabranch.site import Site, read_site
 from anabranch.spark.answers import AnswerLog
 from anabranch.spark.checkpoint import Checkpoint
@@ -35,6 +36,7 @@ from anabranch.spark.session import local_session
 from anabranch.spark.sinks import Console as ConsoleSink
 from anabranch.spark.sinks import Parquet, Sink
 from anabranch.spark.wanted import Listener, Settings, Wanted
+from anabranch.stream.limits import Limits
 from anabranch.visible import note
 
 
@@ -59,6 +61,8 @@ def run(
     """Run a site: to the end of what is there (`once`), or until a signal comes or `stop` is set."""
     site = read_site(file)
     site.check_files(dead_letters, late_items)  # before any of them is written, the log too
+    limits = Limits(steps=site.max_steps)
+    allow(limits.steps)
     # On a terminal the display takes what is printed and stays below it; a file or a pipe must not come its way.
     outputs = Outputs(dead_letters, late_items, None if sys.stdout.isatty() else sys.stdout)
     stop = stop or Event()
@@ -73,6 +77,7 @@ def run(
         settings = Settings(
             site.trigger_ms,
             Keep.parse(site.keep),
+            limits=limits,
             shards=site.shards,
             sharing=site.sharing,
             accents=site.accents,
@@ -178,7 +183,7 @@ def _reload(file: Path, watch: Watch, trunk: Trunk, site: Site, outputs: Outputs
             log.event(f"subscription {kind}", name=name, epoch=trunk.last + 1)
     fixed = [
         key
-        for key in ("checkpoint", "trigger_ms", "shards", "strands", "sharing", "accents", "keep", "log")
+        for key in ("checkpoint", "trigger_ms", "shards", "strands", "sharing", "accents", "keep", "max_steps", "log")
         if getattr(site, key) != getattr(fresh, key)
     ]
     if fixed:

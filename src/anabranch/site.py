@@ -16,6 +16,7 @@ from anabranch.errors import UsageError
 from anabranch.spark.sinks import Console, Files, Parquet, Sink, file_of
 from anabranch.spark.sinks.claims import check_sinks, sink_use
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim, FileConflict, stream_use
+from anabranch.stream.limits import Limits
 from anabranch.stream.source import Source
 from anabranch.stream.tables import Table, read_tables, read_text, source_of
 
@@ -51,6 +52,8 @@ class Site:
     accents: bool
     """Whether accents are followed."""
     keep: int | str | None
+    max_steps: int
+    """How many steps one evaluation may take, for each item in it (LAWS 2.6)."""
     log: Path | None
     dead_letters: Path | None
     late_items: Path | None
@@ -101,6 +104,7 @@ def read_site(path: Path) -> Site:
         engine.flag("sharing", default=True),
         engine.flag("accents", default=True),
         engine.take("keep", lambda value: isinstance(value, int | str), "a number of epochs or a size", None),
+        _max_steps(engine),
         engine.path("log"),
         engine.path("dead_letters"),
         engine.path("late"),
@@ -118,6 +122,13 @@ def read_site(path: Path) -> Site:
         table, key = places.get(error.use, (engine, "checkpoint"))
         raise table.wrong(error.message, key=key, hint=error.hint) from None
     return site
+
+
+def _max_steps(engine: Table) -> int:
+    try:
+        return Limits(steps=engine.whole("max_steps", Limits().steps)).steps
+    except UsageError as error:
+        raise engine.wrong(error.message, key="max_steps") from None
 
 
 def _stream(name: str, table: Table) -> Source:

@@ -156,7 +156,7 @@ class PaneLaw:
 
     def _along(self, path: ast.Expression, env: Env) -> Texts:
         try:
-            return tuple(_given(each) for each in atomize(self._evaluator.value(path, env)))
+            return tuple(_given(each) for each in atomize(self._evaluator.aggregated_values(path, env)))
         except DynamicError as error:
             return error
 

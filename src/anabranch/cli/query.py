@@ -18,6 +18,7 @@ from anabranch.engine.finite import failing
 from anabranch.engine.timelines import timelines
 from anabranch.engine.unanswered import Unanswered, Watched, unanswered
 from anabranch.errors import Aborted, DynamicError, UsageError
+from anabranch.reference.steps import allow
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.files import DEAD_LETTERS, Claim, called, check_claims, stream_claims
 from anabranch.stream.limits import Limits
@@ -42,11 +43,13 @@ def declare(commands: Commands) -> None:
         "--max-item-bytes", type=int, default=Limits().item_bytes, metavar="N", help="larger items are bad"
     )
     query.add_argument("--max-depth", type=int, default=Limits().depth, metavar="N", help="deeper items are bad")
+    query.add_argument("--max-steps", type=int, default=Limits().steps, metavar="N", help="longer evaluations fail")
     query.set_defaults(run=_query)
 
 
 def _query(options: argparse.Namespace) -> int:
-    limits = Limits(item_bytes=options.max_item_bytes, depth=options.max_depth)
+    limits = Limits(item_bytes=options.max_item_bytes, depth=options.max_depth, steps=options.max_steps)
+    allow(limits.steps)
     inputs = inputs_of(options, limits)
     files: list[Path] = options.queries
     names = [file.stem for file in files]

@@ -17,7 +17,7 @@ import numpy as np
 
 from anabranch.columnar import kernels_entries
 from anabranch.columnar.kernels import Indices
-from anabranch.columnar.shred import PLAIN_BYTES, Shredded, Wanted
+from anabranch.columnar.shred import LONGEST_FITTING, PLAIN_BYTES, Shredded, Wanted
 from anabranch.stream.limits import Limits
 from anabranch.stream.lines import Carry
 
@@ -36,7 +36,15 @@ def shred_entries(data: bytes, ends: Indices, wanted: Wanted, limits: Limits) ->
     starts, finishes = np.zeros((rows, count), np.int32), np.zeros((rows, count), np.int32)
     values = np.full((rows, count), np.nan)
     kernels_entries.shred_entries(
-        places, ends, *wanted.arrays, PLAIN_BYTES, limits.item_bytes, starts, finishes, values, fits
+        places,
+        ends,
+        *wanted.arrays,
+        PLAIN_BYTES,
+        min(limits.item_bytes, LONGEST_FITTING),
+        starts,
+        finishes,
+        values,
+        fits,
     )
     values[:, ~fits] = np.nan
     starts[:, ~fits] = finishes[:, ~fits] = 0

@@ -170,6 +170,7 @@ class _Compiler:
                 return self._judged(expression, path)
             case ast.Comparison(operator, left, right):
                 amounts = self._amounts(left), self._amounts(right)
+                self._scope.visits.spend(len(amounts[0]) * len(amounts[1]))
                 found = [_test(operator, *pair) for pair in product(*amounts)]
                 if not found and any(isinstance(each, Computed) for each in (*amounts[0], *amounts[1])):
                     raise Other  # compared with nothing it may still fail

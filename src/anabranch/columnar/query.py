@@ -8,12 +8,18 @@ with conditions of `and`, `or`, `not()` and comparisons of a path with a number 
 constructors, copies, `text()`, and loops over paths of the item; or such a path alone.
 `return if (condition) then result else ()`, as abstract queries have it, is the same as `where`.
 Any other query is answered item by item.
+
+Loops inside loops are written out here, so their number is bounded, and a query beyond that is left to the law, which
+counts its steps (LAWS 2.6).
+What is compiled never comes near the limit there: the law visits for an item the nodes that are visited here for its
+template, once each, at most `MOST_VISITS`, and copies no more than `MOST_VISITS // COPIED` times; an item that fits a
+template has at most `LONGEST_FITTING` bytes (`shred.py`), which are 256 steps to copy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import reduce
 from typing import TypeAlias
@@ -35,6 +41,10 @@ from anabranch.columnar.kernels import MOST_DIGITS
 from anabranch.columnar.template import Template
 from anabranch.language import ast
 from anabranch.stream.serialize import escape_attribute, escape_text
+
+MOST_VISITS = 100_000
+COPIED = 100
+"""So many visits is a copy worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +99,19 @@ def compile_query(hole: ast.Expression, root: str, template: Template) -> Compil
 
 class Other(Exception):
     """The query is not made for columns."""
+
+
+class Visits:
+    """Counts what is written out for one template."""
+
+    def __init__(self) -> None:
+        self._left = MOST_VISITS
+
+    def spend(self, visits: int) -> None:
+        """Visit so many elements of the template; `Other` where they become too many."""
+        self._left -= visits
+        if self._left < 0:
+            raise Other
 
 
 def _compiled(hole: ast.Expression, root: str, template: Template) -> CompiledQuery:
@@ -161,6 +184,12 @@ class Spot:
         """What it holds."""
         return Taken(self.leaf, self.leaf, side=self.side)
 
+    @property
+    def nodes(self) -> int:
+        """At least as many as there are nodes in it."""
+        part = self.template.parts[self.number]
+        return len(part.fixed) if part.fixed else sum(map(len, self.template.pieces[part.first : part.last + 2]))
+
     def children(self, step: ast.Step) -> list[Spot]:
         """What a step leads to."""
         name, parts = _child_name(step), self.template.parts
@@ -173,6 +202,7 @@ class Scope:
     """What names stand for; None is the name of the context item."""
 
     names: Mapping[str | None, Spot]
+    visits: Visits = field(default_factory=Visits)
 
     def condition(self, expression: ast.Expression) -> Condition:
         """A condition on one item."""
@@ -210,14 +240,23 @@ class Scope:
             case ast.Sequence(items):
                 return [fragment for each in items for fragment in self.result(each)]
             case ast.Flwor((ast.For(variable, ast.Path() as path, None),), None, (), inside):
-                scopes = [Scope({**self.names, variable: each}) for each in self.spots(path)]
+                scopes = (Scope({**self.names, variable: each}, self.visits) for each in self.spots(path))
                 return [fragment for each in scopes for fragment in each.result(inside)]
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
-                return [each.text for each in self.spots(ast.Path(start, tuple(steps)))]
+                return [self._text(each) for each in self.spots(ast.Path(start, tuple(steps)))]
             case ast.Path() | ast.Variable():
-                return [each.copy for each in self.spots(expression)]
+                return [self._copy(each) for each in self.spots(expression)]
             case _:
                 raise Other
+
+    def _copy(self, spot: Spot) -> Fragment:
+        fragment = spot.copy
+        self.visits.spend(COPIED + spot.nodes)
+        return fragment
+
+    def _text(self, spot: Spot) -> Fragment:
+        self.visits.spend(COPIED)
+        return spot.text
 
     def _constructor(self, constructor: ast.ElementConstructor) -> list[Fragment]:
         names = [constructor.name, *(each.name for each in constructor.attributes)]
@@ -249,15 +288,17 @@ class Scope:
                     value.append(escape_attribute(text).encode())
                 case ast.Enclosed(expression):
                     for number, each in enumerate(self.spots(expression)):
-                        value += [b" " if number else b"", each.text]
+                        value += [b" " if number else b"", self._text(each)]
         return value
 
     def spots(self, expression: ast.Expression) -> list[Spot]:
         """What a plain path leads to."""
         match expression:
             case ast.Variable(name) if name in self.names:
+                self.visits.spend(1)
                 return [self.names[name]]
             case ast.ContextItem() if None in self.names:
+                self.visits.spend(1)
                 return [self.names[None]]
             case ast.Path(start, steps):
                 found = self.spots(ast.ContextItem() if start is None else start)
@@ -265,6 +306,7 @@ class Scope:
                     if step.tail:
                         raise Other
                     found = [each for parent in found for each in parent.children(step)]
+                    self.visits.spend(1 + len(found))
                 return found
             case _:
                 raise Other

@@ -26,6 +26,7 @@ from anabranch.reference.answer import NoAnswer, reason_of
 from anabranch.reference.arrivals.recall import asks
 from anabranch.reference.arrivals.remember import answer_by_item
 from anabranch.reference.standing import standing
+from anabranch.reference.steps import allow
 from anabranch.stream.culprits import letter_of
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
@@ -70,6 +71,7 @@ def answering(
     `policy` says what queries do with accents that their answers cannot express (LAWS 4.7).
     """
     caps = limits or Limits()
+    allow(caps.steps)
     on_spark = [query for query in queries if query.engine == "spark"]
     others = [query for query in queries if query.engine == "reference"]
     with TemporaryDirectory(prefix="anabranch-") as folder:

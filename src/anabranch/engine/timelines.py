@@ -18,6 +18,7 @@ from anabranch.engine.updating import Updating
 from anabranch.reference.answer import Shown, reason_of
 from anabranch.reference.arrivals.past import decimal
 from anabranch.reference.arrivals.timeline import Timeline, timeline_of
+from anabranch.reference.steps import allow
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.visible import visible_json
@@ -30,6 +31,7 @@ def timelines(queries: Sequence[Prepared], inputs: Inputs, limits: Limits | None
     What was set aside is known once they were read to their end.
     """
     caps = limits or Limits()
+    allow(caps.steps)
     on_spark = [query for query in queries if query.engine == "spark"]
     others = [query for query in queries if query.engine == "reference"]
     with TemporaryDirectory(prefix="anabranch-") as folder:

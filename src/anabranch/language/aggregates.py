@@ -22,7 +22,7 @@ A `let` that only names a path without predicates, which cannot fail, is as good
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from anabranch.language import ast
@@ -48,6 +48,8 @@ class Aggregated:
     calls: tuple[AggregateCall, ...]
     paths: tuple[ast.Expression, ...]
     """What is aggregated: each once, starting from the window's variable."""
+    names: frozenset[str] = field(compare=False)
+    """The window's variable, and those that only name a path from it."""
 
 
 def aggregated(flwor: ast.Flwor, clause: ast.For, registered: Collection[str] = ()) -> Aggregated | None:
@@ -61,7 +63,7 @@ def aggregated(flwor: ast.Flwor, clause: ast.For, registered: Collection[str] = 
     bound = [name for part in parts(flwor) for name in _binds(part)]
     if bound.count(window) > 1 or not _is_plain(clause.source):
         return None
-    flwor = _without_names(flwor, clause, {each for each in bound if bound.count(each) == 1})
+    flwor, names = _without_names(flwor, clause, {each for each in bound if bound.count(each) == 1})
     calls: dict[tuple[Aggregate, ast.Expression], AggregateCall] = {}
     paths: list[ast.Expression] = []
 
@@ -81,11 +83,11 @@ def aggregated(flwor: ast.Flwor, clause: ast.For, registered: Collection[str] = 
     others = [each for each in rewritten.clauses if each is not clause]
     if any(part == ast.Variable(window) for part in parts((*others, replace(rewritten, clauses=())))):
         return None
-    return Aggregated(rewritten, tuple(calls.values()), tuple(paths))
+    return Aggregated(rewritten, tuple(calls.values()), tuple(paths), names | {window})
 
 
-def _without_names(flwor: ast.Flwor, clause: ast.For, once: set[str]) -> ast.Flwor:
-    """With each `let` gone that names a path from the window, and the path in the place of the name.
+def _without_names(flwor: ast.Flwor, clause: ast.For, once: set[str]) -> tuple[ast.Flwor, frozenset[str]]:
+    """With each `let` gone that names a path from the window, and the path in the place of the name; and those names.
 
     `once` are the variables that are bound in one place only.
     """
@@ -112,7 +114,9 @@ def _without_names(flwor: ast.Flwor, clause: ast.For, once: set[str]) -> ast.Flw
                 paths[name] = value
             case _:
                 clauses.append(each)
-    return replace(visit(replace(flwor, clauses=())), clauses=tuple(clauses)) if paths else flwor
+    if not paths:
+        return flwor, frozenset()
+    return replace(visit(replace(flwor, clauses=())), clauses=tuple(clauses)), frozenset(paths)
 
 
 def _is_bare(path: ast.Path | ast.Variable, window: str) -> bool:

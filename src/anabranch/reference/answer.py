@@ -93,7 +93,7 @@ def evaluate(
     if not asks(query):
         evaluator = Evaluator(query, inputs, functions or {}, name, text)
         try:
-            values = evaluator.value(query.body, Env.of(query))
+            values = evaluator.top(query.body, Env.of(query))
         except DynamicError as error:
             raise _no_answer(error, evaluator.dead, inputs, name) from error
         return Answer(values, evaluator.dead, [arrival.place for arrival in evaluator.late], name)
@@ -101,7 +101,7 @@ def evaluate(
     recalling = Recalling(query, past, inputs, functions or {}, name, text)
     try:
         with recalling.at(past.last):
-            values = recalling.value(query.body, Env.of(query))
+            values = recalling.top(query.body, Env.of(query))
     except DynamicError as error:
         raise _no_answer(error, recalling.dead, inputs, name) from error
     # what fails in several rounds is set aside once

@@ -11,21 +11,42 @@ from typing import TypeAlias
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.reference.sequences import NODES, Value, Values, atomize
+from anabranch.reference.steps import made_here
 from anabranch.reference.values import Atomic, measure_of, spell
 from anabranch.stream.serialize import serialize
-from anabranch.stream.tree import XML_NAMESPACE, Attribute, Child, Comment, Document, Element, Measure, Name, Text, copy
+from anabranch.stream.tree import (
+    LETTERS,
+    XML_NAMESPACE,
+    Attribute,
+    Child,
+    Comment,
+    Document,
+    Element,
+    Measure,
+    Name,
+    Text,
+    copy,
+)
 
 Namespaces: TypeAlias = Mapping[str, str]
 Evaluate: TypeAlias = Callable[[ast.Expression, Namespaces], Values]
 
 
-def construct(constructor: ast.ElementConstructor, namespaces: Namespaces, evaluate: Evaluate) -> Element:
-    """The element that a constructor makes; `evaluate` gives the values of what stands in braces."""
+def construct(
+    constructor: ast.ElementConstructor,
+    namespaces: Namespaces,
+    evaluate: Evaluate,
+    count: Callable[[int], None] | None = None,
+) -> Element:
+    """The element that a constructor makes; `evaluate` gives the values of what stands in braces.
+
+    `count` is told the steps that it takes to copy them, as far as they were not made in those braces.
+    """
     declared = dict(constructor.namespaces)
     scope = {**namespaces, **declared}
     name = _name(constructor.name, scope, is_attribute=False)
     attributes = [
-        (_name(each.name, scope, is_attribute=True), _attribute_value(each, scope, evaluate))
+        (_name(each.name, scope, is_attribute=True), _attribute_value(each, scope, evaluate, count))
         for each in constructor.attributes
     ]
     for used in (name, *(each for each, _ in attributes)):
@@ -41,9 +62,9 @@ def construct(constructor: ast.ElementConstructor, namespaces: Namespaces, evalu
             case ast.CommentConstructor(value):
                 _append(fresh, Comment(value))
             case ast.ElementConstructor():
-                _append(fresh, construct(part, scope, evaluate))
+                _append(fresh, construct(part, scope, evaluate, count))
             case ast.Enclosed(expression):
-                append_values(fresh, evaluate(expression, scope))
+                append_values(fresh, evaluate(expression, scope), None if made_here(expression) else count)
     return fresh
 
 
@@ -57,7 +78,10 @@ def _name(text: str, scope: Namespaces, is_attribute: bool) -> Name:
 
 
 def _attribute_value(
-    attribute: ast.AttributeConstructor, scope: Namespaces, evaluate: Evaluate
+    attribute: ast.AttributeConstructor,
+    scope: Namespaces,
+    evaluate: Evaluate,
+    count: Callable[[int], None] | None,
 ) -> tuple[str, Measure | None]:
     parts: list[tuple[str, Measure | None]] = []
     for part in attribute.value:
@@ -66,7 +90,10 @@ def _attribute_value(
                 parts.append((value, None))
             case ast.Enclosed(expression):
                 parts.append(_written(atomize(evaluate(expression, scope))))
-    return parts[0] if len(parts) == 1 else ("".join([text for text, _ in parts]), None)
+    written = parts[0] if len(parts) == 1 else ("".join([text for text, _ in parts]), None)
+    if count is not None:
+        count(len(written[0]) >> LETTERS)
+    return written
 
 
 def _written(values: list[Atomic]) -> tuple[str, Measure | None]:
@@ -74,8 +101,8 @@ def _written(values: list[Atomic]) -> tuple[str, Measure | None]:
     return " ".join(map(spell, values)), measure_of(values[0]) if len(values) == 1 else None
 
 
-def append_values(element: Element, values: Values) -> None:
-    """Add the content of one pair of braces to an element."""
+def append_values(element: Element, values: Values, count: Callable[[int], None] | None = None) -> None:
+    """Add the content of one pair of braces to an element; `count` is told how much is copied."""
     for value in _spaced(values):
         match value:
             case Attribute():
@@ -86,9 +113,9 @@ def append_values(element: Element, values: Values) -> None:
                     element.namespaces.setdefault(value.name.prefix, value.name.uri)
             case Document():
                 for child in value.children:
-                    _append(element, copy(child))
+                    _append(element, copy(child, count))
             case _:
-                _append(element, copy(value))
+                _append(element, copy(value, count))
 
 
 def _spaced(values: Values) -> list[Attribute | Document | Child]:

@@ -262,3 +262,7 @@ BUILTINS: Mapping[str, Body] = {
     "name": _name(local=False),
     "local-name": _name(local=True),
 }
+TEXTUAL = frozenset(
+    name for name in BUILTINS if "string" in name or "case" in name or name.endswith(("with", "contains"))
+) | {"concat", "normalize-space", "translate"}
+"""Those that look at texts, or make them."""

@@ -17,6 +17,7 @@ from anabranch.reference.env import Env
 from anabranch.reference.inputs import Arrival, Input
 from anabranch.reference.sequences import NODES, Value, Values, truth
 from anabranch.reference.slices import Slice, WholeNeeded, slices
+from anabranch.reference.steps import Counting
 from anabranch.stream.culprits import letter_for
 from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Place
 from anabranch.stream.serialize import serialize
@@ -25,18 +26,23 @@ from anabranch.stream.tree import Element, Node, in_document_order
 T = TypeVar("T")
 
 
-class Walker:
+class Walker(Counting):
     """Walks paths over the inputs of one query and collects its dead letters; `Evaluator` adds the rest."""
 
     def __init__(
         self, query: ast.Query, inputs: Mapping[str, Input], name: str | None = None, text: str | None = None
     ) -> None:
+        super().__init__()
         self.query = query
         self.inputs = inputs
         self.name = name
         self.text = text
         self.dead: list[DeadLetter] = []
         self.late: dict[Arrival, None] = {}
+
+    def alone(self, expression: ast.Expression, env: Env) -> Values:
+        """The value of an expression that is evaluated apart."""
+        return self.apart(partial(self.value, expression, env))
 
     def value(self, expression: ast.Expression, env: Env) -> Values:
         """The value of an expression."""
@@ -54,6 +60,7 @@ class Walker:
         """A path; over a stream it is taken item by item, so that an error concerns one item."""
         source = base_of(expression)
         if isinstance(source, ast.Source) and source.kind == "stream":
+            self.grant_items(expression, len(self.input(source).arrivals))
             return [value for _, value in self.arrivals(expression, env)]
         return self.walk(expression, env)
 
@@ -85,7 +92,10 @@ class Walker:
             case ast.Source() if part is not None:
                 return [part.document]
             case ast.Source():
-                return [self.input(expression).document]
+                document = self.input(expression).document
+                if expression.kind == "doc":
+                    self.grant_document(document)
+                return [document]
             case ast.Root():
                 top = _root(self.context(env))
                 self.look_at([top])
@@ -123,6 +133,10 @@ class Walker:
             assert isinstance(each, ast.Predicate)  # a query with qualifiers does not get here
             if part is not None:
                 part.look_at_condition(values)
+            if self._tests_apart:
+                values = [value for value in values if self.apart(partial(self._holds, each.condition, env.at(value)))]
+                continue
+            self.spend(len(values))
             values = [value for value in values if self._holds(each.condition, env.at(value))]
         return values
 
@@ -170,10 +184,10 @@ class Walker:
             node = node.parent
         return None
 
-    def guarded(self, arrival: Arrival | None, body: Callable[[], list[T]]) -> list[T]:
-        """Run one round; where it fails, it is set aside and gives nothing."""
+    def guarded(self, arrival: Arrival | None, body: Callable[[], list[T]], items: int = 1) -> list[T]:
+        """Run one round, of which so many items are part; where it fails, it is set aside and gives nothing."""
         try:
-            return body()
+            return self.apart(body, items)
         except DynamicError as error:
             self.set_aside(arrival, error)
             return []

@@ -44,6 +44,11 @@ class Round:
     held: Sequence[tuple[Arrival | None, Value]] = ()
     """The nodes that its variables are, each with its item."""
 
+    @property
+    def items(self) -> int:
+        """How many items take part in it (LAWS 2.6)."""
+        return len(self.held) or 1
+
 
 class Evaluation(Protocol):
     """What rounds ask of the evaluator."""

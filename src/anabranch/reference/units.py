@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any
 
 from anabranch.errors import DynamicError, StreamError
@@ -20,7 +19,7 @@ from anabranch.language.rewrite import parts, rebuild
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.construct import append_values, content_text
 from anabranch.reference.env import Env
-from anabranch.reference.evaluate import Evaluator
+from anabranch.reference.evaluate import Evaluator, Known
 from anabranch.reference.inputs import Arrival, Input
 from anabranch.reference.paths import base_of
 from anabranch.reference.references import reference_value
@@ -32,8 +31,6 @@ from anabranch.stream.elements import Item, Place
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Document, Element, Name, Node
 
-Known = Mapping[str, Callable[[], Values]]
-"""Variables whose values were found elsewhere; asking for one may raise `DynamicError`."""
 Forward = Callable[[Values], Values]
 """Where a stream evolves: brings what a unit adds into the units of its place in the answer (`evolving/outlet.py`)."""
 
@@ -97,6 +94,7 @@ class Units:
             self._bare = [without_predicates(each.source) for each in self._fors]
             self._is_bare = [each.source == bare for each, bare in zip(self._fors, self._bare, strict=True)]
             self._others = standing.others
+            self._unasked = replace(standing.flwor, where=None)
             # with the variables bound that stand in front of the streams
             self._outer = self._evaluator.bound(standing.before, standing.env)
 
@@ -113,7 +111,7 @@ class Units:
         stream = Input(document, (Arrival(item, Fraction(0), 0, _NOWHERE),))
         self._evaluator.inputs = {**self._documents, self._standing.streams[0]: stream}
         self._evaluator.outside = (root, document)
-        return piece_of(self._evaluator.value(hole, self._standing.env), self._standing.scope, forward)
+        return piece_of(self._evaluator.top(hole, self._standing.env), self._standing.scope, forward)
 
     def candidates(self, clause: int, root: Element, item: Item, origin: Fraction) -> Candidates:
         """What one `for` looks at in an item; `clause` is its index among those over streams."""
@@ -165,8 +163,8 @@ class Units:
     ) -> Piece:
         self._evaluator.outside = _above_items(nodes)
         self._evaluator.known = known
-        flwor = self._standing.flwor if asked else replace(self._standing.flwor, where=None)
-        values = self._evaluator.results(flwor, self._others, env)
+        flwor = self._standing.flwor if asked else self._unasked
+        values = self._evaluator.results(flwor, self._others, env, len(nodes))
         return piece_of(values, self._standing.scope, forward)
 
 
@@ -175,17 +173,11 @@ class _UnitEvaluator(Evaluator):
 
     outside: tuple[Node, ...] = ()
     """The nodes above the items, which stand for all of the stream."""
-    known: Known = MappingProxyType({})
-
-    def value(self, expression: ast.Expression, env: Env) -> Values:
-        if isinstance(expression, ast.Variable) and expression.name in self.known:
-            return self.known[expression.name]()
-        return super().value(expression, env)
 
     def within(self, part: Slice, path: ast.Expression, env: Env) -> Values:
         """The nodes that a path over a stream reaches in one item."""
         self.outside = ()
-        reached = self.walk(path, env, part)
+        reached = self.apart(lambda: self.walk(path, env, part))
         part.look_at_result(reached)
         return reached
 

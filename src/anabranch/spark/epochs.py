@@ -31,6 +31,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from anabranch.reference.calls import PythonFunction
+from anabranch.reference.steps import allow
 from anabranch.spark import query, states
 from anabranch.spark.answers import AnswerLog
 from anabranch.spark.checkpoint import Checkpoint, RunLock
@@ -76,6 +77,7 @@ class Trunk:
         functions: Mapping[str, PythonFunction] | None = None,
         listener: Listener | None = None,
     ) -> None:
+        allow(settings.limits.steps)
         self._spark = spark
         self._settings = settings
         self._functions = dict(functions or {})

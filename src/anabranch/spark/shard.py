@@ -28,6 +28,7 @@ from anabranch.branch.panes import PaneWindows
 from anabranch.branch.sent.making import SentWindows
 from anabranch.branch.timed import Timed
 from anabranch.errors import AnabranchError
+from anabranch.reference.steps import allow
 from anabranch.spark.counting import Counting
 from anabranch.spark.crash import point
 from anabranch.spark.faults import Fault
@@ -78,6 +79,7 @@ def work(job: Job, shard: int, rows: list[Row], outbox: Outbox) -> Report:
     """Run the branches of a shard over the rows of one epoch; what strands have found goes to the outbox."""
     begun = process_time()
     plan = job.plan.load()
+    allow(plan.limits.steps)
     last = Manifests(job.checkpoint.manifests).load(job.before) if job.before is not None else None
     before = last.states if last else {}
     noted = frozenset(last.noted if last else ())

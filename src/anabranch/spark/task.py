@@ -17,6 +17,7 @@ import pyarrow as pa
 from anabranch.columnar.answering import StreamAnswers, Taker
 from anabranch.columnar.programs import Compile
 from anabranch.errors import AnabranchError
+from anabranch.reference.steps import allow
 from anabranch.spark.changes import Change
 from anabranch.spark.counting import Counting, PaneTaking, RangeCount
 from anabranch.spark.courses import RangeCourse, course_leaves
@@ -63,6 +64,7 @@ def _ranges(batches: Iterable[pa.RecordBatch]) -> list[Range]:
 def work(job: Job, found: Sequence[Range], outbox: Outbox) -> Report:
     """Read some ranges; what is for branches goes to the outbox."""
     begun = process_time()
+    allow(job.plan.load().limits.steps)
     reading = _Reading(job, outbox)
     fault: Fault | None = None
     segment = SegmentWriter(job.segments, job.epoch, found[0].sequence)

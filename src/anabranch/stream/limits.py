@@ -12,11 +12,12 @@ from dataclasses import dataclass, fields
 from anabranch.errors import UsageError
 
 MEBIBYTE = 1 << 20
+LEAST_STEPS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The largest item that is read; a larger one becomes a dead letter."""
+    """The largest item that is read, and the longest evaluation; what goes beyond becomes a dead letter."""
 
     item_bytes: int = 4 * MEBIBYTE
     depth: int = 100
@@ -24,11 +25,16 @@ class Limits:
     """Elements, attributes, texts, comments and instructions of one item together."""
     attributes: int = 256
     """Attributes of one element, namespace declarations among them."""
+    steps: int = LEAST_STEPS
+    """Of one evaluation, for each item in it (LAWS 2.6)."""
 
     def __post_init__(self) -> None:
         for each in fields(self):
             if getattr(self, each.name) < 1:
                 raise UsageError(f"the limit '{each.name}' must be at least 1")
+        # With fewer, what is answered in columns, where nothing is counted, could differ (`columnar/query.py`).
+        if self.steps < LEAST_STEPS:
+            raise UsageError(f"the limit 'steps' must be at least {LEAST_STEPS:,}")
         # Arrow batches carry whole items, and 64 MiB is the most that one of their cells should hold.
         if self.item_bytes >= 64 * MEBIBYTE:
             raise UsageError("the limit 'item_bytes' must be below 64 MiB")

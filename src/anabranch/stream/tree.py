@@ -14,7 +14,7 @@ Copies stay measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count
@@ -198,28 +198,39 @@ def namespaces_in_scope(element: Element) -> dict[str, str]:
     return {prefix: uri for prefix, uri in scope.items() if uri and uri != STREAM_NAMESPACE}
 
 
-def copy(node: Child) -> Child:
-    """A deep copy without parent; an element takes the namespaces in scope along, as XQuery copies do."""
+LETTERS = 8
+"""2 to the power of so many characters of text count as much as a node."""
+
+
+def copy(node: Child, count: Callable[[int], None] | None = None) -> Child:
+    """A deep copy without parent; an element takes the namespaces in scope along, as XQuery copies do.
+
+    `count` is told how much is copied, bit by bit: each node counts 1, and more with a long text.
+    """
     if isinstance(node, Element):
         fresh = Element(node.name, namespaces_in_scope(node))
-        _fill(fresh, node)
+        _fill(fresh, node, count)
         return fresh
-    return _copy_inner(node)
+    return _copy_inner(node, count)
 
 
-def _fill(fresh: Element, source: Element) -> None:
+def _fill(fresh: Element, source: Element, count: Callable[[int], None] | None) -> None:
+    if count is not None:
+        count(1 + sum([1 + (len(each.value) >> LETTERS) for each in source.attributes]))
     for attribute in source.attributes:
         fresh.set(attribute.name, attribute.value, attribute.measure)
     for child in source.children:
-        fresh.append(_copy_inner(child))
+        fresh.append(_copy_inner(child, count))
 
 
-def _copy_inner(node: Child) -> Child:
+def _copy_inner(node: Child, count: Callable[[int], None] | None) -> Child:
+    if isinstance(node, Element):
+        fresh = Element(node.name, dict(node.namespaces) if node.namespaces else None)
+        _fill(fresh, node, count)
+        return fresh
+    if count is not None:
+        count(1 + (len(node.value) >> LETTERS))
     match node:
-        case Element():
-            fresh = Element(node.name, dict(node.namespaces) if node.namespaces else None)
-            _fill(fresh, node)
-            return fresh
         case Text():
             return Text(node.value, node.measure)
         case Comment():

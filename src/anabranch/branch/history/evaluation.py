@@ -6,7 +6,7 @@ and nothing is on display until it is gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -15,16 +15,13 @@ from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.reference.calls import PythonFunction
 from anabranch.reference.env import Env
-from anabranch.reference.evaluate import Row
+from anabranch.reference.evaluate import Known, Row
 from anabranch.reference.history.document import Document
 from anabranch.reference.history.evaluate import HistoryEvaluator
 from anabranch.reference.inputs import Input
 from anabranch.reference.sequences import Values, atomize
 from anabranch.reference.units import piece_of
 from anabranch.stream.elements import DeadLetter
-
-Known = Mapping[str, Callable[[], Values]]
-"""Variables whose values are found elsewhere; asking for one may raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,7 @@ class Evaluation:
         if isinstance(expression, ast.Flwor) and expression.order:
             rows = evaluator.rows(expression, scope.env)
         else:
-            rows = [Row((), evaluator.value(expression, scope.env))]
+            rows = [Row((), evaluator.top(expression, scope.env))]
         self.aside = list(dict.fromkeys(evaluator.dead))
         return rows
 
@@ -78,7 +75,7 @@ class Evaluation:
         """The texts that an expression over nodes finds; None where something fails on the way."""
         evaluator = self._evaluator(documents, {})
         try:
-            found = tuple(str(each) for each in atomize(evaluator.value(expression, scope.env)))
+            found = tuple(str(each) for each in atomize(evaluator.top(expression, scope.env)))
         except DynamicError:
             return None
         return None if evaluator.dead else found
@@ -92,14 +89,14 @@ class Evaluation:
     ) -> Values:
         """The value of an expression."""
         evaluator = self._evaluator(documents, known)
-        values = evaluator.value(expression, scope.env)
+        values = evaluator.top(expression, scope.env)
         self.aside = list(dict.fromkeys(evaluator.dead))
         return values
 
     def _evaluator(self, documents: Mapping[str, Document], known: Known) -> HistoryEvaluator:
         self.evaluated += 1
         self.aside = []
-        evaluator = (_Knowing if known else HistoryEvaluator)(
+        evaluator = HistoryEvaluator(
             self.query,
             documents,
             self.now,
@@ -108,17 +105,5 @@ class Evaluation:
             name=self._name,
             text=self._text,
         )
-        if isinstance(evaluator, _Knowing):
-            evaluator.known = known
+        evaluator.known = known
         return evaluator
-
-
-class _Knowing(HistoryEvaluator):
-    """Is told the values of some variables."""
-
-    known: Known
-
-    def value(self, expression: ast.Expression, env: Env) -> Values:
-        if isinstance(expression, ast.Variable) and expression.name in self.known:
-            return self.known[expression.name]()
-        return super().value(expression, env)

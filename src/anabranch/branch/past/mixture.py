@@ -111,7 +111,7 @@ class Mixture:
         documents = {name: each.whole() for name, each in self.edited.items()}
         evaluator = MixedEvaluator(self._query, {**documents, **self._documents}, self.now, stood, **self._around)
         try:
-            return evaluator.value(expression, env)
+            return evaluator.top(expression, env)
         finally:
             self._dead.update(dict.fromkeys(evaluator.dead))
             for document in self._documents.values():

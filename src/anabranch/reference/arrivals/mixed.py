@@ -102,8 +102,8 @@ class MixedEvaluator(HistoryEvaluator):
         """The results of one item's round; what fails is set aside."""
         found: list[tuple[Unit, Row]] = []
         failed: dict[Unit, DynamicError] = {}
-        for env in environments:
-            super()._rounds(flwor, clauses, env, (entry,), found, failed)
+        rounds = super()._rounds
+        self.apart(lambda: [rounds(flwor, clauses, env, (entry,), found, failed) for env in environments])
         for unit, error in failed.items():
             self._bury(unit[-1], error)
         return [row for unit, row in found if not any(unit[: len(each)] == each for each in failed)]
@@ -150,10 +150,11 @@ class MixedEvaluator(HistoryEvaluator):
             del self.dead[mark:]
             whole = self.walk(asked.base, env)
             return self._chosen([(self._entry(value), value) for value in whole], asked.qualifier)
+        self.grant_items(asked.qualifier, len(versions[wanted.first :]))
         return [each for version in versions[wanted.first :] for each in version]
 
     def _reached_in(self, path: ast.Expression, env: Env, part: Slice) -> Values:
-        reached = self.walk(path, env, part)
+        reached = self.apart(lambda: self.walk(path, env, part))
         part.look_at_result(reached)
         return reached
 
@@ -234,7 +235,7 @@ def mixed_displays(
             now = max(document.now for document in documents.values())
             evaluator = MixedEvaluator(query, documents, now, stood, **around)
             try:
-                shown = Shown(now, content_text(evaluator.value(query.body, Env.of(query))))
+                shown = Shown(now, content_text(evaluator.top(query.body, Env.of(query))))
             except DynamicError as error:
                 shown = Shown(now, "", error)
                 if error.message != failing:

@@ -121,7 +121,7 @@ class Recalling(Evaluator):
                         yield from rows()
                     else:
                         with self._within(flwor, (arrival,)):
-                            found = self._set_aside_alone(arrival, partial(self._inside, rows))
+                            found = self._set_aside_alone(arrival, partial(self._inside, rows), len(self._items))
                         yield from found
             case first:
                 for each in self._tuples((first,), env):
@@ -156,10 +156,10 @@ class Recalling(Evaluator):
         finally:
             self._in_unit = before
 
-    def _set_aside_alone(self, arrival: Arrival | None, body: Callable[[], list[T]]) -> list[T]:
-        """Run a body; an error sets it aside, also inside of a round."""
+    def _set_aside_alone(self, arrival: Arrival | None, body: Callable[[], list[T]], items: int = 1) -> list[T]:
+        """Run a body, of which so many items are part; an error sets it aside, also inside of a round."""
         try:
-            return body()
+            return self.apart(body, items)
         except DynamicError as error:
             Walker.set_aside(self, arrival, error)
             return []
@@ -222,6 +222,7 @@ class Recalling(Evaluator):
             if wanted.reaches(arrival.time):
                 values = self._set_aside_alone(arrival, results) if of_items else results()
                 versions += [[(arrival, value) for value in values]] if values else []
+        self.grant_items(asked.qualifier, len(versions[wanted.first :]))
         return [each for version in versions[wanted.first :] for each in version]
 
     def _back(self, path: ast.Expression, env: Env) -> Iterator[tuple[Arrival, Callable[[], Values]]]:
@@ -236,7 +237,7 @@ class Recalling(Evaluator):
         stream = self._stream(path)
         assert stream is not None
         part = slice_of(stream.root, arrival.item)
-        reached = self.walk(path, env, part)
+        reached = self.apart(lambda: self.walk(path, env, part))
         part.look_at_result(reached)
         return reached
 

@@ -209,7 +209,7 @@ class _Round(Recalling):
         """The value of an expression; what flows in it is one item."""
         self._item = item
         with self.at(self._recent.latest):
-            return self.value(expression, env)
+            return self.top(expression, env)
 
     def reached_in(self, arrival: Arrival, path: ast.Expression) -> Values:
         """What a path reaches in an item, where nothing else decides that."""

@@ -75,9 +75,9 @@ class Timeline:
         try:
             if self._recalling is not None:
                 with self._recalling.at(moment):
-                    return content_text(evaluator.value(self._query.body, env))
+                    return content_text(evaluator.top(self._query.body, env))
             with self._past.shown(moment) as evaluator.inputs:
-                return content_text(evaluator.value(self._query.body, env))
+                return content_text(evaluator.top(self._query.body, env))
         finally:
             self.dead |= dict.fromkeys(evaluator.dead)
             evaluator.dead.clear()

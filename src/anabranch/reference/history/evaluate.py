@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from itertools import groupby
 from typing import TypeAlias, TypeVar, Unpack
 
 from anabranch.errors import DynamicError, Unsupported
@@ -122,7 +123,7 @@ class HistoryEvaluator(Evaluator):
     def _tried(self, entry: Child | None, body: Callable[[], list[T]]) -> list[T]:
         """Run what concerns one entry; where it fails, it is set aside and gives nothing."""
         try:
-            return body()
+            return self.apart(body)
         except DynamicError as error:
             self._bury(entry, error)
             return []
@@ -199,8 +200,11 @@ class HistoryEvaluator(Evaluator):
         if env.context is not None and not context:
             return []  # it had not come
         variables = {name: past._remembered(values) for name, values in env.variables.items()}
-        past._in_unit = self._in_unit
-        return past.value(expression, replace(env, variables=variables, context=context[0] if context else None))
+        past._in_unit, past.left = self._in_unit, self.left
+        try:
+            return past.value(expression, replace(env, variables=variables, context=context[0] if context else None))
+        finally:
+            self.left = past.left
 
     def _past(self, then: Fraction) -> HistoryEvaluator:
         if then not in self._pasts:
@@ -261,8 +265,10 @@ class HistoryEvaluator(Evaluator):
         try:
             if clauses and isinstance(clauses[0], ast.For) and self._reads(clauses[0].source, env):
                 variable = clauses[0].variable
-                for entry, value in self._by_entry(clauses[0].source, env):
-                    self._rounds(flwor, clauses[1:], env.bind(variable, [value]), (*unit, entry), found, failed)
+                for entry, values in groupby(self._by_entry(clauses[0].source, env), key=lambda each: each[0]):
+                    those = [env.bind(variable, [value]) for _, value in values]
+                    rounds = partial(self._entry_rounds, flwor, clauses[1:], those, (*unit, entry), found, failed)
+                    self.apart(rounds, len(unit) + 1)
             elif clauses:
                 for bound in self._inside(unit, lambda: list(self._tuples(clauses[:1], env))):
                     self._rounds(flwor, clauses[1:], bound, unit, found, failed)
@@ -272,6 +278,19 @@ class HistoryEvaluator(Evaluator):
             if self._in_unit or not unit:
                 raise
             failed.setdefault(unit, error)
+
+    def _entry_rounds(
+        self,
+        flwor: ast.Flwor,
+        clauses: Sequence[ast.For | ast.Let],
+        environments: Sequence[Env],
+        unit: Unit,
+        found: list[tuple[Unit, Row]],
+        failed: dict[Unit, DynamicError],
+    ) -> None:
+        """The rounds of one entry, with its nodes bound in turn."""
+        for env in environments:
+            self._rounds(flwor, clauses, env, unit, found, failed)
 
     def _inside(self, unit: Unit, body: Callable[[], list[T]]) -> list[T]:
         """Run a part of a round: where it fails, the round falls."""

@@ -53,7 +53,7 @@ def answer(
     now = max((each.now for each in documents.values()), default=Fraction(0))
     evaluator = HistoryEvaluator(query, documents, now, **around)
     try:
-        return Answer(evaluator.value(query.body, Env.of(query)), evaluator.dead, [], around.get("name"))
+        return Answer(evaluator.top(query.body, Env.of(query)), evaluator.dead, [], around.get("name"))
     except DynamicError as error:
         raise NoAnswer(error, [*dict.fromkeys(evaluator.dead), evaluator.failed(error)]) from error
 
