@@ -21,7 +21,7 @@ from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.manifest import Manifests
 from anabranch.spark.plan import Subscription
 from anabranch.spark.plans import Plans
-from anabranch.spark.roles import edited_streams, keeper_of, numbers_of, past_of
+from anabranch.spark.roles import Functions, edited_streams, keeper_of, numbers_of, past_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,13 @@ def holdings(file: Path) -> list[Holding]:
     newest = manifests.load(epochs[-1])
     plan = Plans(checkpoint.plans).of(newest.epoch)
     assert plan is not None, "an epoch with a manifest has a plan"
+    functions = tuple(site.functions.items())
     members: dict[int, list[Subscription]] = {}
     for each in plan.load().subscriptions:
         members.setdefault(each.branch, []).append(each)
-    branches = {number: (tuple(each.name for each in served), _kind(served[0])) for number, served in members.items()}
+    branches = {
+        number: (tuple(each.name for each in served), _kind(served[0], functions)) for number, served in members.items()
+    }
     for served in members.values():
         names = tuple(each.name for each in served)
         branches |= dict.fromkeys(numbers_of(served[0])[1:], (names, "strand"))
@@ -68,12 +71,12 @@ def holdings(file: Path) -> list[Holding]:
     return found
 
 
-def _kind(subscription: Subscription) -> str:
+def _kind(subscription: Subscription, functions: Functions) -> str:
     if subscription.shows:
         return "display"
-    if past_of(subscription.text, (), subscription.edited):
+    if past_of(subscription.text, functions, subscription.edited):
         return "past"
-    return "plan" if is_plan(subscription.text) else standing(parse(subscription.text)).kind
+    return "plan" if is_plan(subscription.text) else standing(parse(subscription.text), dict(functions)).kind
 
 
 def stream_course(file: Path, stream: str) -> StreamCourse:

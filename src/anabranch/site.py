@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anabranch.algebra.signature import POLICIES, Policy
+from anabranch.engine.registering import function_named
 from anabranch.errors import UsageError
+from anabranch.reference.calls import ImportedFunction
 from anabranch.spark.sinks import Console, Files, Parquet, Sink, path_of
 from anabranch.stream.limits import Limits
 from anabranch.stream.source import Source
@@ -56,6 +58,8 @@ class Site:
     late_items: Path | None
     streams: Mapping[str, Source]
     subscriptions: Mapping[str, SiteSubscription]
+    functions: Mapping[str, ImportedFunction]
+    """Functions in Python that queries may call, by name; not imported yet."""
 
 
 def read_site(path: Path) -> Site:
@@ -64,6 +68,7 @@ def read_site(path: Path) -> Site:
     engine = top.table("engine")
     streams = top.tables("streams")
     subscriptions = top.tables("subscriptions")
+    functions = top.table("functions")
     top.done()
     checkpoint = engine.path("checkpoint")
     if checkpoint is None:
@@ -86,6 +91,7 @@ def read_site(path: Path) -> Site:
         engine.path("late"),
         {name: _stream(name, table) for name, table in streams.items()},
         {name: _subscription(name, table, policy) for name, table in subscriptions.items()},
+        {name: _function(name, functions) for name in list(functions.values)},
     )
     engine.done()
     sinks = [each.sink for each in site.subscriptions.values() if each.sink is not None]
@@ -101,6 +107,14 @@ def _max_steps(engine: Table) -> int:
         return Limits(steps=engine.whole("max_steps", Limits().steps)).steps
     except UsageError as error:
         raise engine.wrong(error.message, key="max_steps") from None
+
+
+def _function(name: str, table: Table) -> ImportedFunction:
+    given = table.needed(name, 'as in distance = "roads:distance"')
+    try:
+        return function_named(name, given, table.file.absolute().parent)
+    except UsageError as error:
+        raise table.wrong(error.message, key=name, hint=error.hint) from None
 
 
 def _stream(name: str, table: Table) -> Source:
