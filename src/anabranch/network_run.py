@@ -24,10 +24,11 @@ from anabranch.network.planner import Planner
 from anabranch.peers.letters import LetterFile
 from anabranch.peers.looking import RanNetwork
 from anabranch.peers.running import RunningNetwork
+from anabranch.reference.steps import allow
 from anabranch.spark.wanted import Epoch
 
 _PAUSE = 0.2
-_FIXED = ("topology", "strategy", "budget", "checkpoint", "epoch_bytes", "log", "dead_letters")
+_FIXED = ("topology", "strategy", "budget", "checkpoint", "epoch_bytes", "log", "dead_letters", "max_steps")
 
 Opens = Callable[[Network, Path, Callable[[str, Epoch], None]], RunningNetwork]
 """Gives a network that can run in a folder and tells of the epochs of its peers."""
@@ -53,6 +54,7 @@ def run(
     """
     network = read_network(file)
     folder = checkpoint(network, file)
+    allow(network.max_steps)
     check(network)
     letters = _letters(dead_letters or network.dead_letters, folder)
     stop = stop or Event()

@@ -16,9 +16,8 @@ from anabranch.engine.registering import function_named
 from anabranch.errors import UsageError
 from anabranch.reference.calls import ImportedFunction
 from anabranch.spark.sinks import Console, Files, Parquet, Sink, path_of
-from anabranch.stream.limits import Limits
 from anabranch.stream.source import Source
-from anabranch.stream.tables import Table, read_tables, read_text, source_of
+from anabranch.stream.tables import Table, max_steps_of, read_tables, read_text, source_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ def read_site(path: Path) -> Site:
         engine.flag("sharing", default=True),
         engine.flag("accents", default=True),
         engine.take("keep", lambda value: isinstance(value, int | str), "a number of epochs or a size", None),
-        _max_steps(engine),
+        max_steps_of(engine),
         engine.path("log"),
         engine.path("dead_letters"),
         engine.path("late"),
@@ -100,13 +99,6 @@ def read_site(path: Path) -> Site:
         if file is not None and written.count(file) > 1:
             raise UsageError(f"'{path}': '{file}' would be written twice over")
     return site
-
-
-def _max_steps(engine: Table) -> int:
-    try:
-        return Limits(steps=engine.whole("max_steps", Limits().steps)).steps
-    except UsageError as error:
-        raise engine.wrong(error.message, key="max_steps") from None
 
 
 def _function(name: str, table: Table) -> ImportedFunction:

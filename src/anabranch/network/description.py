@@ -10,6 +10,7 @@
     epoch_bytes = 16777216          # how much of its streams a super-peer reads at once, at most
     log = "network.log"             # of a run; without it, standard error
     dead_letters = "dead.jsonl"     # what a run sets aside
+    max_steps = 1000000             # how many steps one evaluation may take, for each item in it; more, not fewer
 
     [[links]]
     between = ["SP0", "SP1"]
@@ -41,8 +42,9 @@ from typing import Literal, TypeAlias, get_args
 
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.network.topology import SHAPES, Link, Topology, built, topology
+from anabranch.stream.limits import Limits
 from anabranch.stream.source import Source
-from anabranch.stream.tables import Table, read_tables, read_text, source_of
+from anabranch.stream.tables import Table, max_steps_of, read_tables, read_text, source_of
 
 Strategy: TypeAlias = Literal["shipping", "sharing", "widening"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
@@ -96,6 +98,8 @@ class Network:
     epoch_bytes: int = 16 << 20
     log: Path | None = None
     dead_letters: Path | None = None
+    max_steps: int = Limits().steps
+    """How many steps one evaluation may take, for each item in it (LAWS 2.6)."""
 
 
 def read_network(file: Path) -> Network:
@@ -115,6 +119,7 @@ def read_network(file: Path) -> Network:
     if log is not None and log == dead_letters:
         raise settings.wrong(f"'{log}' would be written twice over", key="dead_letters")
     epoch_bytes = settings.whole("epoch_bytes", 16 << 20)
+    max_steps = max_steps_of(settings)
     settings.done()
     thin = {name: _thin(name, table, found) for name, table in peers.items()}
     places = {**{each: each for each in found.peers}, **{each.name: each.at for each in thin.values()}}
@@ -129,6 +134,7 @@ def read_network(file: Path) -> Network:
         epoch_bytes,
         log,
         dead_letters,
+        max_steps,
     )
 
 
