@@ -119,6 +119,16 @@ def test_steps_can_be_allowed(files: Files, capsys: pytest.CaptureFixture[str]) 
     assert "the limit 'steps' must be at least 1,000,000" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("read", "table"), [(read_site, "engine"), (read_network, "network")])
+def test_steps_can_be_allowed_in_a_file(files: Files, read: Callable[[Path], Any], table: str) -> None:
+    """`max_steps` raises the limit of a site or a network; fewer are refused by name and line."""
+    rest = 'checkpoint = "state"\n' + ('topology = "line"\npeers = 2\n' if table == "network" else "")
+    files(some_toml=f"[{table}]\n{rest}max_steps = 5000000\n", few_toml=f"[{table}]\n{rest}max_steps = 5\n")
+    assert read(Path("some.toml")).max_steps == 5_000_000
+    with pytest.raises(UsageError, match=rf"line \d, \[{table}\]: 'max_steps' must be at least 1,000,000"):
+        read(Path("few.toml"))
+
+
 def test_dead_letters_are_written(files: Files) -> None:
     """Each set-aside thing is a JSON line: the broken item with its raw text, the failed evaluation with its code."""
     query, _ = files(q_xq=SELECT, p_xml=STREAM)

@@ -397,6 +397,6 @@ def test_a_reload_is_checked(top: Path) -> None:
 
     good = read_site(write_site("", file("o.xml")))
     outputs = Outputs(top / "dead", None, None)
-    assert _wanted(good, outputs).sinks == {"a": Files(top / "o.xml")}
+    assert _wanted(good, outputs, {}).sinks == {"a": Files(top / "o.xml")}
     with pytest.raises(UsageError, match="would be written twice over"):
-        _wanted(read_site(write_site("", file("out/../dead"))), outputs)
+        _wanted(read_site(write_site("", file("out/../dead"))), outputs, {})

@@ -27,7 +27,7 @@ from anabranch.spark.manifest import Manifests
 from anabranch.spark.membership import subscriptions_of
 from anabranch.spark.plan import Plan, StreamPlan, Subscription
 from anabranch.spark.plans import Plans
-from anabranch.spark.roles import edited_streams, keeper_of, numbers_of, past_of
+from anabranch.spark.roles import Functions, edited_streams, keeper_of, numbers_of, past_of
 from anabranch.spark.stream_views import Said
 from anabranch.stream.admission import TURNED_OFF
 from anabranch.stream.limits import Limits
@@ -61,10 +61,13 @@ def holdings(file: Path) -> list[Holding]:
     newest = manifests.load(epochs[-1])
     plan = Plans(checkpoint.plans).of(newest.epoch)
     assert plan is not None, "an epoch with a manifest has a plan"
+    functions = tuple(site.functions.items())
     members: dict[int, list[Subscription]] = {}
     for each in plan.load().subscriptions:
         members.setdefault(each.branch, []).append(each)
-    branches = {number: (tuple(each.name for each in served), _kind(served[0])) for number, served in members.items()}
+    branches = {
+        number: (tuple(each.name for each in served), _kind(served[0], functions)) for number, served in members.items()
+    }
     for served in members.values():
         names = tuple(each.name for each in served)
         branches |= dict.fromkeys(numbers_of(served[0])[1:], (names, "strand"))
@@ -78,12 +81,12 @@ def holdings(file: Path) -> list[Holding]:
     return found
 
 
-def _kind(subscription: Subscription) -> str:
+def _kind(subscription: Subscription, functions: Functions) -> str:
     if subscription.shows:
         return "display"
-    if past_of(subscription.text, (), subscription.edited):
+    if past_of(subscription.text, functions, subscription.edited):
         return "past"
-    return "plan" if is_plan(subscription.text) else standing(parse(subscription.text)).kind
+    return "plan" if is_plan(subscription.text) else standing(parse(subscription.text), dict(functions)).kind
 
 
 def stream_course(file: Path, stream: str) -> StreamCourse:
@@ -136,7 +139,7 @@ def _forecast(file: Path, stream: str, said: Sequence[Said]) -> Forecast:
     courses = {name: stream_course(file, name) for name in site.streams}
     checkpoint, newest = courses[stream].checkpoint, courses[stream].newest
     streams = tuple(StreamPlan.of(each.source, each.form) for each in courses.values())
-    checking = Checking(Inputs(tuple(site.streams.values())))
+    checking = Checking(Inputs(tuple(site.streams.values()), functions=site.functions))
     texts = {name: checking.printed(name, each.text, label=str(each.file)) for name, each in site.subscriptions.items()}
     before = Plans(checkpoint.plans).of(newest.epoch) if checkpoint and newest else None
     subscriptions, following = subscriptions_of(
@@ -145,6 +148,7 @@ def _forecast(file: Path, stream: str, said: Sequence[Said]) -> Forecast:
         newest.epoch + 1 if newest else 0,
         newest.begun if newest else (),
         streams,
+        tuple(site.functions.items()),
         aborted=newest.aborted if newest else {},
         policies={name: each.policy for name, each in site.subscriptions.items()},
     )

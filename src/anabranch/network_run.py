@@ -24,11 +24,12 @@ from anabranch.network.planner import Planner
 from anabranch.peers.letters import LetterFile
 from anabranch.peers.looking import RanNetwork
 from anabranch.peers.running import RunningNetwork
+from anabranch.reference.steps import allow
 from anabranch.spark.session import local_session
 from anabranch.spark.wanted import Epoch
 
 _PAUSE = 0.2
-_FIXED = ("topology", "strategy", "budget", "checkpoint", "epoch_bytes", "log", "dead_letters")
+_FIXED = ("topology", "strategy", "budget", "checkpoint", "epoch_bytes", "log", "dead_letters", "max_steps")
 
 Opens = Callable[[Network, Path, Callable[[str, Epoch], None]], RunningNetwork]
 """Gives a network that can run in a folder and tells of the epochs of its peers."""
@@ -56,6 +57,7 @@ def run(
     network = read_network(file)
     folder = checkpoint(network, file)
     network.check_files(dead_letters)
+    allow(network.max_steps)
     stop = stop or Event()
 
     def hear(peer: str, epoch: Epoch) -> None:

@@ -11,19 +11,21 @@ terminal a display takes the place of the epochs' lines.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import TextIO
+from typing import TextIO, TypeAlias
 
 from anabranch.attending import Log, Waits, Watch, changes, reason_of, signals
 from anabranch.engine import Inputs, prepare
 from anabranch.engine.checking import Checking
+from anabranch.engine.registering import import_all
 from anabranch.engine.timelines import line
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.language import print_query
+from anabranch.reference.calls import ImportedFunction
 from anabranch.reference.steps import allow
 from anabranch.site import Site, read_site
 from anabranch.spark.answers import AnswerLog
@@ -38,6 +40,8 @@ from anabranch.spark.sinks import Parquet, Sink
 from anabranch.spark.wanted import Listener, Settings, Wanted
 from anabranch.stream.limits import Limits
 from anabranch.visible import note
+
+_Functions: TypeAlias = Mapping[str, ImportedFunction]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +69,12 @@ def run(
     allow(limits.steps)
     # On a terminal the display takes what is printed and stays below it; a file or a pipe must not come its way.
     outputs = Outputs(dead_letters, late_items, None if sys.stdout.isatty() else sys.stdout)
+    functions = site.functions
     stop = stop or Event()
     with ExitStack() as held:
         log = held.enter_context(Log.opened(site.log))
-        wanted = _wanted(site, outputs)
+        import_all(functions)
+        wanted = _wanted(site, outputs, functions)
         Checkpoint.make(site.checkpoint, site.owner)
         log.say("starting Spark")
         session = local_session()
@@ -83,7 +89,7 @@ def run(
             accents=site.accents,
             strands=site.strands,
         )
-        trunk = held.enter_context(Trunk(session, site.checkpoint, settings, listener=listener))
+        trunk = held.enter_context(Trunk(session, site.checkpoint, settings, functions, listener))
         trunk.want(wanted)
         trunk.start(once=once)
         log.event("started", run=trunk.run, epoch=trunk.last + 1, subscriptions=len(site.subscriptions))
@@ -91,7 +97,7 @@ def run(
         while trunk.active and not stop.is_set():
             trunk.wait(lambda: stop.is_set() or watch.touched() or (not once and waits.due()))
             if not stop.is_set() and watch.touched():
-                site = _reload(file, watch, trunk, site, outputs, log)
+                site = _reload(file, watch, trunk, site, outputs, functions, log)
             if not once and waits.due():
                 waits.tell()
         if once and not stop.is_set():
@@ -107,12 +113,13 @@ def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]
     With `timeline`, what its display has shown, one line of JSON for each moment that changed it.
     """
     site = read_site(file)
+    import_all(site.functions)
     wanted = site.subscriptions.get(name)
     if (site.checkpoint / "format.json").exists():
         log = AnswerLog(Checkpoint.open(site.checkpoint, site.owner))
         found = log.subscription(name)
         if found is not None:
-            answer = log.answer(found)
+            answer = log.answer(found, site.functions)
             if timeline:
                 return map(line, log.moments(found))
             if not answer.whole and not found.shows:
@@ -121,21 +128,21 @@ def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]
     if wanted is None:
         hint = did_you_mean(name, site.subscriptions)
         raise UsageError(f"'{file}' has no subscription '{name}', and none has run", hint=hint)
-    prepared = prepare(name, wanted.text, _inputs(site), "spark", label=str(wanted.file))
+    prepared = prepare(name, wanted.text, _inputs(site, site.functions), "spark", label=str(wanted.file))
     streams = {each: StreamPlan.of(source, None) for each, source in site.streams.items()}
-    nobody = not_begun(name, print_query(prepared.checked.query), streams, ())
-    return iter(() if timeline else AnswerLog(Checkpoint(site.checkpoint)).answer(nobody))
+    nobody = not_begun(name, print_query(prepared.checked.query), streams, tuple(site.functions.items()))
+    return iter(() if timeline else AnswerLog(Checkpoint(site.checkpoint)).answer(nobody, site.functions))
 
 
-def _inputs(site: Site) -> Inputs:
-    return Inputs(tuple(site.streams.values()))
+def _inputs(site: Site, functions: _Functions) -> Inputs:
+    return Inputs(tuple(site.streams.values()), functions=functions)
 
 
-def _wanted(site: Site, outputs: Outputs) -> Wanted:
+def _wanted(site: Site, outputs: Outputs, functions: _Functions) -> Wanted:
     """What a site asks of a trunk; raises for a query that is wrong, or cannot be answered without an end."""
     Keep.parse(site.keep)
     site.check_files(outputs.dead_letters, outputs.late_items)
-    checking = Checking(_inputs(site))
+    checking = Checking(_inputs(site, functions))
     texts: dict[str, str] = {}
     sinks: dict[str, Sink] = {}
     for name, each in site.subscriptions.items():
@@ -163,14 +170,19 @@ def _files(file: Path, site: Site) -> list[Path]:
     return [file, *(each.file for each in site.subscriptions.values())]
 
 
-def _reload(file: Path, watch: Watch, trunk: Trunk, site: Site, outputs: Outputs, log: Log) -> Site:
-    """Take the new version of a site, or keep the old one and say why; gives the one that holds."""
+def _reload(
+    file: Path, watch: Watch, trunk: Trunk, site: Site, outputs: Outputs, functions: _Functions, log: Log
+) -> Site:
+    """Take the new version of a site, or keep the old one and say why; gives the one that holds.
+
+    The functions are those that the run has begun with.
+    """
     watch.follow(_files(file, site))  # before reading: what is written from here on is another change
     try:
         fresh = read_site(file)
         if fresh == site:
             return site
-        trunk.want(_wanted(fresh, outputs))
+        trunk.want(_wanted(fresh, outputs, functions))
     except AnabranchError as error:
         log.event("refused", message=str(error))
         return site
@@ -183,7 +195,18 @@ def _reload(file: Path, watch: Watch, trunk: Trunk, site: Site, outputs: Outputs
             log.event(f"subscription {kind}", name=name, epoch=trunk.last + 1)
     fixed = [
         key
-        for key in ("checkpoint", "trigger_ms", "shards", "strands", "sharing", "accents", "keep", "max_steps", "log")
+        for key in (
+            "checkpoint",
+            "trigger_ms",
+            "shards",
+            "strands",
+            "sharing",
+            "accents",
+            "keep",
+            "max_steps",
+            "functions",
+            "log",
+        )
         if getattr(site, key) != getattr(fresh, key)
     ]
     if fixed:

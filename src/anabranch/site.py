@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anabranch.algebra.signature import POLICIES, Policy
+from anabranch.engine.registering import function_named
 from anabranch.errors import UsageError
+from anabranch.reference.calls import ImportedFunction
 from anabranch.spark.sinks import Console, Files, Parquet, Sink, file_of
 from anabranch.spark.sinks.claims import check_sinks, sink_use
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim, FileConflict, stream_use
-from anabranch.stream.limits import Limits
 from anabranch.stream.source import Source
-from anabranch.stream.tables import Table, read_tables, read_text, source_of
+from anabranch.stream.tables import Table, max_steps_of, read_tables, read_text, source_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,8 @@ class Site:
     subscriptions: Mapping[str, SiteSubscription]
     schemas: Mapping[str, Path]
     """The files with the DTDs of streams."""
+    functions: Mapping[str, ImportedFunction]
+    """Functions in Python that queries may call, by name; not imported yet."""
 
     def check_files(self, dead_letters: Path | None = None, late_items: Path | None = None) -> None:
         """Refuse files that come in each other's way; those given here come before those that the site names."""
@@ -85,6 +88,7 @@ def read_site(path: Path) -> Site:
     engine = top.table("engine")
     streams = top.tables("streams")
     subscriptions = top.tables("subscriptions")
+    functions = top.table("functions")
     top.done()
     checkpoint = engine.path("checkpoint")
     if checkpoint is None:
@@ -104,13 +108,14 @@ def read_site(path: Path) -> Site:
         engine.flag("sharing", default=True),
         engine.flag("accents", default=True),
         engine.take("keep", lambda value: isinstance(value, int | str), "a number of epochs or a size", None),
-        _max_steps(engine),
+        max_steps_of(engine),
         engine.path("log"),
         engine.path("dead_letters"),
         engine.path("late"),
         {name: _stream(name, table) for name, table in streams.items()},
         {name: _subscription(name, table, policy) for name, table in subscriptions.items()},
         schemas,
+        {name: _function(name, functions) for name in list(functions.values)},
     )
     engine.done()
     try:
@@ -124,11 +129,12 @@ def read_site(path: Path) -> Site:
     return site
 
 
-def _max_steps(engine: Table) -> int:
+def _function(name: str, table: Table) -> ImportedFunction:
+    given = table.needed(name, 'as in distance = "roads:distance"')
     try:
-        return Limits(steps=engine.whole("max_steps", Limits().steps)).steps
+        return function_named(name, given, table.file.absolute().parent)
     except UsageError as error:
-        raise engine.wrong(error.message, key="max_steps") from None
+        raise table.wrong(error.message, key=name, hint=error.hint) from None
 
 
 def _stream(name: str, table: Table) -> Source:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from random import Random
 from xml.parsers import expat
 
@@ -17,9 +16,8 @@ from anabranch.stream.parse import parse_item
 from anabranch.stream.reader import Format
 from columnar.near_misses import INSIDE, OUTSIDE, RAW, near_miss
 from columnar.streams import FRONT, USUAL, Stream, item_queries
+from mass import Mass
 
-SEED = int(os.environ.get("ANABRANCH_SEED", "1"))
-LINES = int(os.environ.get("ANABRANCH_LINES", "100000"))
 LIMITS = Limits()
 AT_A_TIME = 2_500
 ITEM = USUAL.format(x="1", y="abc", z="2").encode()
@@ -87,14 +85,16 @@ def test_what_may_stand_before_inside_and_behind_an_item() -> None:
         assert called_good([good[0], line, good[0]]) == [True, False, True]
 
 
-@pytest.mark.mass
-def test_the_judge_against_expat_item_by_item() -> None:
-    """No line is called good that expat refuses alone, nor the other way round, whatever lines are judged with it."""
-    print(f"seed {SEED}")
-    random = Random(SEED)
-    good = between = 0
-    for first in range(0, LINES, AT_A_TIME):
-        lines = [near_miss(random) for _ in range(min(AT_A_TIME, LINES - first))]
+def test_the_judge_against_expat_item_by_item(mass: Mass) -> None:
+    """No line is called good that expat refuses alone, nor the other way round, whatever lines are judged with it.
+
+    100,000 lines, 2,500 of them a case.
+    """
+    good = between = lines_seen = 0
+    for number in mass.cases(100_000 // AT_A_TIME):
+        random = Random(f"{mass.seed} {number}")
+        lines = [near_miss(random) for _ in range(AT_A_TIME)]
+        lines_seen += AT_A_TIME
         fine = [line for line in lines if accepted(line)]
         good += len(fine)
         wrong = differences(lines)
@@ -103,21 +103,20 @@ def test_the_judge_against_expat_item_by_item() -> None:
         hidden = [line for line in lines if not accepted(line) and accepted(b"<all>%s%s</all>" % (ITEM, line))]
         wrong += [line for line in hidden if line.strip() and called_good([fine[0], line])[1]]
         between += len(hidden)
-        assert not wrong, f"seed {SEED}: {min(wrong, key=len)!r}, one of {len(wrong)}"
-    assert LINES // 10 < good < LINES * 9 // 10
-    assert between > LINES // 100
+        assert not wrong, f"{min(wrong, key=len)!r}, one of {len(wrong)}"
+    assert lines_seen // 10 < good < lines_seen * 9 // 10
+    assert between > lines_seen // 100
 
 
-@pytest.mark.mass
 @pytest.mark.parametrize("form", ["lines", "document", "json"])
-def test_near_misses_are_answered_as_by_law(form: Format) -> None:
+def test_near_misses_are_answered_as_by_law(form: Format, mass: Mass) -> None:
     """Answers, dead letters, items and counts of streams of near misses are the law's, in every format."""
-    random = Random(SEED)
-    for _ in range(max(1, LINES // 12_500)):
+    for number in mass.cases(8):
+        random = Random(f"{mass.seed} {number}")
         lines = b"".join(near_miss(random) + b"\n" + FRONT.encode() * (random.random() < 0.1) for _ in range(300))
         data = FRONT.encode() + lines
         data = b"<root>" + data + b"</root>" if form == "document" else data
         data = b'{"a": 1}\n' + data if form == "json" else data
         stream = Stream(QUERIES, form)
         found, _ = stream.by_columns([data[:9_000], data[9_000:]])
-        assert found == stream.by_law(data), f"seed {SEED}"
+        assert found == stream.by_law(data)

@@ -16,6 +16,7 @@ from anabranch.engine import Inputs, answering, prepare
 from anabranch.stream.elements import DeadLetter
 from control.elements import World
 from control.queries import subscriptions
+from mass import Mass
 from spark.bare import BareTrunk
 
 
@@ -83,9 +84,10 @@ def test_nothing_ends_or_differs_in_a_run(tmp_path: Path) -> None:
     check(tmp_path, 2, finite=False)
 
 
-@pytest.mark.mass
 @pytest.mark.parametrize("finite", [True, False])
-@pytest.mark.parametrize("seed", range(3))
-def test_everything_everywhere(tmp_path: Path, seed: int, finite: bool) -> None:
+def test_everything_everywhere(tmp_path: Path, finite: bool, mass: Mass) -> None:
     """Each kind at all places of all streams at once, in other orders and epochs."""
-    check(tmp_path, seed, finite=finite, everywhere=True)
+    for number in mass.cases(3):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        check(folder, number, finite=finite, everywhere=True)

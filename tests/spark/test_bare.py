@@ -91,6 +91,26 @@ def check_case(folder: Path, family: str, number: int) -> str:
     return kind
 
 
+@pytest.mark.parametrize(
+    ("result", "answer"),
+    [
+        ("<o xmlns='u'>{ avg($w/n), count($w/n) }</o>", '<o xmlns="u">7 1</o>'),
+        ("<o xmlns:x='u'>{ count($w/x:n), count($w/n) }</o>", '<o xmlns:x="u">1 2</o>'),
+        ("<o><i xmlns='u'>{ sum($w/n) }</i>{ sum($w/n) }</o>", '<o><i xmlns="u">7</i>3</o>'),
+    ],
+)
+def test_a_constructor_that_declares_a_namespace(tmp_path: Path, result: str, answer: str) -> None:
+    """Inside it the names of an aggregated path mean something else, also where windows are counted by panes."""
+    path = tmp_path / "s"
+    path.write_text('<i><n>1</n></i>\n<i><n>2</n><n xmlns="u">7</n></i>\n')
+    query = f"for $w in stream('s')/r/i|count 2| return {result}"
+    source = Source("s", path, "lines", root="r")
+    trunk = BareTrunk(tmp_path / "state", [source], Random(1), finite=True)
+    trunk.run({"q": query}, (1_000,), (1,))
+    assert trunk.answer("q") == answer
+    assert law_of(check(parse(query), query, inputs={"s": None}).query, [source], endless=False).text == answer
+
+
 @pytest.mark.parametrize(("family", "count"), [("windows", 8), ("joins", 6)])
 def test_a_late_subscription_answers_from_what_it_sees(tmp_path: Path, family: str, count: int) -> None:
     """LAWS 3.6: behind some epochs of streams without an end, the same query once more: as if they began there."""

@@ -4,11 +4,29 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TypeAlias
 
+from anabranch.engine.registering import function_named, import_all
 from anabranch.errors import UsageError
+from anabranch.reference.calls import ImportedFunction
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # argparse gives it no other name
+
+
+def declare_functions(command: argparse.ArgumentParser) -> None:
+    """The option that registers functions."""
+    command.add_argument(
+        "--function", action="append", default=[], metavar="NAME=MODULE:FUNCTION", help="a function in Python"
+    )
+
+
+def functions_of(options: argparse.Namespace) -> dict[str, ImportedFunction]:
+    """The functions that are registered, imported; modules may lie in the working directory."""
+    given = pairs_of(options.function, "--function")
+    functions = {name: function_named(name, text, Path.cwd()) for name, text in given.items()}
+    import_all(functions)
+    return functions
 
 
 def pairs_of(given: Sequence[str], option: str) -> dict[str, str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from anabranch.cli.arguments import Commands, pairs_of
+from anabranch.cli.arguments import Commands, declare_functions, functions_of, pairs_of
 from anabranch.cli.printing import print_json, print_report, write_picture
 from anabranch.engine.needing import past_explained
 from anabranch.errors import Unsupported
@@ -25,6 +25,7 @@ def declare(commands: Commands) -> None:
     explain.add_argument("queries", nargs="+", type=Path, metavar="Q.xq", help="a file with one query")
     explain.add_argument("--dtd", action="append", default=[], metavar="NAME=FILE", help="the schema of a stream")
     explain.add_argument("--updates", action="append", default=[], metavar="NAME", help="a stream that is edited")
+    declare_functions(explain)
     explain.add_argument("--json", action="store_true", help="as JSON")
     explain.add_argument("--svg", type=Path, metavar="FILE", help="draw it there, too")
     explain.set_defaults(run=_explain)
@@ -33,7 +34,8 @@ def declare(commands: Commands) -> None:
 def _explain(options: argparse.Namespace) -> None:
     dtds = {name: Path(file) for name, file in pairs_of(options.dtd, "--dtd").items()}
     schemas = {name: Schema.read_dtd(file) for name, file in dtds.items()}
-    queries = [_explained(file, schemas, options.updates) for file in options.queries]
+    functions = functions_of(options)
+    queries = [_explained(file, schemas, options.updates, functions) for file in options.queries]
     if options.svg is not None:
         write_picture(
             draw(queries),
@@ -46,9 +48,11 @@ def _explain(options: argparse.Namespace) -> None:
         print_report(explain_text(queries))
 
 
-def _explained(file: Path, schemas: Mapping[str, Schema], edited: Sequence[str]) -> Explained:
+def _explained(
+    file: Path, schemas: Mapping[str, Schema], edited: Sequence[str], functions: Collection[str]
+) -> Explained:
     text = read_text(file)
-    checked = check(parse(text, str(file)), text, name=str(file), edited=edited)
+    checked = check(parse(text, str(file)), text, functions=functions, name=str(file), edited=edited)
     past = past_explained(file.stem, checked.query, edited)
     if past is not None:
         return past

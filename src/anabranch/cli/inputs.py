@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from anabranch.cli.arguments import pairs_of
+from anabranch.cli.arguments import declare_functions, functions_of, pairs_of
 from anabranch.engine import Inputs
 from anabranch.engine.reading import looked_into
 from anabranch.errors import UsageError, did_you_mean
@@ -20,6 +20,7 @@ from anabranch.stream.source import Source, domains_of
 
 def declare_inputs(query: argparse.ArgumentParser) -> None:
     """The options that say where streams and documents are, and how to read them."""
+    declare_functions(query)
     query.add_argument("--stream", action="append", default=[], metavar="NAME=FILE", help="a file or directory")
     query.add_argument("--doc", action="append", default=[], metavar="NAME=FILE", help="a document for doc()")
     query.add_argument("--dtd", action="append", default=[], metavar="NAME=FILE", help="the schema of a stream")
@@ -47,7 +48,7 @@ def inputs_of(options: argparse.Namespace, limits: Limits) -> Inputs:
         raise UsageError(f"'{name}' is both a stream and a document")
     domains = _domains(options.domain, streams)
     sources = [_source(name, Path(path), settings, domains.get(name, {})) for name, path in streams.items()]
-    return Inputs([looked_into(each, limits) for each in sources], documents)
+    return Inputs([looked_into(each, limits) for each in sources], documents, functions_of(options))
 
 
 def _not_given(option: str, name: str, streams: Mapping[str, str]) -> UsageError:

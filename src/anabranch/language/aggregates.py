@@ -14,7 +14,8 @@ What a call looks at must follow from each item alone, in the order of the items
 * it holds at most one predicate: with two, all items would have to pass the first before one is shown to the second,
   and an error in the first, however late in the window, would be the one to tell;
 * the predicate looks at nothing outside: no variable, no input, no function but the built-in ones;
-* it ends in elements, attributes or text, never in comments, which are strings and not numbers.
+* it ends in elements, attributes or text, never in comments, which are strings and not numbers;
+* its names mean everywhere in the expression what they mean at its beginning: no constructor declares a namespace.
 
 A `let` that only names a path without predicates, which cannot fail, is as good as the path itself.
 """
@@ -58,6 +59,8 @@ def aggregated(flwor: ast.Flwor, clause: ast.For, registered: Collection[str] = 
     `registered` are the functions of the user, which go before built-in ones of the same name.
     """
     if not SIGNATURES.keys().isdisjoint(registered):
+        return None
+    if any(isinstance(part, ast.ElementConstructor) and part.namespaces for part in parts(flwor)):
         return None
     window = clause.variable
     bound = [name for part in parts(flwor) for name in _binds(part)]

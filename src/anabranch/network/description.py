@@ -10,6 +10,7 @@
     epoch_bytes = 16777216          # how much of its streams a super-peer reads at once, at most
     log = "network.log"             # of a run; without it, standard error
     dead_letters = "dead.jsonl"     # what a run sets aside
+    max_steps = 1000000             # how many steps one evaluation may take, for each item in it; more, not fewer
 
     [[links]]
     between = ["SP0", "SP1"]
@@ -49,8 +50,9 @@ from anabranch.stream.files import (
     stream_claims,
     stream_use,
 )
+from anabranch.stream.limits import Limits
 from anabranch.stream.source import Source
-from anabranch.stream.tables import Table, read_tables, read_text, source_of
+from anabranch.stream.tables import Table, max_steps_of, read_tables, read_text, source_of
 
 Strategy: TypeAlias = Literal["shipping", "sharing", "widening"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
@@ -108,6 +110,8 @@ class Network:
     """The NETWORK.toml itself; None for a network that was put together otherwise."""
     schemas: Mapping[str, Path] = field(default_factory=dict)
     """The files with the DTDs of streams."""
+    max_steps: int = Limits().steps
+    """How many steps one evaluation may take, for each item in it (LAWS 2.6)."""
 
     @property
     def read(self) -> list[Claim]:
@@ -142,6 +146,7 @@ def read_network(file: Path) -> Network:
     budget = settings.amount("budget", 1.0)
     checkpoint, log, dead_letters = (settings.path(each) for each in ("checkpoint", "log", "dead_letters"))
     epoch_bytes = settings.whole("epoch_bytes", 16 << 20)
+    max_steps = max_steps_of(settings)
     settings.done()
     thin = {name: _thin(name, table, found) for name, table in peers.items()}
     places = {**{each: each for each in found.peers}, **{each.name: each.at for each in thin.values()}}
@@ -159,6 +164,7 @@ def read_network(file: Path) -> Network:
         dead_letters,
         file.absolute(),
         schemas,
+        max_steps,
     )
     try:
         network.check_files()

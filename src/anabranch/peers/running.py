@@ -35,6 +35,7 @@ from anabranch.spark.session import Session
 from anabranch.spark.waits import Lookout, Wait
 from anabranch.spark.wanted import EPOCH_BYTES, Epoch, Settings
 from anabranch.stream.elements import DeadLetter
+from anabranch.stream.limits import Limits
 from anabranch.stream.source import Source
 
 _AT_ONCE = 4
@@ -64,7 +65,7 @@ class RunningNetwork:
         self._network = network
         self._folder = folder.absolute()
         self._session = session
-        self._settings = Settings(shards=shards)
+        self._settings = Settings(shards=shards, limits=Limits(steps=network.max_steps))
         self._epoch_bytes = epoch_bytes
         self._strategy: Strategy = strategy or network.strategy
         self._tell = on_event or (lambda message: None)

@@ -7,8 +7,13 @@ What comes back may be None, a number, a string, a boolean, or a list of those.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
+from importlib import import_module, invalidate_caches
+from operator import attrgetter
 from typing import TypeAlias
 
 from anabranch.errors import DynamicError
@@ -16,6 +21,39 @@ from anabranch.reference.sequences import Values, atomize
 from anabranch.reference.values import Atomic, Untyped, exact_number
 
 PythonFunction: TypeAlias = Callable[..., object]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedFunction:
+    """A function of a module, which every process imports for itself when it first calls it.
+
+    So it travels to the tasks of a run as its name, and they find its module where the run does.
+    """
+
+    module: str
+    attribute: str
+    folder: str
+    """Where the module may lie beside all places that Python knows."""
+
+    def __call__(self, *arguments: object) -> object:
+        function = self.load()
+        assert callable(function), "what cannot be called is refused before"
+        return function(*arguments)
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.attribute}"
+
+    def load(self) -> object:
+        """What it names; raises whatever importing the module raises, and `AttributeError` where it is not there."""
+        return _loaded(self)
+
+
+@cache
+def _loaded(function: ImportedFunction) -> object:
+    if function.folder not in sys.path:
+        sys.path.append(function.folder)  # behind the others: a file there must not take the place of a library
+    invalidate_caches()
+    return attrgetter(function.attribute)(import_module(function.module))
 
 
 def call_python(function: PythonFunction, name: str, arguments: list[Values]) -> Values:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
+from anabranch.stream.limits import LEAST_STEPS
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.schema import Schema
 from anabranch.stream.source import Source, domains_of, seconds_of
@@ -34,6 +35,14 @@ def read_tables(file: Path) -> Table:
         message = str(error)
         raise UsageError(f"'{file}': {message[:1].lower()}{message[1:]}") from None
     return Table(file, "", values, text.splitlines())
+
+
+def max_steps_of(table: Table) -> int:
+    """How many steps a table allows to one evaluation (LAWS 2.6)."""
+    steps = table.whole("max_steps", LEAST_STEPS)
+    if steps < LEAST_STEPS:
+        raise table.wrong(f"'max_steps' must be at least {LEAST_STEPS:,}", key="max_steps")
+    return steps
 
 
 def read_text(file: Path) -> str:

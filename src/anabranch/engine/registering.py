@@ -1,0 +1,78 @@
+"""Functions in Python that whoever runs the engine registers by name: `distance = "roads:distance"`.
+
+Modules are looked for where Python finds them, and beside the file that names them, in that order; the name of a module
+never comes from data or from a query.
+Nothing is imported before `import_all`, so a site can be looked at without running what it names.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from anabranch.errors import QueryError, UsageError
+from anabranch.language import ast, parse
+from anabranch.language.signatures import SIGNATURES
+from anabranch.reference.calls import ImportedFunction
+
+
+def function_named(name: str, given: str, folder: Path) -> ImportedFunction:
+    """The function that is to be called by a name; `folder` is where its module may lie."""
+    if name in SIGNATURES or name in ("stream", "doc"):
+        raise UsageError(f"the function '{name}' is built in", hint="give it another name")
+    if not _can_be_called(name):
+        raise UsageError(f"'{name}' is no name that a query can call", hint="use letters and digits")
+    module, colon, attribute = given.partition(":")
+    if not colon or not all(each.isidentifier() for each in (*module.split("."), *attribute.split("."))):
+        raise UsageError(f"the function '{name}' takes 'module:function', not '{given}'")
+    return ImportedFunction(module, attribute, str(folder.absolute()))
+
+
+def _can_be_called(name: str) -> bool:
+    try:
+        body = parse(f"{name}(1)").body
+    except QueryError:
+        return False
+    return isinstance(body, ast.Call) and body.name == name
+
+
+def import_all(functions: Mapping[str, ImportedFunction]) -> None:
+    """Import all functions, so that what is wrong with one is known before anything starts."""
+    for name, function in functions.items():
+        _check(name, function)
+
+
+def _check(name: str, function: ImportedFunction) -> None:
+    folder, top = Path(function.folder), function.module.partition(".")[0]
+    try:
+        found = function.load()
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{function.module}.".startswith(f"{error.name}."):
+            raise _cannot_import(name, function, error) from error
+        raise UsageError(
+            f"function '{name}': there is no module '{function.module}'",
+            hint=f"put '{function.module.replace('.', '/')}.py' into '{folder}', or install it",
+        ) from None
+    except AttributeError as error:
+        if function.module not in sys.modules:
+            raise _cannot_import(name, function, error) from error
+        raise UsageError(f"function '{name}': module '{function.module}' has no '{function.attribute}'") from None
+    except (Exception, SystemExit) as error:  # whatever the module does when it is imported
+        raise _cannot_import(name, function, error) from error
+    if not callable(found):
+        raise UsageError(
+            f"function '{name}': '{function}' is a {type(found).__name__}, which cannot be called",
+        )
+    beside = [each for each in (folder / f"{top}.py", folder / top / "__init__.py") if each.exists()]
+    where = getattr(sys.modules[top], "__file__", None)
+    if beside and (where is None or not Path(where).samefile(beside[0])):
+        raise UsageError(
+            f"function '{name}': another module '{top}' hides '{beside[0]}'", hint="give the file another name"
+        )
+
+
+def _cannot_import(name: str, function: ImportedFunction, error: BaseException) -> UsageError:
+    return UsageError(
+        f"function '{name}': module '{function.module}' cannot be imported: {type(error).__name__}: {error}"
+    )
