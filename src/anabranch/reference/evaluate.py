@@ -355,12 +355,9 @@ class Evaluator(Walker):
 
     def results(self, flwor: ast.Flwor, others: Sequence[ast.For | ast.Let], env: Env, items: int) -> Values:
         """What one round of so many items adds, where its streams' variables are bound and nothing is ordered."""
-        before, self._window = self._window, self._seen_window(flwor)
-        try:
-            rows = self.apart(lambda: list(self._rows(flwor, others, env)), 1 if self._window else items)
-        finally:
-            self._window = before
-        return [value for row in rows for value in row.values]
+        self._window = self._seen_window(flwor)
+        self.begin(1 if self._window else items)
+        return [value for row in self._rows(flwor, others, env) for value in row.values]
 
     def _tuples(self, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[Env]:
         if not clauses:

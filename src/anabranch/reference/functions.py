@@ -263,6 +263,9 @@ BUILTINS: Mapping[str, Body] = {
     "local-name": _name(local=True),
 }
 TEXTUAL = frozenset(
-    name for name in BUILTINS if "string" in name or "case" in name or name.endswith(("with", "contains"))
-) | {"concat", "normalize-space", "translate"}
+    (
+        *("string", "concat", "string-join", "contains", "starts-with", "ends-with", "substring", "substring-before"),
+        *("substring-after", "string-length", "normalize-space", "upper-case", "lower-case", "translate"),
+    )
+)
 """Those that look at texts, or make them."""

@@ -134,11 +134,14 @@ class Walker(Counting):
             if part is not None:
                 part.look_at_condition(values)
             if self._tests_apart:
-                values = [value for value in values if self.apart(partial(self._holds, each.condition, env.at(value)))]
+                values = self.chosen_apart(values, partial(self._holds_at, each.condition, env))
                 continue
             self.spend(len(values))
             values = [value for value in values if self._holds(each.condition, env.at(value))]
         return values
+
+    def _holds_at(self, condition: ast.Expression, env: Env, value: Value) -> bool:
+        return self._holds(condition, env.at(value))
 
     def _holds(self, condition: ast.Expression, env: Env) -> bool:
         try:

@@ -15,7 +15,7 @@ the law would need far fewer steps than the least limit that can be set.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from anabranch.errors import DynamicError
@@ -31,6 +31,7 @@ _NODE = 10
 _RESUMED = 8
 """So often does an evaluation go on where the other side of an `and` or `or` may still settle it."""
 
+_NOTHING: frozenset[int] = frozenset()
 _limit = Limits().steps
 
 
@@ -56,21 +57,40 @@ class Counting:
     def __init__(self) -> None:
         self.left = _limit
         """What is left of the allowance."""
-        self._granted: set[int] = set()
+        self._granted: frozenset[int] = _NOTHING
         """What has brought more steps along, by identity."""
         self._sizes: dict[int, int] = {}
         """How many nodes documents have, by identity."""
         self._tests_apart = False
         """Whether each predicate is evaluated apart."""
 
+    def begin(self, items: int = 1) -> None:
+        """Begin an evaluation that stands by itself: so many items take part in it."""
+        self.left, self._granted = _limit * items, _NOTHING
+
     def apart(self, body: Callable[[], T], items: int = 1) -> T:
-        """Evaluate something with an allowance of its own: so many items take part in it."""
+        """Evaluate something with an allowance of its own, inside of another evaluation."""
         before = self.left, self._granted, self._tests_apart
-        self.left, self._granted, self._tests_apart = _limit * items, set(), False
+        self.left, self._granted, self._tests_apart = _limit * items, _NOTHING, False
         try:
             return body()
         finally:
             self.left, self._granted, self._tests_apart = before
+
+    def chosen_apart(self, values: Sequence[T], test: Callable[[T], bool]) -> list[T]:
+        """The values that pass a test, which is evaluated apart for each."""
+        before = self.left, self._granted
+        self._tests_apart = False
+        chosen: list[T] = []
+        try:
+            for value in values:
+                self.begin()
+                if test(value):
+                    chosen.append(value)
+        finally:
+            self.left, self._granted = before
+            self._tests_apart = True
+        return chosen
 
     def spend(self, steps: int) -> None:
         """Take some steps."""
@@ -86,13 +106,13 @@ class Counting:
     def grant_items(self, source: ast.Expression | ast.Qualifier, items: int) -> None:
         """More items take part: those that a part of the query reads; read again, they are the same."""
         if id(source) not in self._granted:
-            self._granted.add(id(source))
+            self._granted |= {id(source)}
             self.left += items * _limit
 
     def grant_document(self, document: Document) -> None:
         """A whole document takes part."""
         if id(document) not in self._granted:
-            self._granted.add(id(document))
+            self._granted |= {id(document)}
             if id(document) not in self._sizes:
                 self._sizes[id(document)] = sum(1 for _ in descendants(document))
             self.left += _NODE * self._sizes[id(document)]

@@ -111,7 +111,8 @@ class Units:
         stream = Input(document, (Arrival(item, Fraction(0), 0, _NOWHERE),))
         self._evaluator.inputs = {**self._documents, self._standing.streams[0]: stream}
         self._evaluator.outside = (root, document)
-        return piece_of(self._evaluator.top(hole, self._standing.env), self._standing.scope, forward)
+        self._evaluator.begin()
+        return piece_of(self._evaluator.value(hole, self._standing.env), self._standing.scope, forward)
 
     def candidates(self, clause: int, root: Element, item: Item, origin: Fraction) -> Candidates:
         """What one `for` looks at in an item; `clause` is its index among those over streams."""
@@ -177,7 +178,8 @@ class _UnitEvaluator(Evaluator):
     def within(self, part: Slice, path: ast.Expression, env: Env) -> Values:
         """The nodes that a path over a stream reaches in one item."""
         self.outside = ()
-        reached = self.apart(lambda: self.walk(path, env, part))
+        self.begin()
+        reached = self.walk(path, env, part)
         part.look_at_result(reached)
         return reached
 

@@ -207,6 +207,8 @@ def copy(node: Child, count: Callable[[int], None] | None = None) -> Child:
 
     `count` is told how much is copied, bit by bit: each node counts 1, and more with a long text.
     """
+    if count is not None:
+        count(1)
     if isinstance(node, Element):
         fresh = Element(node.name, namespaces_in_scope(node))
         _fill(fresh, node, count)
@@ -216,8 +218,10 @@ def copy(node: Child, count: Callable[[int], None] | None = None) -> Child:
 
 def _fill(fresh: Element, source: Element, count: Callable[[int], None] | None) -> None:
     if count is not None:
-        count(1 + sum([1 + (len(each.value) >> LETTERS) for each in source.attributes]))
+        count(len(source.attributes) + len(source.children))
     for attribute in source.attributes:
+        if count is not None:
+            count(len(attribute.value) >> LETTERS)
         fresh.set(attribute.name, attribute.value, attribute.measure)
     for child in source.children:
         fresh.append(_copy_inner(child, count))
@@ -228,8 +232,8 @@ def _copy_inner(node: Child, count: Callable[[int], None] | None) -> Child:
         fresh = Element(node.name, dict(node.namespaces) if node.namespaces else None)
         _fill(fresh, node, count)
         return fresh
-    if count is not None:
-        count(1 + (len(node.value) >> LETTERS))
+    if count is not None and len(node.value) >> LETTERS:
+        count(len(node.value) >> LETTERS)
     match node:
         case Text():
             return Text(node.value, node.measure)
