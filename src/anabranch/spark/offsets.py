@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from anabranch.errors import StateError
 from anabranch.spark import durable
 from anabranch.spark.checkpoint import Checkpoint
 from anabranch.spark.ranges import Offset, Range
@@ -20,7 +21,13 @@ def end_of(checkpoint: Checkpoint, epoch: int) -> Offset:
     """How far an epoch goes that has begun; -1 stands for the beginning of all streams."""
     if epoch < 0:
         return {}
-    found: Offset = json.loads(offset_file(checkpoint, epoch).read_text(encoding="utf-8").splitlines()[-1])
+    file = offset_file(checkpoint, epoch)
+    try:
+        found: Offset = json.loads(file.read_text(encoding="utf-8").splitlines()[-1])
+    except OSError as error:
+        raise StateError(f"cannot read '{file}': {error.strerror}") from None
+    except (IndexError, ValueError):
+        raise StateError(f"'{file}' is damaged") from None
     return found
 
 
