@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from algebra.accented import CELSIUS, add, alter, drop, item, path, same, show, together
 from algebra.evolving import faults
 from anabranch.algebra.accents.boxes import for_all, for_some, within
-from anabranch.algebra.accents.canonical import canonical
 from anabranch.algebra.accents.items import spelled
 from anabranch.algebra.accents.sets import below, items_of
 from anabranch.algebra.builder import Stream, stream
@@ -25,6 +24,7 @@ from anabranch.errors import Aborted
 from anabranch.predicate import Domain, Finite, Predicate, and_, or_
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item, Punctuation
 from anabranch.stream.path import Path
+from models.canonical import canonical
 
 TO_CELSIUS = "alter t by . * 5 div 9 - 160 div 9"
 SENSORS: dict[Path, Domain] = {path("s"): Finite(frozenset({"1", "2"}))}

@@ -11,7 +11,6 @@ import pytest
 
 from algebra.accented import alter, item, show
 from algebra.evolving import STATEFUL, Planner, faults, merged, stream
-from anabranch.algebra.accents.canonical import canonical
 from anabranch.algebra.accents.items import altered, spelled
 from anabranch.algebra.accents.sets import fulfils, items_of
 from anabranch.algebra.interpret import Apply, Plan, Query, Source, leaving, run
@@ -21,6 +20,7 @@ from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element as Tree
+from models.canonical import canonical
 
 OPERATORS = [
     "select",

@@ -12,7 +12,7 @@
 The paper prints the second for all windows that agree in their steps.
 But windows close at their ends, and ends that do not fall on each other are moments at which only one of the queries
 joins; so sizes must differ by a multiple of the step on every input, and q5 with q7 has to share windows.
-How the two operators select is in `selecting.py`.
+How the two operators select is modelled in the tests (`models/selecting.py`).
 
 Items that enter a window decide when it closes at the end of the input (LAWS 3.5), and count windows number them, so
 the preselections of joins that share must be the same; conditions of a `where` are asked of tuples, and need not be.
