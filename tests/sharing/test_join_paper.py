@@ -9,9 +9,9 @@ import pytest
 
 import papers
 from anabranch.algebra.window import Extent
-from anabranch.predicate import implies
+from anabranch.predicate import and_, implies, terms
 from anabranch.sharing.explain.picture import forest_lines, tree_lines
-from anabranch.sharing.forest import PropertyForest, join_annotation
+from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.match import matches
 from anabranch.sharing.match_joins import (
     FullResults,
@@ -24,14 +24,14 @@ from anabranch.sharing.match_joins import (
     join_matches,
     level,
     merge_all_joins,
+    merge_inputs,
     merge_joins,
-    merge_with_join,
     same_join,
 )
 from anabranch.sharing.render import render_join
 from anabranch.sharing.rules.derive import derive, derive_forest
 from anabranch.sharing.settle import unjoined
-from anabranch.sharing.tree import PropertyTree
+from anabranch.sharing.tree import PropertyTree, conjuncts
 from anabranch.sharing.writing import joined_text
 from anabranch.stream import photons
 from anabranch.stream.schema import Schema
@@ -97,7 +97,8 @@ def test_example_a_1_the_join_annotation_of_q5() -> None:
     for each in found.trees:
         assert [output.path[-1] for output in each.outputs] == ["phc", "en"]
         for output in each.outputs:
-            assert joined_text(join_annotation(output.condition), inputs) == "x/en >= y/en + 0.5"
+            across = [each for each in conjuncts(output.condition) if len({term.input for term in terms(each)}) > 1]
+            assert joined_text(and_(*across), inputs) == "x/en >= y/en + 0.5"
     assert found.streams == ("photon1", "photon2")
     assert found.sizes == (Fraction(10), Fraction(20))
 
@@ -280,7 +281,7 @@ ONE = """\
 
 def test_a_single_input_query_removes_the_join() -> None:
     """What is left of q5 is a set of trees; one of them is widened for the new query, and q5 still has its inputs."""
-    merged = merge_with_join(forest("q5"), tree(ONE))
+    merged = merge_inputs((*unjoined(forest("q5")), tree(ONE)))
     assert [each.stream for each in merged] == ["photon1", "photon2"]
     assert matches(merged[0], tree(ONE))
     assert all(matches(each, needed) for each, needed in zip(merged, unjoined(forest("q5")), strict=True))

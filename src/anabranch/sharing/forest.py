@@ -36,14 +36,14 @@ from anabranch.predicate import (
 from anabranch.sharing.tree import PropertyTree, Steps, conjuncts, union_of
 from anabranch.sharing.writing import renamed
 
-Kind: TypeAlias = Literal["step", "interval", "apart"]
+JoinKind: TypeAlias = Literal["step", "interval", "apart"]
 
 
 @dataclass(frozen=True, slots=True)
 class PropertyForest:
     """The trees of a query over several inputs, or of several such queries that share a join."""
 
-    kind: Kind
+    kind: JoinKind
     trees: tuple[PropertyTree, ...]
     smaller: tuple[tuple[Fraction, ...], ...] = ()
     """Sizes of windows, one for each input, for which a widened join fires before its own are first full."""
@@ -67,11 +67,6 @@ class PropertyForest:
     def sizes(self) -> tuple[Fraction, ...]:
         """The sizes of a step join's windows."""
         return tuple(tree.window.extent.size for tree in self.trees if tree.window)
-
-
-def join_annotation(condition: Predicate) -> Predicate:
-    """What a condition says of several inputs at once (sharing paper, 5.2.1)."""
-    return and_(*(each for each in conjuncts(condition) if len({term.input for term in terms(each)}) > 1))
 
 
 def local(condition: Predicate, input: str) -> Predicate:

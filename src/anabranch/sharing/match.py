@@ -31,17 +31,19 @@ from anabranch.predicate import EVERYTHING, NOTHING, Predicate, equivalent, impl
 from anabranch.sharing.relax import relax
 from anabranch.sharing.settle import tree_of, unwindowed
 from anabranch.sharing.tree import (
-    Aggregate,
-    Output,
+    AggregateAnnotation,
+    OutputAnnotation,
     PropertyTree,
     Steps,
-    Window,
+    WindowAnnotation,
     aggregate_label,
     union,
 )
 
-Change: TypeAlias = Literal["path", "selection", "window", "postselection", "aggregate", "no window", "results", "join"]
-Difference: TypeAlias = tuple[Change, str]
+LackKind: TypeAlias = Literal[
+    "path", "selection", "window", "postselection", "aggregate", "no window", "results", "join"
+]
+Lack: TypeAlias = tuple[LackKind, str]
 """What a stream lacks for a query: the kind of annotation, and the path or aggregate that it is about."""
 
 
@@ -55,7 +57,7 @@ def same(first: PropertyTree, second: PropertyTree) -> bool:
     return matches(first, second) and matches(second, first)
 
 
-def differences(stream: PropertyTree, query: PropertyTree) -> Iterator[Difference]:
+def differences(stream: PropertyTree, query: PropertyTree) -> Iterator[Lack]:
     """What the stream lacks for the query, in the order in which a reader would look for it."""
     if stream.stream != query.stream:
         raise ValueError(f"trees of different streams: '{stream.stream}' and '{query.stream}'")
@@ -88,7 +90,7 @@ def merge_all(trees: Sequence[PropertyTree]) -> PropertyTree:
 # --- structures and selections (4.1, 4.2) -----------------------------------------------------------------
 
 
-def missing(stream: PropertyTree, query: PropertyTree) -> Iterator[Difference]:
+def missing(stream: PropertyTree, query: PropertyTree) -> Iterator[Lack]:
     """Outputs of the query that are missing, or there under a narrower condition."""
     for needed in query.outputs:
         given = given_where(stream, needed)
@@ -98,7 +100,7 @@ def missing(stream: PropertyTree, query: PropertyTree) -> Iterator[Difference]:
             yield "selection", "/".join(needed.path) or "everything"
 
 
-def given_where(stream: PropertyTree, needed: Output) -> Predicate:
+def given_where(stream: PropertyTree, needed: OutputAnnotation) -> Predicate:
     """When an element is there: by itself, or implicit in one around it (the special case of 4.1)."""
     given: Predicate = NOTHING
     for each in stream.outputs:
@@ -125,7 +127,7 @@ def combine(stream: PropertyTree, query: PropertyTree) -> bool:
     match stream.window, query.window:
         case None, None:
             return bool(query.aggregates)
-        case Window() as first, Window() as second:
+        case WindowAnnotation() as first, WindowAnnotation() as second:
             alike = first.path == second.path and first.reference == second.reference
             return alike and equivalent(first.pre, second.pre)
         case _:
@@ -138,7 +140,7 @@ def tiles(part: Extent, whole: Extent) -> bool:
     return part == whole or divides
 
 
-def _windows(stream: PropertyTree, query: PropertyTree) -> Iterator[Difference]:
+def _windows(stream: PropertyTree, query: PropertyTree) -> Iterator[Lack]:
     unequal = False
     if stream.window and query.window:
         unequal = stream.window.extent != query.window.extent
@@ -157,7 +159,7 @@ def _windows(stream: PropertyTree, query: PropertyTree) -> Iterator[Difference]:
     yield from missing(stream, replace(query, outputs=tuple(outputs)))
 
 
-def same_aggregate(tree: PropertyTree, wanted: Aggregate) -> Aggregate | None:
+def same_aggregate(tree: PropertyTree, wanted: AggregateAnnotation) -> AggregateAnnotation | None:
     """The aggregate of a tree that gives the same value."""
     return next((each for each in tree.aggregates if each.term == wanted.term), None)
 

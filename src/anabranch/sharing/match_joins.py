@@ -28,10 +28,10 @@ from typing import TypeAlias
 from anabranch.algebra.window import Extent
 from anabranch.predicate import EVERYTHING, Predicate, equivalent
 from anabranch.sharing.forest import PropertyForest, alone, is_bounded, labels
-from anabranch.sharing.match import Difference, differences, merge, missing
+from anabranch.sharing.match import Lack, differences, merge, missing
 from anabranch.sharing.relax import relax
 from anabranch.sharing.settle import forest_of, tree_of, unjoined
-from anabranch.sharing.tree import Output, PropertyTree, Window
+from anabranch.sharing.tree import OutputAnnotation, PropertyTree, WindowAnnotation
 
 MOST_MOVEMENTS = 2
 """Shared windows that move more often than this many times what the separate ones do together are not worth it."""
@@ -121,7 +121,7 @@ def select_windows(shared: Extent, wanted: Extent) -> SelectWindows:
     return SelectWindows(*map(int, counts))
 
 
-def _alike(first: Window, second: Window) -> bool:
+def _alike(first: WindowAnnotation, second: WindowAnnotation) -> bool:
     return first.reference == second.reference and equivalent(first.pre, second.pre)
 
 
@@ -147,7 +147,7 @@ def same_join(first: PropertyForest, second: PropertyForest) -> bool:
     return first.sizes == second.sizes and join_matches(first, second) and join_matches(second, first)
 
 
-def join_differences(stream: PropertyForest, query: PropertyForest) -> Iterator[Difference]:
+def join_differences(stream: PropertyForest, query: PropertyForest) -> Iterator[Lack]:
     """What the join of a stream lacks for a query."""
     match level(stream, query):
         case FullResults():
@@ -221,7 +221,7 @@ def _with_outputs_of(stream: PropertyForest, query: PropertyForest) -> PropertyF
 def _widened(tree: PropertyTree, extent: Extent, guard: Predicate) -> PropertyTree:
     """A tree with a larger window; whose tuple is whose is seen by the reference element (5.3.2)."""
     assert tree.window is not None
-    reference = [Output(tree.window.reference, guard)] if tree.window.reference else []
+    reference = [OutputAnnotation(tree.window.reference, guard)] if tree.window.reference else []
     return replace(tree, window=replace(tree.window, extent=extent), outputs=(*tree.outputs, *reference))
 
 
@@ -229,9 +229,9 @@ def _shared_windows(first: PropertyTree, second: PropertyTree, extent: Extent) -
     """Windows for two joins, with all elements that either of them asks for of any of their items (figure 13(c))."""
     own, other = alone(first), alone(second)
     assert own.window is not None
-    outputs = [Output(each.path, EVERYTHING, each.whole) for each in (*own.outputs, *other.outputs)]
+    outputs = [OutputAnnotation(each.path, EVERYTHING, each.whole) for each in (*own.outputs, *other.outputs)]
     if own.window.reference:
-        outputs.append(Output(own.window.reference))
+        outputs.append(OutputAnnotation(own.window.reference))
     window = replace(own.window, extent=extent, post=EVERYTHING)
     return tree_of(own.stream, outputs, window, (), own.schema or other.schema)
 
@@ -239,13 +239,8 @@ def _shared_windows(first: PropertyTree, second: PropertyTree, extent: Extent) -
 # --- a join and a query of one stream (5.3.1) ---------------------------------------------------------------
 
 
-def input_differences(stream: PropertyTree, query: PropertyForest) -> Iterator[tuple[str, list[Difference]]]:
+def input_differences(stream: PropertyTree, query: PropertyForest) -> Iterator[tuple[str, list[Lack]]]:
     """For each input of a join that a stream may serve: its name, and what the stream lacks for it."""
     for named, tree in zip(query.trees, unjoined(query), strict=True):
         if tree.stream == stream.stream:
             yield named.input, list(differences(stream, tree))
-
-
-def merge_with_join(stream: PropertyForest, query: PropertyTree) -> tuple[PropertyTree, ...]:
-    """The trees of a join's inputs once a query of one stream shares them: the join goes, and is made behind them."""
-    return merge_inputs((*unjoined(stream), query))

@@ -27,7 +27,7 @@ from itertools import chain, count
 from anabranch.predicate import EVERYTHING, NOTHING, Predicate, and_, equivalent
 from anabranch.predicate.writing import number_text
 from anabranch.sharing.forest import PropertyForest, interval, labels
-from anabranch.sharing.tree import ITEM, Aggregate, PropertyTree, Steps, Window, union_of
+from anabranch.sharing.tree import ITEM, AggregateAnnotation, PropertyTree, Steps, WindowAnnotation, union_of
 from anabranch.sharing.writing import condition_text, joined_text
 
 _INDENT = "  "
@@ -132,7 +132,7 @@ class _Template:
 
     # --- windows and aggregates ---------------------------------------------------------------------------
 
-    def windows(self, window: Window) -> list[str]:
+    def windows(self, window: WindowAnnotation) -> list[str]:
         """The loop over the windows (figure 6)."""
         self.inputs = {"": (window.path, "$w")}
         lines = self.loop("$w", window.path)
@@ -164,7 +164,7 @@ class _Template:
         body = self.under(guard, EVERYTHING, _element(path[1], self.generic(guard)))
         return _element(path[0], _enclosed([*lines, "return", *_indented(body)]))
 
-    def lets(self, argument: Callable[[Aggregate], str]) -> list[str]:
+    def lets(self, argument: Callable[[AggregateAnnotation], str]) -> list[str]:
         return [
             f"let {self.names[each.term.input]} := {each.function}({argument(each)})" for each in self.tree.aggregates
         ]
@@ -178,7 +178,7 @@ class _Template:
         return lines
 
 
-def generic_names(aggregates: tuple[Aggregate, ...]) -> list[str]:
+def generic_names(aggregates: tuple[AggregateAnnotation, ...]) -> list[str]:
     """The names of the elements that carry the aggregates: function and element, numbered where that is taken."""
     names: list[str] = []
     for each in aggregates:
@@ -193,7 +193,7 @@ def window_name(path: Steps) -> str:
     return f"win_{path[-1]}"
 
 
-def window_text(window: Window) -> str:
+def window_text(window: WindowAnnotation) -> str:
     """`|det_time diff 60 step 40|`"""
     sizes = f"{number_text(window.extent.size)} step {number_text(window.extent.step)}"
     if window.reference is None:
@@ -201,7 +201,7 @@ def window_text(window: Window) -> str:
     return f"|{'/'.join(window.reference[len(window.path) :]) or '.'} diff {sizes}|"
 
 
-def _path(aggregate: Aggregate, start: int) -> list[str]:
+def _path(aggregate: AggregateAnnotation, start: int) -> list[str]:
     """The steps of an aggregated path behind the first ones, with the conditions in their places."""
     conditions = dict(aggregate.pre)
     found = []

@@ -16,7 +16,7 @@ from anabranch.language.aggregates import Aggregated
 from anabranch.sharing.match_joins import SelectWindows, select_windows
 from anabranch.sharing.rules.conditions import Nodes
 from anabranch.sharing.rules.rules import Rules
-from anabranch.sharing.tree import Aggregate, PropertyTree, Steps, Window
+from anabranch.sharing.tree import AggregateAnnotation, PropertyTree, Steps, WindowAnnotation
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +59,22 @@ class SendTuples:
 
 
 OverWindows: TypeAlias = MakeWindows | PutTogether | ReadWindows
-Sent: TypeAlias = OverWindows | SendTuples
+SentOperator: TypeAlias = OverWindows | SendTuples
 
 
-def window_of(tree: PropertyTree) -> Window:
+def window_of(tree: PropertyTree) -> WindowAnnotation:
     """The window of a tree that has one."""
     assert tree.window is not None
     return tree.window
 
 
-def named_aggregates(seen: Aggregated, variable: str, path: Steps) -> dict[str, Aggregate] | None:
+def named_aggregates(seen: Aggregated, variable: str, path: Steps) -> dict[str, AggregateAnnotation] | None:
     """The aggregates of a window query by the variables that stand for them; None where one has no place in a tree.
 
     The query's own variable and path are those of its window.
     """
     rules = Rules(windows=True)
-    found: dict[str, Aggregate] = {}
+    found: dict[str, AggregateAnnotation] = {}
     for call in seen.calls:
         asked = ast.Call(call.function, (seen.paths[call.path],))
         aggregate = rules.aggregate(asked, {variable: Nodes(path, window=True)})

@@ -17,14 +17,14 @@ from dataclasses import replace
 from fractions import Fraction
 
 from anabranch.predicate import EVERYTHING, NOTHING, Predicate, Term, implies
-from anabranch.sharing.forest import Kind, PropertyForest, alone
+from anabranch.sharing.forest import JoinKind, PropertyForest, alone
 from anabranch.sharing.tree import (
     ITEM,
-    Aggregate,
-    Output,
+    AggregateAnnotation,
+    OutputAnnotation,
     PropertyTree,
     Steps,
-    Window,
+    WindowAnnotation,
     aggregate_label,
     both,
     is_value,
@@ -39,9 +39,9 @@ from anabranch.stream.schema import Schema
 
 def tree_of(
     stream: str,
-    outputs: Iterable[Output],
-    window: Window | None,
-    aggregates: Iterable[Aggregate],
+    outputs: Iterable[OutputAnnotation],
+    window: WindowAnnotation | None,
+    aggregates: Iterable[AggregateAnnotation],
     schema: Schema | None,
 ) -> PropertyTree:
     """The tree of what was found, with all that its conditions look at."""
@@ -50,14 +50,15 @@ def tree_of(
 
 
 def forest_of(
-    kind: Kind, trees: Iterable[PropertyTree], smaller: tuple[tuple[Fraction, ...], ...] = ()
+    kind: JoinKind, trees: Iterable[PropertyTree], smaller: tuple[tuple[Fraction, ...], ...] = ()
 ) -> PropertyForest:
     """The forest of a join: tuples come whole, and with all that conditions of any tree look at."""
     forest = PropertyForest(kind, tuple(trees), smaller)
     while True:
         guard = forest.guard
         marked = [
-            replace(tree, outputs=(*tree.outputs, Output(tree.item, guard, whole=False))) for tree in forest.trees
+            replace(tree, outputs=(*tree.outputs, OutputAnnotation(tree.item, guard, whole=False)))
+            for tree in forest.trees
         ]
         forest = replace(forest, trees=_closed(marked))
         if implies(forest.guard, guard):
@@ -84,7 +85,7 @@ def _with_seen(tree: PropertyTree, seen: Sequence[tuple[Term, Predicate]]) -> Pr
     for term, when in seen:
         if term in values:
             values[term] = replace(values[term], selection=union(values[term].selection, when))
-    more = (Output(term.path.steps, when) for term, when in own)
+    more = (OutputAnnotation(term.path.steps, when) for term, when in own)
     return replace(tree, outputs=(*tree.outputs, *more), aggregates=tuple(values.values()))
 
 
@@ -118,7 +119,7 @@ def tidy(tree: PropertyTree) -> PropertyTree:
     return replace(tree, outputs=tuple(outputs), aggregates=tuple(values))
 
 
-def settled(outputs: Sequence[Output], schema: Schema | None = None) -> tuple[Output, ...]:
+def settled(outputs: Sequence[OutputAnnotation], schema: Schema | None = None) -> tuple[OutputAnnotation, ...]:
     """The outputs without those that others bring, in the order of the schema."""
     joined: dict[tuple[Steps, bool], Predicate] = {}
     needed = [each for each in outputs if each.condition != NOTHING]
@@ -128,12 +129,14 @@ def settled(outputs: Sequence[Output], schema: Schema | None = None) -> tuple[Ou
         top = next((path for path in around if path in wholes), None)
         key = (each.path, False) if top is None else (top, True)
         joined[key] = union(joined.get(key, NOTHING), each.condition)
-    found = [Output(path, condition, whole) for (path, whole), condition in joined.items() if condition != NOTHING]
+    found = [
+        OutputAnnotation(path, condition, whole) for (path, whole), condition in joined.items() if condition != NOTHING
+    ]
     kept = [each for each in found if each.whole or not _is_brought(each, found)]
     return tuple(sorted(kept, key=lambda each: place(each.path, schema)))
 
 
-def _is_brought(element: Output, outputs: Iterable[Output]) -> bool:
+def _is_brought(element: OutputAnnotation, outputs: Iterable[OutputAnnotation]) -> bool:
     """Whether an element comes along with what stands below it."""
     depth = len(element.path)
     below = (each.condition for each in outputs if len(each.path) > depth and each.path[:depth] == element.path)
@@ -145,15 +148,15 @@ def unwindowed(tree: PropertyTree) -> PropertyTree:
     if tree.window is None and not tree.aggregates:
         return tree
     pre = tree.window.pre if tree.window else EVERYTHING
-    found = [Output(term.path.steps, when) for term, when in looked_at(pre)]
+    found = [OutputAnnotation(term.path.steps, when) for term, when in looked_at(pre)]
     found += [replace(each, condition=pre) for each in tree.outputs]
     if tree.window:
-        found.append(Output(tree.window.path, pre, whole=False))
+        found.append(OutputAnnotation(tree.window.path, pre, whole=False))
         if tree.window.reference:
-            found.append(Output(tree.window.reference, pre))
+            found.append(OutputAnnotation(tree.window.reference, pre))
     for each in tree.aggregates:
-        found.append(Output(each.path, pre, whole=each.function != "count"))
-        found += [Output(steps, pre) for _, condition in each.pre for steps in paths_of(condition)]
+        found.append(OutputAnnotation(each.path, pre, whole=each.function != "count"))
+        found += [OutputAnnotation(steps, pre) for _, condition in each.pre for steps in paths_of(condition)]
     return tree_of(tree.stream, found, None, (), tree.schema)
 
 
@@ -173,9 +176,9 @@ def _unjoined(tree: PropertyTree, item: Steps) -> PropertyTree:
     window = tree.window
     if window is None:
         return tree_of(tree.stream, tree.outputs, None, (), tree.schema)
-    found = [Output(term.path.steps, when) for term, when in looked_at(window.pre)]
+    found = [OutputAnnotation(term.path.steps, when) for term, when in looked_at(window.pre)]
     found += [replace(each, condition=both(window.pre, each.condition)) for each in tree.outputs]
-    found.append(Output(item, window.pre, whole=False))
+    found.append(OutputAnnotation(item, window.pre, whole=False))
     if window.reference:
-        found.append(Output(window.reference))
+        found.append(OutputAnnotation(window.reference))
     return tree_of(tree.stream, found, None, (), tree.schema)

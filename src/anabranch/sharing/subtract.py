@@ -3,8 +3,8 @@
 `subtract(query, stream)` is the tree of the remainder: what would have to be sent beside the stream, and no more, so
 that the query has all it needs; merging it into the stream is the least widening.
 It is in the optimised form: elements that its conditions only look at are not in it.
-It has two uses: it says what a query that does not match lacks, and, the other way round, what a stream need no longer
-send when one of those that share it has ended (`narrow`).
+It says what a query that does not match lacks; taken the other way round, it says what a stream need no longer send
+when one of the queries that share it has ended.
 
 Each element is needed where one condition holds and given where another does, so it is left where the first holds and
 the second does not; but that is not always a condition one may ask.
@@ -23,8 +23,7 @@ remainder is the whole query.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from anabranch.predicate import (
     NOTHING,
@@ -44,29 +43,9 @@ from anabranch.predicate import (
     terms,
 )
 from anabranch.predicate.formula import OPPOSITE
-from anabranch.sharing.match import combine, given_where, is_plain, matches, merge_all, same_aggregate
+from anabranch.sharing.match import combine, given_where, is_plain, matches, same_aggregate
 from anabranch.sharing.settle import settled, unwindowed
 from anabranch.sharing.tree import PropertyTree
-
-
-@dataclass(frozen=True, slots=True)
-class Narrowed:
-    """A stream after some who shared it have left."""
-
-    tree: PropertyTree
-    """What is still sent."""
-    freed: PropertyTree | None
-    """What is not sent any more; None where the stream stays as it is."""
-
-
-def narrow(stream: PropertyTree, remaining: Sequence[PropertyTree]) -> Narrowed:
-    """The stream for those who remain, and what becomes free by it, so that whoever asks can see if it is worth it.
-
-    The paper narrows on demand: a stream that is left wide serves the next query the better.
-    """
-    tree = merge_all(remaining) if remaining else PropertyTree(stream.stream, schema=stream.schema)
-    freed = subtract(stream, tree) if matches(stream, tree) else None
-    return Narrowed(stream, None) if freed is None else Narrowed(tree, freed)
 
 
 def subtract(query: PropertyTree, stream: PropertyTree) -> PropertyTree | None:

@@ -42,7 +42,7 @@ ITEM = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputAnnotation:
     """An element that must be there where the condition holds."""
 
     path: Steps
@@ -51,7 +51,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class WindowAnnotation:
     """A window over the items at `path`; without a reference it counts them."""
 
     path: Steps
@@ -62,7 +62,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class AggregateAnnotation:
     """An aggregate of the elements at `path` that pass `pre`: conditions with the number of steps they stand behind."""
 
     function: Function
@@ -83,9 +83,9 @@ class PropertyTree:
     """The tree of a query, or of several that share a stream."""
 
     stream: str
-    outputs: tuple[Output, ...] = ()
-    window: Window | None = None
-    aggregates: tuple[Aggregate, ...] = ()
+    outputs: tuple[OutputAnnotation, ...] = ()
+    window: WindowAnnotation | None = None
+    aggregates: tuple[AggregateAnnotation, ...] = ()
     schema: Schema | None = field(default=None, compare=False, repr=False)
     input: str = ""
     """What conditions write before the tree's paths: its name among the trees of a join."""
@@ -217,7 +217,7 @@ def conjuncts(condition: Predicate) -> tuple[Predicate, ...]:
     return condition.parts if isinstance(condition, And) else (condition,)
 
 
-def aggregate_label(aggregate: Aggregate) -> str:
+def aggregate_label(aggregate: AggregateAnnotation) -> str:
     """`avg(en)`: function and path from the item down, with the conditions on the way in their places."""
     text = ""
     conditions = dict(aggregate.pre)

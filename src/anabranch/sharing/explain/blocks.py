@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from anabranch.sharing.explain.picture import AGGREGATE, JOIN, SELECT, WINDOW, Line
+from anabranch.sharing.explain.picture import AGGREGATE, JOIN, SELECT, WINDOW, TreeLine
 from anabranch.sharing.explain.scene import Use
 from anabranch.sharing.explain.svg import element, shortened, text, titled, width, wrapped
 from anabranch.sharing.tree import Steps
@@ -124,7 +124,7 @@ class TreeBlock(Block):
         return Block(x + COLUMN * (len(uses) - 1) + 8, self.height, tuple(parts))
 
 
-def tree_block(lines: Sequence[Line], ink: str = "") -> TreeBlock:
+def tree_block(lines: Sequence[TreeLine], ink: str = "") -> TreeBlock:
     """A tree; with bullets if there is a colour for them."""
     parts: list[str] = []
     y = across = 0.0
@@ -157,10 +157,10 @@ def tree_block(lines: Sequence[Line], ink: str = "") -> TreeBlock:
     return TreeBlock(across, y, tuple(parts), tuple(rows))
 
 
-def _compact(lines: Sequence[Line]) -> list[tuple[int, Line]]:
+def _compact(lines: Sequence[TreeLine]) -> list[tuple[int, TreeLine]]:
     """Elements with how deep they stand; one that has nothing to it but a single child is written before that."""
     children = Counter(line.path[:-1] for line in lines)
-    found: list[tuple[int, Line]] = []
+    found: list[tuple[int, TreeLine]] = []
     depths: dict[Steps, int] = {}
     name = ""
     for line in lines:

@@ -30,7 +30,7 @@ from anabranch.sharing.explain.blocks import (
     tree_block,
 )
 from anabranch.sharing.explain.picture import joined_lines, lines
-from anabranch.sharing.explain.scene import Card, Joined, Scene, Sent, Use, scene
+from anabranch.sharing.explain.scene import Card, Joined, Scene, SentStream, Use, scene
 from anabranch.sharing.explain.svg import curve, document, element, shortened, text, titled, width
 from anabranch.sharing.explain.text import Explained
 
@@ -88,7 +88,7 @@ class _Column:
 
 
 def _columns(parts: Sequence[_Part]) -> list[_Column]:
-    shared = [each.uses for part in parts for each in chain[Sent | Joined](part.scene.sent, part.scene.joins)]
+    shared = [each.uses for part in parts for each in chain[SentStream | Joined](part.scene.sent, part.scene.joins)]
     label = max((_label(use).width for uses in shared for use in uses), default=0)
     found: list[_Column] = []
     x: float = _MARGIN
@@ -213,7 +213,7 @@ def _stream(name: str) -> Block:
     return Block(across, 30, (titled(pill + label, f'stream "{name}"'),))
 
 
-def _sent(sent: Sent) -> Block:
+def _sent(sent: SentStream) -> Block:
     count = sum(len(use.card.names) for use in sent.uses)
     whole = f"{count:,}" if not sent.more else f"{count:,} of {count + sent.more:,}"
     title = sent.tree.stream, f"for {whole} {'query' if whole == '1' else 'queries'}"
@@ -261,5 +261,5 @@ def _card(card: Card) -> Block:
     return inset(stacked((heading(names, small, card.number), *below), 8), stripe=ink)
 
 
-def _more(sent: Sent) -> Block:
+def _more(sent: SentStream) -> Block:
     return inset(remark(f"and {sent.more:,} more queries of {sent.tree.stream}"))

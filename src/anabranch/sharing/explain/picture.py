@@ -32,7 +32,7 @@ instead."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TreeLine:
     """An element: its place, its name, whether it is sent, and its annotations, each a sign and a text."""
 
     path: Steps
@@ -46,12 +46,12 @@ class Line:
         return f"{'  ' * (len(self.path) - 1)}{head}{f'  {notes}' if notes else ''}"
 
 
-def lines(tree: PropertyTree) -> list[Line]:
+def lines(tree: PropertyTree) -> list[TreeLine]:
     """A tree that stands alone."""
     return _lines(tree, _alone(tree))
 
 
-def joined_lines(forest: PropertyForest) -> Iterator[tuple[str, list[Line]]]:
+def joined_lines(forest: PropertyForest) -> Iterator[tuple[str, list[TreeLine]]]:
     """The trees of a join with the names of their inputs."""
     inputs = _joined(forest)
     for tree in forest.trees:
@@ -106,13 +106,13 @@ def _joined(forest: PropertyForest) -> Inputs:
     return {tree.input: (tree.item, name) for tree, name in zip(forest.trees, names, strict=True)}
 
 
-def _lines(tree: PropertyTree, inputs: Inputs) -> list[Line]:
+def _lines(tree: PropertyTree, inputs: Inputs) -> list[TreeLine]:
     if any(each.path == () for each in tree.outputs):
-        return [Line((), "everything", ("•",))]
+        return [TreeLine((), "everything", ("•",))]
     if not tree.paths:
-        return [Line((), "nothing")]
+        return [TreeLine((), "nothing")]
     notes = _Notes(tree, inputs)
-    return [Line(path, path[-1], notes.marks(path), tuple(notes.of(path))) for path in tree.paths]
+    return [TreeLine(path, path[-1], notes.marks(path), tuple(notes.of(path))) for path in tree.paths]
 
 
 class _Notes:

@@ -17,7 +17,7 @@ from anabranch.predicate.writing import number_text
 from anabranch.sharing.explain.text import Explained
 from anabranch.sharing.explain.verdicts import Verdict, verdicts
 from anabranch.sharing.forest import PropertyForest
-from anabranch.sharing.match import Difference, is_plain, merge, merge_all, same
+from anabranch.sharing.match import Lack, is_plain, merge, merge_all, same
 from anabranch.sharing.match_joins import SharedWindows, level, merge_all_joins, merge_joins, same_join
 from anabranch.sharing.settle import unjoined, unwindowed
 from anabranch.sharing.tree import PropertyTree, Steps
@@ -77,7 +77,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentStream:
     """What the trunk sends of a stream; `more` queries read it that are not shown."""
 
     tree: PropertyTree
@@ -100,7 +100,7 @@ class Scene:
     """All that is shown."""
 
     cards: tuple[Card, ...]
-    sent: tuple[Sent, ...]
+    sent: tuple[SentStream, ...]
     joins: tuple[Joined, ...]
 
     def parts(self) -> Iterator[Scene]:
@@ -165,7 +165,7 @@ def _alike(first: PropertyForest | None, second: PropertyForest | None) -> bool:
 # --- streams ------------------------------------------------------------------------------------------------
 
 
-def _sent(cards: Sequence[Card], left_out: Mapping[str, int]) -> Iterator[Sent]:
+def _sent(cards: Sequence[Card], left_out: Mapping[str, int]) -> Iterator[SentStream]:
     readers: dict[str, list[tuple[Card, PropertyTree]]] = {}
     for card in cards:
         if card.forest:
@@ -184,7 +184,7 @@ def _sent(cards: Sequence[Card], left_out: Mapping[str, int]) -> Iterator[Sent]:
             Use(card, (unwindowed(tree) if is_plain(merged) else tree,), *words)
             for (card, tree), words in zip(found, said, strict=True)
         ]
-        yield Sent(merged, tuple(uses), left_out.get(stream, 0))
+        yield SentStream(merged, tuple(uses), left_out.get(stream, 0))
 
 
 def _apart(tree: PropertyTree) -> PropertyForest:
@@ -239,7 +239,7 @@ def _found(stream: PropertyForest, query: PropertyForest) -> tuple[tuple[str, ..
     return (("shares the tuples", *said) if query.kind != "apart" and verdict.lacks else said), verdict.words
 
 
-def _said(lacks: Sequence[Difference]) -> Iterator[str]:
+def _said(lacks: Sequence[Lack]) -> Iterator[str]:
     kinds: dict[str, list[str]] = {}
     for kind, what in lacks:
         # the last step of a path says enough where there is little room; an aggregate is no path

@@ -8,7 +8,7 @@ from typing import Any
 
 from anabranch.predicate.writing import number_text
 from anabranch.sharing.forest import PropertyForest, labels
-from anabranch.sharing.match import Difference, differences, matches, merge
+from anabranch.sharing.match import Lack, differences, matches, merge
 from anabranch.sharing.match_joins import (
     FullResults,
     Level,
@@ -30,7 +30,7 @@ class Verdict:
     """What a query finds in another one; `level` where both are joins, `input` where it is about one of a join's."""
 
     words: str
-    lacks: tuple[Difference, ...]
+    lacks: tuple[Lack, ...]
     level: Level | None = None
     input: str | None = None
     remainder: PropertyTree | None = None
@@ -44,7 +44,7 @@ def verdicts(stream: PropertyForest, query: PropertyForest) -> Iterator[Verdict]
     if stream.kind != "apart" and query.kind != "apart":
         yield _joins(stream, query)
     elif stream.kind != "apart":
-        lacks: Difference = ("join", " and ".join(dict.fromkeys(stream.streams)))
+        lacks: Lack = ("join", " and ".join(dict.fromkeys(stream.streams)))
         yield Verdict(_worded((lacks,)), (lacks,))
     elif query.kind != "apart":
         names = {tree.input: label for tree, label in zip(query.trees, labels(query.trees), strict=True)}
@@ -118,7 +118,7 @@ def _operator(selection: SelectWindows) -> str:
     return f"SELECTWINDOWS({selection.count}, {selection.every}, {selection.step})"
 
 
-def _worded(lacks: Iterable[Difference], window: str = "") -> str:
+def _worded(lacks: Iterable[Lack], window: str = "") -> str:
     words: dict[str, list[str]] = {}
     for kind, what in lacks:
         words.setdefault(kind, []).append(what)

@@ -10,7 +10,7 @@ from anabranch.language import ast
 from anabranch.language.rewrite import parts, rebuild
 from anabranch.predicate import Predicate, and_
 from anabranch.sharing.rules.conditions import Conditions, Meaning, Names, Something, locate
-from anabranch.sharing.tree import Aggregate, Steps
+from anabranch.sharing.tree import AggregateAnnotation, Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def with_predicates(path: ast.Path, conditions: Iterable[ast.Expression]) -> ast
     return replace(path, steps=(*above, replace(last, tail=tuple(map(ast.Predicate, conditions)))))
 
 
-def names_of(clauses: Iterable[ast.For | ast.Let], names: Names, values: Mapping[str, Aggregate]) -> Names:
+def names_of(clauses: Iterable[ast.For | ast.Let], names: Names, values: Mapping[str, AggregateAnnotation]) -> Names:
     """What the variables of clauses mean: values where they are known as such, else paths, as far as they are."""
     for clause in clauses:
         found = locate(clause.value if isinstance(clause, ast.Let) else clause.source, names)

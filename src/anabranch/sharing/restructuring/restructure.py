@@ -45,7 +45,7 @@ from anabranch.sharing.restructuring.windows import over_windows
 from anabranch.sharing.rules.conditions import CONTEXT, Conditions, Names, Nodes, locate
 from anabranch.sharing.rules.derive import derive
 from anabranch.sharing.settle import settled, unwindowed
-from anabranch.sharing.tree import ITEM, Output, PropertyTree, Steps, both, union_of
+from anabranch.sharing.tree import ITEM, OutputAnnotation, PropertyTree, Steps, both, union_of
 from anabranch.stream.schema import Schema
 
 _MOST_ATTEMPTS = 8
@@ -86,12 +86,12 @@ def _over_items(loop: Loop, plain: PropertyTree) -> tuple[PropertyTree, ast.Quer
     return None
 
 
-def _is_proven(outputs: Iterable[Output], anchors: Iterable[Steps], condition: Predicate) -> bool:
+def _is_proven(outputs: Iterable[OutputAnnotation], anchors: Iterable[Steps], condition: Predicate) -> bool:
     """Whether the condition holds wherever one of the anchors is sent."""
     return all(implies(_sent(outputs, anchor), condition) for anchor in anchors)
 
 
-def _sent(outputs: Iterable[Output], path: Steps) -> Predicate:
+def _sent(outputs: Iterable[OutputAnnotation], path: Steps) -> Predicate:
     """When there is anything of the element at a path: what stands below brings it, and what is whole around it."""
     return union_of(
         each.condition
@@ -174,9 +174,9 @@ class _Attempt:
 
     # --- what is sent -------------------------------------------------------------------------------------
 
-    def outputs(self) -> tuple[Output, ...] | None:
+    def outputs(self) -> tuple[OutputAnnotation, ...] | None:
         """What the pieces need, each under its conditions; None where that is more than items."""
-        found: list[Output] = []
+        found: list[OutputAnnotation] = []
         for piece, when in self.pieces:
             part = derive(replace(self.query, body=replace(self.loop, result=piece)), self.plain.schema)
             if part.window or part.aggregates or any(each.path[:ITEM] != self.item for each in part.outputs):

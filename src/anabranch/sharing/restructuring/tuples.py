@@ -2,66 +2,31 @@
 
 A tuple travels as one element with one for each of its items: `<photon_photon><photon1>...</photon1>...`, as
 `render.render_join` writes it.
-The restructuring query of a join runs over these elements, its loops over the items inside; windows and preselections
-are gone, and of the `where` all that is exactly understood and was asked of every tuple on the way: so the optimised
-forest sends of each item what is returned, and what is still asked.
-
-The bounds of an interval join stay, for a join without them would have to wait for ever (LAWS 3.4).
+A join that is served by such tuples runs over these elements, its loops over the items inside; windows and
+preselections are gone, and so is what was asked of every tuple already.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
-from types import MappingProxyType
 from typing import Any
 
 from anabranch.language import ast
 from anabranch.language.rewrite import parts, rebuild
-from anabranch.predicate import EVERYTHING, And, Or, Predicate, implies, terms
-from anabranch.sharing.forest import PropertyForest, is_bounded, labels
-from anabranch.sharing.match import missing
+from anabranch.predicate import And, Or, Predicate
+from anabranch.sharing.forest import PropertyForest, labels
 from anabranch.sharing.restructuring.loop import (
     child,
     conjunction,
     conjuncts_of,
-    names_of,
     predicates,
     split,
     with_loop,
     with_predicates,
 )
-from anabranch.sharing.rules.conditions import CONTEXT, Conditions, Names, Nodes
-from anabranch.sharing.rules.derive import derive_forest
-from anabranch.sharing.tree import both
-from anabranch.stream.schema import Schema
-
-
-@dataclass(frozen=True, slots=True)
-class RestructuredJoin:
-    """The tuples that are sent to a subscriber, and the query that makes its answer of them."""
-
-    forest: PropertyForest
-    query: ast.Query
-
-
-def restructure_join(
-    query: ast.Query, stream: str, schemas: Mapping[str, Schema] = MappingProxyType({})
-) -> RestructuredJoin | None:
-    """The optimised form of a checked join, over the named stream of its tuples; None for what is no join."""
-    plain = derive_forest(query, schemas)
-    flwors = (part for part in parts(query.body) if isinstance(part, ast.Flwor))
-    join = next((each for each in flwors if any(map(_source, each.clauses))), None)
-    if plain.kind == "apart" or join is None:
-        return None
-    gone, rest = _without_asked(join, plain)
-    forest = _selected(derive_forest(with_loop(query, join, rest), schemas), gone)
-    bounded = forest.kind == plain.kind and (forest.kind == "step" or is_bounded(forest))
-    if not bounded or not implies(forest.guard, gone) or not _is_within(forest, plain):
-        forest, rest = plain, join
-    return RestructuredJoin(forest, with_loop(query, join, _over_tuples(rest, forest, stream)))
+from anabranch.sharing.rules.conditions import Conditions, Names, Nodes
 
 
 def over_tuples(query: ast.Query, forest: PropertyForest, stream: str) -> ast.Query:
@@ -74,9 +39,9 @@ def over_tuples(query: ast.Query, forest: PropertyForest, stream: str) -> ast.Qu
     `for $tuple in stream("j")/r_r/i_i where $tuple/s/v > 2 return $tuple/u/v`
     """
     flwors = (part for part in parts(query.body) if isinstance(part, ast.Flwor))
-    join = next(each for each in flwors if any(map(_source, each.clauses)))
+    join = next(each for each in flwors if any(map(input_path, each.clauses)))
     asked = [each for each in conjuncts_of(join.where) if not _is_settled(each, join, forest)]
-    rest = _over_tuples(replace(join, where=conjunction(asked)), forest, stream)
+    rest = loops_over_tuples(replace(join, where=conjunction(asked)), forest, stream)
     return with_loop(query, join, _with_paths(rest))
 
 
@@ -85,7 +50,7 @@ def _is_settled(condition: ast.Expression, join: ast.Flwor, forest: PropertyFore
 
     A tuple is sent where the condition of the forest holds or fails.
     """
-    loops = (each.variable for each in join.clauses if isinstance(each, ast.For) and _source(each))
+    loops = (each.variable for each in join.clauses if isinstance(each, ast.For) and input_path(each))
     names: Names = {name: Nodes(tree.item, input=tree.input) for name, tree in zip(loops, forest.trees, strict=True)}
     match condition:
         case ast.Comparison(_, ast.Path(ast.Variable(first)), ast.Path(ast.Variable(second))):
@@ -133,7 +98,7 @@ def _with_paths(loop: ast.Flwor) -> ast.Flwor:
     return ast.Flwor((first, *kept), visit(loop.where), order, visit(loop.result), span=loop.span)
 
 
-def _source(clause: ast.For | ast.Let) -> ast.Path | None:
+def input_path(clause: ast.For | ast.Let) -> ast.Path | None:
     """The path from a stream that a clause runs over: it is one input of the join."""
     match clause:
         case ast.For(_, ast.Path(ast.Source()) as source):
@@ -142,51 +107,7 @@ def _source(clause: ast.For | ast.Let) -> ast.Path | None:
             return None
 
 
-def _without_asked(join: ast.Flwor, plain: PropertyForest) -> tuple[Predicate, ast.Flwor]:
-    """What is asked of tuples on the way, and the join that is left to ask the rest; windows keep what enters them."""
-    conditions = Conditions(lambda expression, names: None)
-    interval = plain.kind == "interval"
-    gone: Predicate = EVERYTHING
-    clauses: list[ast.For | ast.Let] = []
-    names: Names = {}
-    inputs = iter(plain.trees)
-    for clause in join.clauses:
-        if isinstance(clause, ast.For) and (source := _source(clause)):
-            tree = next(inputs)
-            here = Nodes(tree.item, input=tree.input)
-            names = {**names, clause.variable: here}
-            if interval:
-                known, others = split(conditions, predicates(source), {CONTEXT: here})
-                gone = both(gone, known)
-                clause = replace(clause, source=with_predicates(source, others))
-        else:
-            names = names_of([clause], names, {})
-        clauses.append(clause)
-    kept: list[ast.Expression] = []
-    for each in conjuncts_of(join.where):
-        known, others = split(conditions, [each], names)
-        if others or (interval and len({term.input for term in terms(known)}) > 1):
-            kept.append(each)
-        else:
-            gone = both(gone, known)
-    return gone, replace(join, clauses=tuple(clauses), where=conjunction(kept))
-
-
-def _selected(forest: PropertyForest, condition: Predicate) -> PropertyForest:
-    """A forest of only those tuples that fulfil a condition."""
-    trees = (
-        replace(tree, outputs=tuple(replace(each, condition=both(condition, each.condition)) for each in tree.outputs))
-        for tree in forest.trees
-    )
-    return replace(forest, trees=tuple(trees))
-
-
-def _is_within(forest: PropertyForest, plain: PropertyForest) -> bool:
-    """Whether the plain form has all that is sent."""
-    return not any(list(missing(*trees)) for trees in zip(plain.trees, forest.trees, strict=True))
-
-
-def _over_tuples(join: ast.Flwor, forest: PropertyForest, stream: str) -> ast.Flwor:
+def loops_over_tuples(join: ast.Flwor, forest: PropertyForest, stream: str) -> ast.Flwor:
     """The join with its loops over the items of the tuples."""
     trees = forest.trees
     steps = tuple(map(child, forest.tuple_path))
@@ -195,7 +116,7 @@ def _over_tuples(join: ast.Flwor, forest: PropertyForest, stream: str) -> ast.Fl
     clauses: list[ast.For | ast.Let] = [ast.For(name, ast.Path(ast.Source("stream", stream), steps))]
     inputs = iter(zip(trees, labels(trees), strict=True))
     for clause in join.clauses:
-        if isinstance(clause, ast.For) and (source := _source(clause)):
+        if isinstance(clause, ast.For) and (source := input_path(clause)):
             tree, label = next(inputs)
             whole = any(each.whole and each.path == tree.item for each in tree.outputs)
             inside = ast.Path(ast.Variable(name), (child(label), child(tree.item[1])) if whole else (child(label),))

@@ -28,23 +28,32 @@ from anabranch.sharing.restructuring.loop import Loop, child, conjunction, names
 from anabranch.sharing.rules.conditions import Conditions, Names, Nodes, locate
 from anabranch.sharing.rules.derive import derive
 from anabranch.sharing.settle import tidy, unwindowed
-from anabranch.sharing.tree import Aggregate, PropertyTree, Steps, Window, both, conjuncts, is_value, union_of
+from anabranch.sharing.tree import (
+    AggregateAnnotation,
+    PropertyTree,
+    Steps,
+    WindowAnnotation,
+    both,
+    conjuncts,
+    is_value,
+    union_of,
+)
 
 
 def over_windows(loop: Loop, plain: PropertyTree) -> tuple[PropertyTree, ast.Query] | None:
     """The optimised tree of a query over windows, and the query over what is sent by it."""
     if plain.window is None or not _has_names_once(loop.query):
         return None
-    reading = _Reading(loop, plain, plain.window)
+    reading = _WindowReader(loop, plain, plain.window)
     query = reading.query()
     fits = reading.prints(query.body) and _is_given(query, reading.tree, plain.window.path)
     return (reading.tree, query) if fits else None
 
 
-class _Reading:
+class _WindowReader:
     """What becomes of a window query's parts where windows are elements that have been sent."""
 
-    def __init__(self, loop: Loop, plain: PropertyTree, window: Window) -> None:
+    def __init__(self, loop: Loop, plain: PropertyTree, window: WindowAnnotation) -> None:
         self.loop = loop
         self.plain = plain
         self.conditions = Conditions(self.aggregate)
@@ -61,12 +70,12 @@ class _Reading:
         self.items = (child(window_name(window.path)), child(window.path[-1]))
         """From a window's element to its items."""
 
-    def aggregate(self, expression: ast.Expression, names: Names) -> Aggregate | None:
+    def aggregate(self, expression: ast.Expression, names: Names) -> AggregateAnnotation | None:
         """The aggregate of the plain tree that an expression is, if any."""
         match expression:
             case ast.Variable(name):
                 meaning = names.get(name)
-                return meaning if isinstance(meaning, Aggregate) else None
+                return meaning if isinstance(meaning, AggregateAnnotation) else None
             case ast.Call(name, (argument,)) if name.removeprefix("fn:") in AGGREGATES:
                 found = locate(argument, names)
                 if found is None or not found.complete or not (found.base.window and found.base.exact):
@@ -137,7 +146,7 @@ class _Reading:
         match node:
             case ast.Variable(name):
                 meaning = self.names.get(name)
-                return isinstance(meaning, Aggregate) and meaning.function == "count"
+                return isinstance(meaning, AggregateAnnotation) and meaning.function == "count"
             case ast.Call("data", (ast.Path(ast.Variable(name), (ast.Step(test=ast.NameTest(local)),)),)):
                 return name == self.loop.first.variable and local in self.elements.values()
             case _:

@@ -13,7 +13,7 @@ from anabranch.language.rewrite import parts
 from anabranch.language.signatures import AGGREGATES
 from anabranch.predicate import Predicate
 from anabranch.sharing.rules.conditions import CONTEXT, Names, Nodes, locate
-from anabranch.sharing.tree import Steps, Window
+from anabranch.sharing.tree import Steps, WindowAnnotation
 
 
 def input_name(number: int) -> str:
@@ -37,16 +37,16 @@ def aggregates_over(variable: str, rest: Any) -> bool:
     return False
 
 
-def window_of(clause: ast.For, item: Steps, pre: Predicate) -> Window | None:
+def window_of(clause: ast.For, item: Steps, pre: Predicate) -> WindowAnnotation | None:
     """The window of a loop over items, one of a single item where it has none; None for a reference without a rule."""
     match clause.window:
         case None:
-            return Window(item, Extent(Fraction(1), Fraction(1)), None, pre)
+            return WindowAnnotation(item, Extent(Fraction(1), Fraction(1)), None, pre)
         case ast.CountWindow(size, step):
-            return Window(item, _extent(size, step), None, pre)
+            return WindowAnnotation(item, _extent(size, step), None, pre)
         case ast.TimeWindow(reference, size, step):
             path = reference_of(reference, item)
-            return None if path is None else Window(item, _extent(size, step), path, pre)
+            return None if path is None else WindowAnnotation(item, _extent(size, step), path, pre)
 
 
 def reference_of(reference: ast.Path, item: Steps) -> Steps | None:

@@ -20,7 +20,7 @@ from anabranch.language import ast
 from anabranch.language.rewrite import parts as parts_of
 from anabranch.predicate import EVERYTHING, NOTHING, Predicate, and_, not_, or_
 from anabranch.sharing.rules.comparing import Found, Of, compared, unknown
-from anabranch.sharing.tree import ITEM, Aggregate, Steps, item_term
+from anabranch.sharing.tree import ITEM, AggregateAnnotation, Steps, item_term
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Something:
     """A variable that stands for a value, or for nodes that have already been asked for whole."""
 
 
-Meaning: TypeAlias = Nodes | Aggregate | Something
+Meaning: TypeAlias = Nodes | AggregateAnnotation | Something
 Names: TypeAlias = Mapping[str, Meaning]
 CONTEXT = "."
 """The name of the node that a predicate looks at."""
@@ -114,7 +114,7 @@ def _with_tail(found: Located, tail: tuple[ast.Predicate | ast.Qualifier, ...]) 
 class Conditions:
     """Turns conditions into predicates; `aggregate` recognises the calls that are aggregates of the tree."""
 
-    def __init__(self, aggregate: Callable[[ast.Expression, Names], Aggregate | None]) -> None:
+    def __init__(self, aggregate: Callable[[ast.Expression, Names], AggregateAnnotation | None]) -> None:
         self._aggregate = aggregate
 
     def find(self, condition: ast.Expression, names: Names) -> Found:

@@ -27,7 +27,7 @@ from anabranch.sharing.rules.clauses import input_name
 from anabranch.sharing.rules.conditions import Names, Nodes, stream_name
 from anabranch.sharing.rules.rules import Rules
 from anabranch.sharing.settle import forest_of, tree_of
-from anabranch.sharing.tree import Output, PropertyTree
+from anabranch.sharing.tree import OutputAnnotation, PropertyTree
 from anabranch.stream.schema import Schema
 
 
@@ -39,7 +39,7 @@ def derive(query: ast.Query, schema: Schema | None = None, text: str | None = No
         case _:
             raise _no_tree("a query over several inputs has a property forest, not a tree", query, text)
     if _looks_out(query):
-        return tree_of(stream, (Output(()),), None, (), schema)
+        return tree_of(stream, (OutputAnnotation(()),), None, (), schema)
     for windows in (True, False):
         rules = Rules(windows=windows)
         rules.result(query.body, {}, EVERYTHING)
@@ -64,7 +64,7 @@ def derive_forest(
     rules = Rules(windows=False)
     names: Names = {stream_name(each): Nodes((), input=each) for each in streams}
     rules.result(query.body, names, EVERYTHING)
-    found = {each: [Output(())] if looks_out else rules.outputs[each] for each in streams}
+    found = {each: [OutputAnnotation(())] if looks_out else rules.outputs[each] for each in streams}
     trees = [alone(PropertyTree(each, tuple(outputs), input=each)) for each, outputs in found.items()]
     return PropertyForest(
         "apart", tuple(tree_of(each.stream, each.outputs, None, (), schemas.get(each.stream)) for each in trees)

@@ -33,9 +33,9 @@ from anabranch.sharing.rules.conditions import Conditions, Located, Meaning, Nam
 from anabranch.sharing.rules.touching import Touching
 from anabranch.sharing.tree import (
     ITEM,
-    Aggregate,
+    AggregateAnnotation,
     Steps,
-    Window,
+    WindowAnnotation,
     both,
     conjuncts,
     is_value,
@@ -54,8 +54,8 @@ class Rules(Touching):
         super().__init__()
         self.windows = windows
         self.join = join
-        self.window: Window | None = None
-        self.inputs: list[tuple[Steps, Window | None]] = []
+        self.window: WindowAnnotation | None = None
+        self.inputs: list[tuple[Steps, WindowAnnotation | None]] = []
         """What the loops of the join run over."""
         self.loops = 0
         self.rounds: list[Nodes] = []
@@ -194,7 +194,7 @@ class Rules(Touching):
             when = both(when, and_(*(each for _, each in pre)))
         return Nodes(found.path, input=own.base.input), when
 
-    def as_window(self, clause: ast.For, found: Located, names: Names) -> Window | None:
+    def as_window(self, clause: ast.For, found: Located, names: Names) -> WindowAnnotation | None:
         """The window of a clause, where items are what it holds and its preselection is understood."""
         pre = self.conditions.at_nodes(found, names)
         if pre is None or len(found.path) != ITEM:
@@ -236,12 +236,12 @@ class Rules(Touching):
 
     # --- aggregates ---------------------------------------------------------------------------------------
 
-    def aggregate(self, expression: ast.Expression, names: Names) -> Aggregate | None:
+    def aggregate(self, expression: ast.Expression, names: Names) -> AggregateAnnotation | None:
         """The aggregate that an expression is, of a window or of the whole stream; None for anything else."""
         match expression:
             case ast.Variable(name):
                 meaning = names.get(name)
-                return meaning if isinstance(meaning, Aggregate) else None
+                return meaning if isinstance(meaning, AggregateAnnotation) else None
             case ast.Call(name, (argument,)) if self.windows:
                 function = next((each for each in AGGREGATES if each == name.removeprefix("fn:")), None)
                 found = locate(argument, names)
@@ -258,7 +258,7 @@ class Rules(Touching):
                     self.fits = self.fits and not of_stream
                     return None
                 pre = tuple((depth, _in_one_form(each)) for depth, each in pre)
-                aggregate = Aggregate(function, found.path, pre)
+                aggregate = AggregateAnnotation(function, found.path, pre)
                 return self.aggregates.setdefault((function, found.path, pre), aggregate)
             case _:
                 return None

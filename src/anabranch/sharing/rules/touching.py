@@ -15,32 +15,32 @@ from anabranch.language import ast
 from anabranch.language.rewrite import rebuild
 from anabranch.predicate import EVERYTHING, Predicate
 from anabranch.sharing.rules.conditions import CONTEXT, Names, Nodes, Something, locate
-from anabranch.sharing.tree import Aggregate, Output, Steps, union
+from anabranch.sharing.tree import AggregateAnnotation, OutputAnnotation, Steps, union
 
 
 class Touching(ABC):
     """Gathers outputs and aggregates; whoever knows the rules says what an aggregate is."""
 
     def __init__(self) -> None:
-        self.outputs: defaultdict[str, list[Output]] = defaultdict(list)
+        self.outputs: defaultdict[str, list[OutputAnnotation]] = defaultdict(list)
         """What was found so far, by the input it belongs to."""
-        self.aggregates: dict[tuple[Any, ...], Aggregate] = {}
+        self.aggregates: dict[tuple[Any, ...], AggregateAnnotation] = {}
         self.fits = True
         """Whether all windows and aggregates found so far are parts of one tree."""
 
     @abstractmethod
-    def aggregate(self, expression: ast.Expression, names: Names) -> Aggregate | None:
+    def aggregate(self, expression: ast.Expression, names: Names) -> AggregateAnnotation | None:
         """The aggregate that an expression is, if any."""
 
     @property
-    def found(self) -> tuple[Aggregate, ...]:
+    def found(self) -> tuple[AggregateAnnotation, ...]:
         """The aggregates, in the order of first mention."""
         return tuple(self.aggregates.values())
 
     def add(self, path: Steps, condition: Predicate, *, whole: bool = True, input: str = "") -> None:
-        self.outputs[input].append(Output(path, condition, whole))
+        self.outputs[input].append(OutputAnnotation(path, condition, whole))
 
-    def select(self, aggregate: Aggregate, when: Predicate) -> None:
+    def select(self, aggregate: AggregateAnnotation, when: Predicate) -> None:
         """An aggregate is returned under a condition."""
         key = (aggregate.function, aggregate.path, aggregate.pre)
         known = self.aggregates[key]
@@ -81,7 +81,7 @@ class Touching(ABC):
         if found is None:
             if isinstance(path, ast.Path | ast.Filter):
                 self.touch_parts(path, {**names, CONTEXT: Something()}, when)
-            elif isinstance(path, ast.Variable) and isinstance(meaning := names.get(path.name), Aggregate):
+            elif isinstance(path, ast.Variable) and isinstance(meaning := names.get(path.name), AggregateAnnotation):
                 self.select(meaning, when)
             return
         if not found.base.path:
