@@ -28,8 +28,8 @@ from anabranch.sharing.restructuring.loop import (
     with_predicates,
 )
 from anabranch.sharing.restructuring.tuples import input_path, loops_over_tuples
-from anabranch.sharing.rules.conditions import CONTEXT, Conditions, Names, Nodes
 from anabranch.sharing.rules.derive import derive_forest
+from anabranch.sharing.rules.paths import CONTEXT, Names, StreamNodes
 from anabranch.sharing.tree import both
 from anabranch.stream.schema import Schema
 
@@ -61,7 +61,6 @@ def restructure_join(
 
 def _without_asked(join: ast.Flwor, plain: PropertyForest) -> tuple[Predicate, ast.Flwor]:
     """What is asked of tuples on the way, and the join that is left to ask the rest; windows keep what enters them."""
-    conditions = Conditions(lambda expression, names: None)
     interval = plain.kind == "interval"
     gone: Predicate = EVERYTHING
     clauses: list[ast.For | ast.Let] = []
@@ -70,10 +69,10 @@ def _without_asked(join: ast.Flwor, plain: PropertyForest) -> tuple[Predicate, a
     for clause in join.clauses:
         if isinstance(clause, ast.For) and (source := input_path(clause)):
             tree = next(inputs)
-            here = Nodes(tree.item, input=tree.input)
+            here = StreamNodes(tree.item, input=tree.input)
             names = {**names, clause.variable: here}
             if interval:
-                known, others = split(conditions, predicates(source), {CONTEXT: here})
+                known, others = split(predicates(source), {CONTEXT: here})
                 gone = both(gone, known)
                 clause = replace(clause, source=with_predicates(source, others))
         else:
@@ -81,7 +80,7 @@ def _without_asked(join: ast.Flwor, plain: PropertyForest) -> tuple[Predicate, a
         clauses.append(clause)
     kept: list[ast.Expression] = []
     for each in conjuncts_of(join.where):
-        known, others = split(conditions, [each], names)
+        known, others = split([each], names)
         if others or (interval and len({term.input for term in terms(known)}) > 1):
             kept.append(each)
         else:

@@ -14,8 +14,8 @@ from typing import TypeAlias
 from anabranch.language import ast
 from anabranch.language.aggregates import Aggregated
 from anabranch.sharing.match_joins import SelectWindows, select_windows
-from anabranch.sharing.rules.conditions import Nodes
-from anabranch.sharing.rules.rules import Rules
+from anabranch.sharing.rules.findings import Findings
+from anabranch.sharing.rules.paths import StreamNodes
 from anabranch.sharing.tree import AggregateAnnotation, PropertyTree, Steps, WindowAnnotation
 
 
@@ -73,11 +73,11 @@ def named_aggregates(seen: Aggregated, variable: str, path: Steps) -> dict[str, 
 
     The query's own variable and path are those of its window.
     """
-    rules = Rules(windows=True)
+    findings = Findings()
     found: dict[str, AggregateAnnotation] = {}
     for call in seen.calls:
         asked = ast.Call(call.function, (seen.paths[call.path],))
-        aggregate = rules.aggregate(asked, {variable: Nodes(path, window=True)})
+        aggregate = findings.aggregate(asked, {variable: StreamNodes(path, window=True)})
         if aggregate is None:
             return None
         found[call.variable] = aggregate

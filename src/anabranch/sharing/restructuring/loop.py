@@ -9,7 +9,8 @@ from typing import Any
 from anabranch.language import ast
 from anabranch.language.rewrite import parts, rebuild
 from anabranch.predicate import Predicate, and_
-from anabranch.sharing.rules.conditions import Conditions, Meaning, Names, Something, locate
+from anabranch.sharing.rules.conditions import Recogniser, no_aggregate, understand
+from anabranch.sharing.rules.paths import Meaning, Names, OpaqueValue, locate
 from anabranch.sharing.tree import AggregateAnnotation, Steps
 
 
@@ -78,7 +79,7 @@ def names_of(clauses: Iterable[ast.For | ast.Let], names: Names, values: Mapping
     """What the variables of clauses mean: values where they are known as such, else paths, as far as they are."""
     for clause in clauses:
         found = locate(clause.value if isinstance(clause, ast.Let) else clause.source, names)
-        meaning: Meaning = values.get(clause.variable, Something())
+        meaning: Meaning = values.get(clause.variable, OpaqueValue())
         if found is not None and found.complete and found.base.path:
             if isinstance(clause, ast.For) and clause.window is None:
                 meaning = replace(found.base, path=found.path, exact=False)
@@ -107,13 +108,13 @@ def conjunction(conditions: Iterable[ast.Expression]) -> ast.Expression | None:
 
 
 def split(
-    conditions: Conditions, asked: Iterable[ast.Expression], names: Names
+    asked: Iterable[ast.Expression], names: Names, aggregate: Recogniser = no_aggregate
 ) -> tuple[Predicate, tuple[ast.Expression, ...]]:
     """What is exactly understood of some conditions, and those that are not."""
     known: list[Predicate] = []
     others: list[ast.Expression] = []
     for each in asked:
-        found = conditions.find(each, names)
+        found = understand(each, names, aggregate)
         if found.exact and not found.rest:
             known.append(found.predicate)
         else:

@@ -42,8 +42,8 @@ from anabranch.sharing.restructuring.loop import (
     with_predicates,
 )
 from anabranch.sharing.restructuring.windows import over_windows
-from anabranch.sharing.rules.conditions import CONTEXT, Conditions, Names, Nodes, locate
 from anabranch.sharing.rules.derive import derive
+from anabranch.sharing.rules.paths import CONTEXT, Names, StreamNodes, locate
 from anabranch.sharing.settle import settled, unwindowed
 from anabranch.sharing.tree import ITEM, OutputAnnotation, PropertyTree, Steps, both, union_of
 from anabranch.stream.schema import Schema
@@ -107,15 +107,14 @@ class _Attempt:
         self.plain = plain
         self.item = loop.item
         self.asked_again = asked_again
-        self.conditions = Conditions(lambda expression, names: None)
         self.pieces: list[tuple[ast.Expression, Predicate]] = []
         """What the restructuring query consists of, and under which conditions of the original it stands."""
         self.gone: list[tuple[ast.If, list[Steps], Predicate]] = []
         """Conditions of branches that are gone, with the anchors of what stands under them."""
-        here = Nodes(self.item)
-        of_items, tail = split(self.conditions, predicates(loop.source), {CONTEXT: here})
+        here = StreamNodes(self.item)
+        of_items, tail = split(predicates(loop.source), {CONTEXT: here})
         self.names: Names = names_of(loop.flwor.clauses[1:], {loop.first.variable: here}, {})
-        of_rounds, where = split(self.conditions, loop.where(), self.names)
+        of_rounds, where = split(loop.where(), self.names)
         self.selection = both(of_items, of_rounds)
         """What is gone of the conditions on the loop."""
         first = replace(loop.first, source=with_predicates(loop.source, tail))
@@ -135,7 +134,7 @@ class _Attempt:
             case ast.Sequence(items):
                 return replace(expression, items=tuple(self.result(each, when) for each in items))
             case ast.If(condition, then, otherwise) if expression not in self.asked_again:
-                known, others = split(self.conditions, conjuncts_of(condition), self.names)
+                known, others = split(conjuncts_of(condition), self.names)
                 if not others and implies(when, known):
                     return self.result(then, when)
                 if not others and implies(when, not_(known)):

@@ -26,7 +26,7 @@ from anabranch.sharing.restructuring.loop import (
     with_loop,
     with_predicates,
 )
-from anabranch.sharing.rules.conditions import Conditions, Names, Nodes
+from anabranch.sharing.rules.paths import Names, StreamNodes
 
 
 def over_tuples(query: ast.Query, forest: PropertyForest, stream: str) -> ast.Query:
@@ -51,10 +51,12 @@ def _is_settled(condition: ast.Expression, join: ast.Flwor, forest: PropertyFore
     A tuple is sent where the condition of the forest holds or fails.
     """
     loops = (each.variable for each in join.clauses if isinstance(each, ast.For) and input_path(each))
-    names: Names = {name: Nodes(tree.item, input=tree.input) for name, tree in zip(loops, forest.trees, strict=True)}
+    names: Names = {
+        name: StreamNodes(tree.item, input=tree.input) for name, tree in zip(loops, forest.trees, strict=True)
+    }
     match condition:
         case ast.Comparison(_, ast.Path(ast.Variable(first)), ast.Path(ast.Variable(second))):
-            known, others = split(Conditions(lambda expression, names: None), [condition], names)
+            known, others = split([condition], names)
             return {first, second} <= names.keys() and not others and _asks(forest.guard, known)
         case _:
             return False

@@ -25,8 +25,9 @@ from anabranch.language.signatures import AGGREGATES
 from anabranch.predicate import Predicate, and_, equivalent, implies, terms
 from anabranch.sharing.render import generic_names, window_name
 from anabranch.sharing.restructuring.loop import Loop, child, conjunction, names_of, split, with_predicates
-from anabranch.sharing.rules.conditions import Conditions, Names, Nodes, locate
+from anabranch.sharing.rules.conditions import conditions_at_nodes
 from anabranch.sharing.rules.derive import derive
+from anabranch.sharing.rules.paths import Names, StreamNodes, locate
 from anabranch.sharing.settle import tidy, unwindowed
 from anabranch.sharing.tree import (
     AggregateAnnotation,
@@ -56,12 +57,11 @@ class _WindowReader:
     def __init__(self, loop: Loop, plain: PropertyTree, window: WindowAnnotation) -> None:
         self.loop = loop
         self.plain = plain
-        self.conditions = Conditions(self.aggregate)
-        self.names: Names = {loop.first.variable: Nodes(window.path, window=True)}
+        self.names: Names = {loop.first.variable: StreamNodes(window.path, window=True)}
         for clause in loop.flwor.clauses[1:]:
             value = self.aggregate(clause.value, self.names) if isinstance(clause, ast.Let) else None
             self.names = names_of([clause], self.names, {clause.variable: value} if value else {})
-        gone, self.kept = split(self.conditions, loop.where(), self.names)
+        gone, self.kept = split(loop.where(), self.names, self.aggregate)
         self.tree = self.without(gone)
         if not implies(and_(_sent(self.tree), window.post), gone):
             self.tree, self.kept = plain, loop.where()
@@ -80,7 +80,7 @@ class _WindowReader:
                 found = locate(argument, names)
                 if found is None or not found.complete or not (found.base.window and found.base.exact):
                     return None
-                pre = self.conditions.at_nodes(found, {})
+                pre = conditions_at_nodes(found, {}, self.aggregate)
                 alike = (each for each in self.plain.aggregates if each.function == name.removeprefix("fn:"))
                 return next((each for each in alike if each.path == found.path and _same(each.pre, pre)), None)
             case _:
