@@ -2,7 +2,7 @@
 
 The tree is that of the law (`reference/history/document.py`), judged by the same judge; what differs is what is left
 out: nodes that no path of the query finds, regions that it cannot see, and versions that it can never ask for, now or
-later (`sharing/history`).
+later (`sharing/retention.py`).
 An id stays known when its region is gone: an update of it is good, and changes nothing.
 
 Where the query asks for nothing but the present of chains that stand between items, they are *opened*: their content
@@ -20,7 +20,7 @@ from anabranch.branch.history.entries import Entries, Entry, Held
 from anabranch.reference.history.chains import Chain, Content, Lived, Version
 from anabranch.reference.history.document import Document, Moment, declared_on
 from anabranch.reference.history.judging import Act, Judged, Named
-from anabranch.sharing.history import CURRENT, Needs, Sight
+from anabranch.sharing.retention import CURRENT, Needs, Visibility
 from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Child, Comment, Element, Instruction, Text
@@ -30,7 +30,7 @@ from anabranch.stream.tree import Child, Comment, Element, Instruction, Text
 class Spot:
     """Where something is to be put: at the end of some content, among the entries, or, without a sight, nowhere."""
 
-    sight: Sight | None = None
+    sight: Visibility | None = None
     host: list[Content] | None = None
     """None is among the entries."""
     inside: tuple[Chain, Version] | None = None

@@ -24,7 +24,7 @@ from anabranch.branch.history.entries import Entries, Entry, Held
 from anabranch.branch.history.written import read_fraction, write_fraction
 from anabranch.reference.history.chains import Chain, Content, Lived, Version
 from anabranch.reference.history.judging import Named
-from anabranch.sharing.history import Sight
+from anabranch.sharing.retention import Visibility
 from anabranch.stream.elements import Place
 from anabranch.stream.tree import Child, Comment, Element, Instruction, Name, Text
 
@@ -212,7 +212,7 @@ class _Reader:
         self,
         data: Data,
         host: list[Content],
-        sight: Sight,
+        sight: Visibility,
         inside: tuple[Chain, Version] | None,
         entry: int,
         around: Fraction,
@@ -229,7 +229,7 @@ class _Reader:
         return lived
 
     def chain(
-        self, data: Data, host: list[Content], sight: Sight, inside: tuple[Chain, Version] | None, entry: int
+        self, data: Data, host: list[Content], sight: Visibility, inside: tuple[Chain, Version] | None, entry: int
     ) -> Chain:
         depth, between, ids, versions = data
         chain = Chain(depth, between, host)

@@ -25,8 +25,7 @@ from anabranch.branch.state import State
 from anabranch.reference.history.around import Around
 from anabranch.reference.inputs import Arrival, element_time, refuse_control, refuse_regions
 from anabranch.reference.slices import WholeNeeded
-from anabranch.sharing.history import needs_of
-from anabranch.sharing.history.needs import beyond_entries
+from anabranch.sharing.retention import beyond_entries, needs_of
 from anabranch.stream.elements import Accent, Item, Place, Punctuation, StreamElement
 
 
