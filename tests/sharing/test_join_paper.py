@@ -10,7 +10,7 @@ import pytest
 import papers
 from anabranch.algebra.window import Extent
 from anabranch.predicate import and_, implies, terms
-from anabranch.sharing.explain.picture import forest_lines, tree_lines
+from anabranch.sharing.explain.trees import forest_lines, tree_lines
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.match import matches
 from anabranch.sharing.match_joins import (
@@ -31,8 +31,7 @@ from anabranch.sharing.match_joins import (
 from anabranch.sharing.render import render_join
 from anabranch.sharing.rules.derive import derive, derive_forest
 from anabranch.sharing.settle import unjoined
-from anabranch.sharing.tree import PropertyTree, conjuncts
-from anabranch.sharing.writing import joined_text
+from anabranch.sharing.tree import PropertyTree, conjuncts, joined_text
 from anabranch.stream import photons
 from anabranch.stream.schema import Schema
 from reference.asking import ask

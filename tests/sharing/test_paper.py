@@ -11,14 +11,13 @@ import papers
 from anabranch.algebra.window import Extent
 from anabranch.language import check, parse
 from anabranch.predicate import EVERYTHING, to_text
-from anabranch.sharing.explain.picture import tree_lines
+from anabranch.sharing.explain.trees import tree_lines
 from anabranch.sharing.match import differences, matches, merge, merge_all, same, tiles
 from anabranch.sharing.relax import relax
 from anabranch.sharing.render import render
 from anabranch.sharing.rules.derive import derive
 from anabranch.sharing.settle import unwindowed
-from anabranch.sharing.tree import PropertyTree
-from anabranch.sharing.writing import condition_text
+from anabranch.sharing.tree import PropertyTree, condition_text
 from anabranch.stream import photons
 from anabranch.stream.schema import Schema
 

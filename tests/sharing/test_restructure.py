@@ -8,7 +8,7 @@ import pytest
 
 import papers
 from anabranch.language import print_query
-from anabranch.sharing.explain.picture import tree_lines
+from anabranch.sharing.explain.trees import tree_lines
 from anabranch.sharing.match import matches, merge, missing, same
 from anabranch.sharing.render import render, render_join
 from anabranch.sharing.restructuring.restructure import restructure

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from anabranch.sharing.explain.picture import forest_lines, tree_lines
+from anabranch.sharing.explain.trees import forest_lines, tree_lines
 from anabranch.sharing.rules import fallback, rules
 from sharing.joining import forest
 

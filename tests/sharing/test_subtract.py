@@ -10,7 +10,7 @@ import pytest
 
 import papers
 from anabranch.predicate import EVERYTHING, NOTHING, and_, compare, implies, not_, or_
-from anabranch.sharing.explain.picture import tree_lines
+from anabranch.sharing.explain.trees import tree_lines
 from anabranch.sharing.match import matches, merge, merge_all, same
 from anabranch.sharing.render import render
 from anabranch.sharing.settle import unwindowed

@@ -33,8 +33,7 @@ from anabranch.predicate import (
     or_,
     terms,
 )
-from anabranch.sharing.tree import PropertyTree, Steps, conjuncts, union_of
-from anabranch.sharing.writing import renamed
+from anabranch.sharing.tree import PropertyTree, Steps, conjuncts, renamed, union_of
 
 JoinKind: TypeAlias = Literal["step", "interval", "apart"]
 

@@ -27,8 +27,16 @@ from itertools import chain, count
 from anabranch.predicate import EVERYTHING, NOTHING, Predicate, and_, equivalent
 from anabranch.predicate.writing import number_text
 from anabranch.sharing.forest import PropertyForest, interval, labels
-from anabranch.sharing.tree import ITEM, AggregateAnnotation, PropertyTree, Steps, WindowAnnotation, union_of
-from anabranch.sharing.writing import condition_text, joined_text
+from anabranch.sharing.tree import (
+    ITEM,
+    AggregateAnnotation,
+    PropertyTree,
+    Steps,
+    WindowAnnotation,
+    condition_text,
+    joined_text,
+    union_of,
+)
 
 _INDENT = "  "
 

@@ -153,7 +153,7 @@ class Needs:
     streams: Mapping[str, PathNeed]
 
     def seconds(self, stream: str) -> tuple[Fraction, ...]:
-        """After how many seconds a change of the stream may change an answer again by mere passing of time, ascending."""
+        """After how many seconds a change of the stream may change an answer once more, by time alone; ascending."""
         found = {reach.seconds for _, each in self.streams[stream].tree() for reach in (*each.reaches, *each.below)}
         return tuple(sorted(found - {Fraction(0)}))
 

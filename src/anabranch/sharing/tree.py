@@ -21,16 +21,31 @@ element the condition under which any part of it is needed, and whoever prints i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TypeAlias
 
 from anabranch.algebra.window import Extent
 from anabranch.language.signatures import Aggregate as Function
-from anabranch.predicate import EVERYTHING, NOTHING, And, Not, Or, Predicate, Term, and_, implies, or_, relax
+from anabranch.predicate import (
+    EVERYTHING,
+    NOTHING,
+    And,
+    Compare,
+    Difference,
+    Not,
+    Or,
+    Predicate,
+    Term,
+    and_,
+    implies,
+    or_,
+    relax,
+    to_text,
+)
 from anabranch.predicate import terms as terms_of
-from anabranch.sharing.writing import condition_text
 from anabranch.stream.path import Path
 from anabranch.stream.schema import Schema
 
@@ -227,3 +242,48 @@ def aggregate_label(aggregate: AggregateAnnotation) -> str:
         if depth in conditions:
             text += f"{'' if text else '.'}[{condition_text(conditions[depth], aggregate.path[:depth])}]"
     return f"{aggregate.function}({text or '.'})"
+
+
+# --- conditions as query text ----------------------------------------------------------------------------------
+
+
+def condition_text(
+    condition: Predicate,
+    base: tuple[str, ...],
+    variable: str = "",
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """The condition with paths relative to `base`, which `variable` stands for; `names` are those of aggregates."""
+    return joined_text(condition, {"": (base, variable)}, names)
+
+
+def joined_text(
+    condition: Predicate,
+    inputs: Mapping[str, tuple[tuple[str, ...], str]],
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """A condition over several inputs, each given with a path and the variable that stands for it."""
+
+    def rename(term: Term) -> Term:
+        if not term.path.steps:
+            return replace(term, input=names.get(term.input, term.input))
+        base, variable = inputs[term.input]
+        assert term.path.steps[: len(base)] == base
+        return replace(term, input=variable, path=Path(term.path.steps[len(base) :]))
+
+    return to_text(renamed(condition, rename))
+
+
+def renamed(condition: Predicate, rename: Callable[[Term], Term]) -> Predicate:
+    """The condition with each term replaced."""
+    match condition:
+        case Compare(term):
+            return replace(condition, term=rename(term))
+        case Difference(left, _, right):
+            return replace(condition, left=rename(left), right=rename(right))
+        case And(parts):
+            return And(tuple(renamed(each, rename) for each in parts))
+        case Or(parts):
+            return Or(tuple(renamed(each, rename) for each in parts))
+        case Not(part):
+            return Not(renamed(part, rename))

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from anabranch.predicate.writing import number_text
-from anabranch.sharing.explain.text import Explained
-from anabranch.sharing.explain.verdicts import Verdict, verdicts
+from anabranch.sharing.explain.text import Explained, Verdict, verdicts
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.match import Lack, is_plain, merge, merge_all, same
 from anabranch.sharing.match_joins import SharedWindows, level, merge_all_joins, merge_joins, same_join

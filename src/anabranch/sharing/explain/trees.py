@@ -16,8 +16,7 @@ from anabranch.predicate import EVERYTHING, Predicate, and_, equivalent, terms
 from anabranch.predicate.writing import number_text
 from anabranch.sharing.forest import PropertyForest, labels
 from anabranch.sharing.render import window_text
-from anabranch.sharing.tree import ITEM, PropertyTree, Steps, aggregate_label, conjuncts, is_value
-from anabranch.sharing.writing import joined_text
+from anabranch.sharing.tree import ITEM, PropertyTree, Steps, aggregate_label, conjuncts, is_value, joined_text
 
 SELECT, WINDOW, AGGREGATE, JOIN = (
     "\N{GREEK SMALL LETTER SIGMA}",
