@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
-from anabranch.algebra.builder import Stream, constant, linear, stream
+from anabranch.algebra.builder import DerivedStream, constant, linear, stream
 from anabranch.algebra.construct import Value
 
 _NAMED = re.compile(r"(r[0-9]+) := (.*)")
@@ -16,9 +16,9 @@ _OTHERS = re.compile(r"(\w+) of all(?: others)?(?: but (.*))?")
 _FIELDS = re.compile(r", (?=\S+ = (?:[^']*(?:'[^']*')*[^']*)*$)")
 
 
-def parse_plan(text: str) -> Stream:
+def parse_plan(text: str) -> DerivedStream:
     """The plan that was printed; names and texts hold no line breaks."""
-    named: dict[str, Stream] = {}
+    named: dict[str, DerivedStream] = {}
     blocks = [block.split("\n") for block in re.split(r"\n(?! )", text.strip("\n"))]
     for head, *below in blocks[:-1]:
         found = _NAMED.fullmatch(head)
@@ -28,7 +28,7 @@ def parse_plan(text: str) -> Stream:
     return _read(head, below, named)
 
 
-def _read(head: str, below: list[str], named: dict[str, Stream]) -> Stream:
+def _read(head: str, below: list[str], named: dict[str, DerivedStream]) -> DerivedStream:
     if head in named:
         return named[head]
     word, _, rest = head.partition(" ")
@@ -48,15 +48,15 @@ def _number(text: str) -> Fraction:
     return Fraction(text.replace(" div ", "/"))
 
 
-def _quantified(way: str) -> Callable[[Stream, list[Stream], str], Stream]:
-    def read(first: Stream, others: list[Stream], rest: str) -> Stream:
+def _quantified(way: str) -> Callable[[DerivedStream, list[DerivedStream], str], DerivedStream]:
+    def read(first: DerivedStream, others: list[DerivedStream], rest: str) -> DerivedStream:
         over, _, condition = rest.partition(": ")
         return first.some(over, condition) if way == "some" else first.every(over, condition)
 
     return read
 
 
-def _constructed(first: Stream, others: list[Stream], rest: str) -> Stream:
+def _constructed(first: DerivedStream, others: list[DerivedStream], rest: str) -> DerivedStream:
     name, _, fields = rest.partition(": ")
     given = (each.partition(" = ") for each in _FIELDS.split(fields))
     return first.construct(name, {at: _value(text) for at, _, text in given})
@@ -73,12 +73,12 @@ def _value(text: str) -> str | Value:
     )
 
 
-def _ordered(first: Stream, others: list[Stream], rest: str) -> Stream:
+def _ordered(first: DerivedStream, others: list[DerivedStream], rest: str) -> DerivedStream:
     keys = rest.removeprefix("by ").split(", ")
     return first.order(*(f"-{each.removesuffix(' descending')}" if " " in each else each for each in keys))
 
 
-def _joined(first: Stream, others: list[Stream], rest: str) -> Stream:
+def _joined(first: DerivedStream, others: list[DerivedStream], rest: str) -> DerivedStream:
     (other,) = others
     on: list[tuple[str, str]] = []
     within: tuple[str, str, Fraction] | None = None
@@ -91,13 +91,13 @@ def _joined(first: Stream, others: list[Stream], rest: str) -> Stream:
     return first.join(other, on=on, within=within)
 
 
-def _windowed(first: Stream, others: list[Stream], rest: str) -> Stream:
+def _windowed(first: DerivedStream, others: list[DerivedStream], rest: str) -> DerivedStream:
     found = _WINDOW.fullmatch(f"window {rest}")
     assert found is not None, rest
     return first.window(found[3], size=_number(found[1]), step=_number(found[2]))
 
 
-def _aggregated(first: Stream, others: list[Stream], rest: str) -> Stream:
+def _aggregated(first: DerivedStream, others: list[DerivedStream], rest: str) -> DerivedStream:
     by, _, asked = rest.partition(": ") if ": " in rest else ("", "", rest.removeprefix(": "))
     named: dict[str, list[str]] = {}
     all, but = None, ""
@@ -110,7 +110,7 @@ def _aggregated(first: Stream, others: list[Stream], rest: str) -> Stream:
     return first.aggregate(by=groups, all=all, exclude=list(filter(None, but.split(", "))), **named)  # type: ignore[arg-type]
 
 
-_OPERATORS: dict[str, Callable[[Stream, list[Stream], str], Stream]] = {
+_OPERATORS: dict[str, Callable[[DerivedStream, list[DerivedStream], str], DerivedStream]] = {
     "select": lambda first, _, rest: first.select(rest),
     "some": _quantified("some"),
     "every": _quantified("every"),

@@ -35,7 +35,7 @@ from anabranch.stream.path import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class StreamSource:
     """A stream by its name."""
 
     name: str
@@ -58,7 +58,7 @@ class Apply:
         return plan_text(self)
 
 
-Plan: TypeAlias = Source | Apply
+Plan: TypeAlias = StreamSource | Apply
 
 
 def plan_text(plan: Plan) -> str:
@@ -75,7 +75,7 @@ def plan_text(plan: Plan) -> str:
     """
     numbers: dict[int, int] = {}  # plans that are the same object are looked at once
     parts: dict[Plan | tuple[Operator, tuple[int, ...]], int] = {}  # and equal ones have one number
-    shapes: list[tuple[Source | Operator, tuple[int, ...]]] = []
+    shapes: list[tuple[StreamSource | Operator, tuple[int, ...]]] = []
 
     def number(each: Plan) -> int:
         if id(each) not in numbers:
@@ -126,7 +126,7 @@ class Query:
         `way` leads to a plan by the inputs to take from the root down.
         """
         match plan:
-            case Source(name):
+            case StreamSource(name):
                 self._ways.setdefault(name, []).append(way)
                 return self._promises.get(name, domains)
             case Apply(operator, inputs):

@@ -20,10 +20,10 @@ from typing import Any, TypeAlias
 
 from anabranch.algebra import builder
 from anabranch.algebra.aggregate import Function
-from anabranch.algebra.builder import Stream, constant, linear
+from anabranch.algebra.builder import DerivedStream, constant, linear
 from anabranch.algebra.construct import Constant, Construct, Copy, Linear, Value
 from anabranch.algebra.grouped import Aggregate
-from anabranch.algebra.interpret import Apply, Plan, Source
+from anabranch.algebra.interpret import Apply, Plan, StreamSource
 from anabranch.algebra.intersect import Intersect
 from anabranch.algebra.join import Join
 from anabranch.algebra.operator import Operator
@@ -51,7 +51,7 @@ def is_plan(text: str) -> bool:
 
 def streams_of(plan: Plan) -> tuple[str, ...]:
     """The names of the streams that a plan reads, in the order in which it names them."""
-    return tuple(dict.fromkeys(each.name for each in _nodes(plan) if isinstance(each, Source)))
+    return tuple(dict.fromkeys(each.name for each in _nodes(plan) if isinstance(each, StreamSource)))
 
 
 def write_plan(plan: Plan) -> str:
@@ -106,7 +106,7 @@ def _is_deeper(plan: Plan, most: int) -> bool:
 
 def _written(plan: Plan) -> _Fields:
     match plan:
-        case Source(name):
+        case StreamSource(name):
             return {"stream": name}
         case Apply(operator, inputs):
             return {**_operator(operator), "of": [_written(each) for each in inputs]}
@@ -159,7 +159,7 @@ def _names(paths: tuple[Path, ...] | list[Path]) -> list[str]:
 # --- reading ----------------------------------------------------------------------------------------------------
 
 
-def _read(found: _Fields, depth: int) -> Stream:
+def _read(found: _Fields, depth: int) -> DerivedStream:
     if not depth:
         raise ValueError("it is too deep")
     if "stream" in found:
@@ -171,7 +171,7 @@ def _read(found: _Fields, depth: int) -> Stream:
     return made(first, others, found)
 
 
-def _aggregated(first: Stream, _: list[Stream], found: _Fields) -> Stream:
+def _aggregated(first: DerivedStream, _: list[DerivedStream], found: _Fields) -> DerivedStream:
     named: dict[Function, list[str]] = {"min": [], "max": [], "sum": [], "count": [], "avg": []}
     for path, function in found["aggregate"]:
         named[function].append(path)
@@ -195,7 +195,7 @@ def _field(found: Any) -> str | Value:
     return linear({path: _number(factor) for factor, path in found["linear"]}, _number(found["plus"]))
 
 
-def _joined(first: Stream, others: list[Stream], found: _Fields) -> Stream:
+def _joined(first: DerivedStream, others: list[DerivedStream], found: _Fields) -> DerivedStream:
     (other,) = others
     near = [(mine, theirs, _number(distance)) for mine, theirs, distance in found["within"]]
     if len(near) > 1:
@@ -215,7 +215,7 @@ def _text(found: Any) -> str:
     return found
 
 
-_READERS: Mapping[str, Callable[[Stream, list[Stream], _Fields], Stream]] = {
+_READERS: Mapping[str, Callable[[DerivedStream, list[DerivedStream], _Fields], DerivedStream]] = {
     "select": lambda first, _, found: first.select(found["select"]),
     "some": lambda first, _, found: first.some(found["some"], found["satisfies"]),
     "every": lambda first, _, found: first.every(found["every"], found["satisfies"]),
