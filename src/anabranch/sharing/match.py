@@ -2,21 +2,21 @@
 
 `differences(stream, query)` compares the tree of a stream that is already there with that of a new query; where it
 finds none the query *matches*: all it needs is in the stream.
-`merge(stream, query)` is the tree of the stream widened so that the query matches, and whoever used it before still
-does.
+`merge(stream, query)` is the tree of the stream widened so that the query matches, and all queries that used the stream
+before still match.
 
-Windows can be put together from others (4.2, 4.3) if these tile them.
-The printed conditions leave two things out, and here they are asked for:
+Windows can be combined from smaller ones (4.2, 4.3) if these tile them.
+The printed conditions leave two things out, which are required here:
 
-* parts of a larger window must all be there, so wherever sizes differ the stream may neither drop windows by a
-  postselection nor values by a selection: a window of 20 may have the average that neither of its halves has (LAWS,
+* all parts of a larger window must be sent, so where sizes differ the stream may neither drop windows by a
+  postselection nor values by a selection: a window of 20 may have an average that neither of its halves has (LAWS,
   case 7);
-* a window serves its equal, also where its step does not divide its size.
+* a window serves an equal one even where its step does not divide its size.
 
-An average is put together from sums and counts, never from averages (LAWS, case 8); which of them travel is the
-business of whoever carries the stream.
-Count windows number the items from a subscription's start (LAWS 3.3), so those of two subscriptions are alike only if
-they start together or, by a multiple of the step, apart; the trees say nothing of that.
+An average is combined from sums and counts, never from averages (LAWS, case 8); which partial values are sent is
+decided by the carrier of the stream (`branch/sent`).
+Count windows number the items from a subscription's start (LAWS 3.3), so the windows of two subscriptions are alike
+only if these start together, or apart by a multiple of the step; trees say nothing of that.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LackKind: TypeAlias = Literal[
     "path", "selection", "window", "postselection", "aggregate", "no window", "results", "join"
 ]
 Lack: TypeAlias = tuple[LackKind, str]
-"""What a stream lacks for a query: the kind of annotation, and the path or aggregate that it is about."""
+"""One thing that a stream lacks for a query: the kind of annotation, and its path or aggregate."""
 
 
 def matches(stream: PropertyTree, query: PropertyTree) -> bool:
@@ -58,7 +58,7 @@ def same(first: PropertyTree, second: PropertyTree) -> bool:
 
 
 def differences(stream: PropertyTree, query: PropertyTree) -> Iterator[Lack]:
-    """What the stream lacks for the query, in the order in which a reader would look for it."""
+    """What the stream lacks for the query: windows first, then values, then elements in the order of the schema."""
     if stream.stream != query.stream:
         raise ValueError(f"trees of different streams: '{stream.stream}' and '{query.stream}'")
     if is_plain(stream):
@@ -83,7 +83,7 @@ def merge(stream: PropertyTree, query: PropertyTree) -> PropertyTree:
 
 
 def merge_all(trees: Sequence[PropertyTree]) -> PropertyTree:
-    """The tree of one stream for all of them; a stream is *narrowed* to that of the queries that are left."""
+    """The tree of one stream that serves all of them."""
     return reduce(merge, trees)
 
 
@@ -91,7 +91,7 @@ def merge_all(trees: Sequence[PropertyTree]) -> PropertyTree:
 
 
 def missing(stream: PropertyTree, query: PropertyTree) -> Iterator[Lack]:
-    """Outputs of the query that are missing, or there under a narrower condition."""
+    """Outputs of the query that are missing in the stream, or sent under a narrower condition."""
     for needed in query.outputs:
         given = given_where(stream, needed)
         if given == NOTHING:
@@ -101,7 +101,7 @@ def missing(stream: PropertyTree, query: PropertyTree) -> Iterator[Lack]:
 
 
 def given_where(stream: PropertyTree, needed: OutputAnnotation) -> Predicate:
-    """When an element is there: by itself, or implicit in one around it (the special case of 4.1)."""
+    """The condition under which an element is sent: by itself, or within one around it (the special case of 4.1)."""
     given: Predicate = NOTHING
     for each in stream.outputs:
         around = each.whole and needed.path[: len(each.path)] == each.path
@@ -118,12 +118,12 @@ def given_where(stream: PropertyTree, needed: OutputAnnotation) -> Predicate:
 
 
 def is_plain(tree: PropertyTree) -> bool:
-    """Whether a tree selects and projects, and no more."""
+    """Whether a tree only selects and projects."""
     return tree.window is None and not tree.aggregates
 
 
 def combine(stream: PropertyTree, query: PropertyTree) -> bool:
-    """Whether both are of the same items in the same kind of window, so that sizes are all that may differ."""
+    """Whether both have windows of the same kind over the same items, so that only the sizes may differ."""
     match stream.window, query.window:
         case None, None:
             return bool(query.aggregates)
@@ -135,7 +135,7 @@ def combine(stream: PropertyTree, query: PropertyTree) -> bool:
 
 
 def tiles(part: Extent, whole: Extent) -> bool:
-    """Whether windows of one extent can be put together from those of another (the three conditions of 4.2)."""
+    """Whether windows of extent `whole` can be combined from those of extent `part` (the three conditions of 4.2)."""
     divides = whole.size % part.size == 0 and part.size % part.step == 0 and whole.step % part.step == 0
     return part == whole or divides
 
@@ -160,12 +160,12 @@ def _windows(stream: PropertyTree, query: PropertyTree) -> Iterator[Lack]:
 
 
 def same_aggregate(tree: PropertyTree, wanted: AggregateAnnotation) -> AggregateAnnotation | None:
-    """The aggregate of a tree that gives the same value."""
+    """The aggregate of a tree that has the same value, if any."""
     return next((each for each in tree.aggregates if each.term == wanted.term), None)
 
 
 def _merged_windows(stream: PropertyTree, query: PropertyTree) -> PropertyTree:
-    """Windows that serve both, with the aggregates and the elements of both."""
+    """The tree with windows that serve both, and the aggregates and elements of both."""
     window = stream.window
     unequal = False
     if window and query.window:

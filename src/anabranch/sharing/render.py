@@ -1,10 +1,10 @@
 """From a property tree or forest back to a query: the abstraction of what it stands for (sharing paper, 3.3 and B).
 
-The query gives each item back as it was, without what nobody asked for (figure 5), or one element for each window with
-its aggregates under generic names (figure 6); so do count windows, windows without aggregates, and aggregates of the
-whole stream.
-Of a join it gives one element for each tuple, named after all its items, and in it one for each input, named after its
-stream (figure 15), numbered where streams have the same name.
+The query returns each item without the elements that are not needed (figure 5), or one element for each window, with
+its aggregates under generic names (figure 6); so it does for count windows, windows without aggregates, and aggregates
+of the whole stream.
+For a join it returns one element for each tuple, named after all its items, and in it one element for each input, named
+after its stream (figure 15), and numbered where streams have the same name.
 Deriving from the rendered query gives the tree or forest again.
 
 Three things differ from the printed templates:
@@ -13,10 +13,10 @@ Three things differ from the printed templates:
   constructors would make one `cel` out of two, and `ra` and `dec` of different stars would meet (LAWS, case 4);
 * two aggregates of one name (`avg($w/en)` and `avg($w/en[. > 1])`) are numbered, so that they cannot be taken for one
   another (LAWS, case 10);
-* all that decides about a tuple stands in its `where`, not only what joins: asked one after the other, the first
-  condition would need its elements also where the second does not hold.
+* all conditions on a tuple stand in its `where`, not only those that join: evaluated one after the other, the first
+  would need its elements also where the second does not hold.
 
-A condition stands where it is first needed: an element asks only for what the one around it has not asked for already.
+A condition stands where it is first needed: an element is under those conditions only that do not hold around it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def render(tree: PropertyTree) -> str:
 def render_join(forest: PropertyForest) -> str:
     """The text of the abstract query of a join (figure 15); inputs that are apart have a query each.
 
-    No query can say that a join also fires for smaller windows; that is left to whoever runs it.
+    No query can say that a join also fires for smaller windows; the operator that runs the join has to know it.
     """
     assert forest.kind != "apart"
     trees, guard = forest.trees, forest.guard
@@ -88,7 +88,7 @@ class _Template:
             each.term.input: f"$a{number}" for number, each in enumerate(tree.aggregates, 1)
         }
         self.inputs: Mapping[str, tuple[Steps, str]] = {}
-        """What conditions speak of, each with the variable that stands for it."""
+        """The inputs that conditions name, each with its path and the variable that stands for it."""
 
     def query(self) -> list[str]:
         tree = self.tree
@@ -102,7 +102,7 @@ class _Template:
         return blocks[0] if len(blocks) == 1 else ["(", *_indented(_listed(blocks)), ")"]
 
     def root(self, path: Steps) -> list[str]:
-        """What is sent of a stream with a root element of this name."""
+        """The query for the items under a root element of this name."""
         if path in self.wholes:
             return [f"for $item in {self.source}/{path[0]}/*", "return $item"]
         return _element(path[0], [line for item in self.children[path] for line in _enclosed(self.items(item))])
@@ -114,11 +114,11 @@ class _Template:
         return lines + _indented(self.under(self.guards[path], EVERYTHING, self.content(path, "$p")))
 
     def content(self, path: Steps, variable: str) -> list[str]:
-        """An element as far as it is asked for."""
+        """An element with the parts that are needed."""
         return [variable] if path in self.wholes else _element(path[-1], self.parts(path, variable))
 
     def parts(self, path: Steps, variable: str) -> list[str]:
-        """What is asked for below an element."""
+        """The needed parts of an element."""
         lines: list[str] = []
         for child in self.children.get(path, []):
             inside = [f"{variable}/{child[-1]}"]

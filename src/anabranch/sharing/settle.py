@@ -1,13 +1,13 @@
 """The one form in which property trees are made and compared.
 
-* What is implicit in another output goes (the special case of 4.1 of the sharing paper): an element that is sent whole
-  is sent wherever a part of it is needed. An element is marked by itself only where nothing below it already brings it
-  (`settled`).
-* What the conditions of a tree look at is there wherever they are asked, so that a tree is always that of a query: of
-  the one that is rendered from it (`tree_of`).
-* The items of a join's tuple come together (`forest_of`).
-* Windows and aggregates can be taken away, and what they need becomes outputs (`unwindowed`, 4.2); so can a join, and
-  its trees are left (`unjoined`, 5.3.1).
+* An output that is contained in another is dropped (the special case of 4.1 of the sharing paper): an element that is
+  sent whole is sent wherever a part of it is needed. An element is an output by itself only where no output below it
+  already brings it along (`settled`).
+* The elements that a tree's conditions look at are outputs wherever the conditions are evaluated, so that every tree is
+  the tree of a query: of the one that is rendered from it (`tree_of`).
+* All items of a join's tuple are sent together (`forest_of`).
+* Windows and aggregates can be removed, and what they need becomes outputs (`unwindowed`, 4.2); so can a join, and the
+  trees of its inputs are left (`unjoined`, 5.3.1).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def tree_of(
     aggregates: Iterable[AggregateAnnotation],
     schema: Schema | None,
 ) -> PropertyTree:
-    """The tree of what was found, with all that its conditions look at."""
+    """The tree of these annotations, with all that its conditions look at."""
     [tree] = _closed((PropertyTree(stream, tuple(outputs), window, tuple(aggregates), schema),))
     return tree
 
@@ -52,7 +52,7 @@ def tree_of(
 def forest_of(
     kind: JoinKind, trees: Iterable[PropertyTree], smaller: tuple[tuple[Fraction, ...], ...] = ()
 ) -> PropertyForest:
-    """The forest of a join: tuples come whole, and with all that conditions of any tree look at."""
+    """The forest of a join: each tuple has all its items, with all that conditions of any tree look at."""
     forest = PropertyForest(kind, tuple(trees), smaller)
     while True:
         guard = forest.guard
@@ -66,7 +66,7 @@ def forest_of(
 
 
 def _closed(trees: Iterable[PropertyTree]) -> tuple[PropertyTree, ...]:
-    """The trees with what their conditions look at, each in its own."""
+    """The trees, each with the elements that conditions of any of them look at."""
     found = tuple(map(tidy, trees))
     while True:
         seen = [pair for tree in found for condition in _conditions(tree) for pair in looked_at(condition)]
@@ -77,7 +77,7 @@ def _closed(trees: Iterable[PropertyTree]) -> tuple[PropertyTree, ...]:
 
 
 def _with_seen(tree: PropertyTree, seen: Sequence[tuple[Term, Predicate]]) -> PropertyTree:
-    """The tree with those of the terms that are its own."""
+    """The tree with those terms as outputs, or as selected values, that are its own."""
     post = tree.window.post if tree.window else EVERYTHING
     own = [(term, when) for term, when in seen if term.input == tree.input and not is_value(term)]
     own += [(term, EVERYTHING) for term, _ in looked_at(post)]
@@ -90,7 +90,7 @@ def _with_seen(tree: PropertyTree, seen: Sequence[tuple[Term, Predicate]]) -> Pr
 
 
 def _conditions(tree: PropertyTree) -> list[Predicate]:
-    """All conditions that the tree's query asks: of outputs, of the elements around them, of values, of the whole."""
+    """All conditions that the tree's query evaluates: on outputs, on the elements around them, on values, on all."""
     found = [each.condition for each in tree.outputs] + [each.selection for each in tree.aggregates]
     if tree.window or tree.aggregates:
         found.append(union_of(found))
@@ -99,7 +99,7 @@ def _conditions(tree: PropertyTree) -> list[Predicate]:
 
 
 def _is_within(wider: PropertyTree, tree: PropertyTree) -> bool:
-    """Whether a tree that was widened is still what it was."""
+    """Whether a tree that was widened has nothing that it did not have before."""
     outputs = {(each.path, each.whole): each.condition for each in tree.outputs}
     values = {each.term: each.selection for each in tree.aggregates}
     pairs = [(each.condition, outputs.get((each.path, each.whole), NOTHING)) for each in wider.outputs]
@@ -108,7 +108,7 @@ def _is_within(wider: PropertyTree, tree: PropertyTree) -> bool:
 
 
 def tidy(tree: PropertyTree) -> PropertyTree:
-    """Settled outputs, and aggregates in the order of the schema; an item comes along with its values."""
+    """The tree with settled outputs, and aggregates in the order of the schema; values bring their item along."""
     given = union_of(each.selection for each in tree.aggregates)
     outputs = [
         each
@@ -120,7 +120,7 @@ def tidy(tree: PropertyTree) -> PropertyTree:
 
 
 def settled(outputs: Sequence[OutputAnnotation], schema: Schema | None = None) -> tuple[OutputAnnotation, ...]:
-    """The outputs without those that others bring, in the order of the schema."""
+    """The outputs without those that others bring along, in the order of the schema."""
     joined: dict[tuple[Steps, bool], Predicate] = {}
     needed = [each for each in outputs if each.condition != NOTHING]
     wholes = {each.path for each in needed if each.whole}
@@ -137,7 +137,7 @@ def settled(outputs: Sequence[OutputAnnotation], schema: Schema | None = None) -
 
 
 def _is_brought(element: OutputAnnotation, outputs: Iterable[OutputAnnotation]) -> bool:
-    """Whether an element comes along with what stands below it."""
+    """Whether an element is sent along with what stands below it."""
     depth = len(element.path)
     below = (each.condition for each in outputs if len(each.path) > depth and each.path[:depth] == element.path)
     return implies(element.condition, union_of(below))

@@ -1,9 +1,9 @@
 """A picture of sharing: streams on the left, then what the trunk sends of them and the joins it makes, queries right.
 
-Every query has a number and a colour, and both stand wherever something is done for it; so a glance at what is sent
-tells who shares each element.
-The lines between the columns say what a query found when it came.
-Columns are as wide as they must be, and what does not hang together stands one below the other.
+Every query has a number and a colour, which mark everything that is done for it; so a glance at what is sent tells
+which queries share each element.
+The lines between the columns say what a query found when it was registered.
+Columns are as wide as their contents, and parts that share no stream stand one below the other.
 
 A tree is drawn as in the sharing paper's figures: elements under their parents, a bullet behind what is sent, and
 annotations in boxes of their own.
@@ -27,13 +27,13 @@ from anabranch.sharing.tree import Steps
 
 _MARGIN, _GAP, _CAPTION = 28, 22, 34
 _NEAR, _FAR = 60, 100
-"""How far columns are apart: more where lines have words, and with the words' width."""
+"""The distance between columns: more where lines have words, and their width is added."""
 _AT = 19
-"""How far below its upper edge a line meets a box."""
+"""How far below the upper edge of a box a line ends."""
 _LABEL = 26
-"""So many characters of what is said at a line are shown."""
+"""So many characters of a line's words are shown."""
 _NAMED = 4
-"""So many of the queries that need the same are called by name."""
+"""So many of the queries of a card are listed by name."""
 _HEADS = ("streams", "what the trunk sends", "joins", "queries")
 _GREY = "#b9b3a6"
 
@@ -61,12 +61,12 @@ def draw(queries: Sequence[Explained], more: Mapping[str, int] | None = None) ->
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """Where a column stands; one of nothing takes no room."""
+    """The place of a column; an empty one takes no room."""
 
     left: float
     wide: float
     label: float = 0
-    """How wide what is said at the lines before it is."""
+    """The width of the words at the lines before it."""
 
     @property
     def right(self) -> float:
@@ -74,7 +74,7 @@ class _Column:
 
     @property
     def turn(self) -> float:
-        """Where lines to it are level at last."""
+        """Where lines to it become level."""
         return self.left - self.label - 12
 
 
@@ -94,7 +94,7 @@ def _columns(parts: Sequence[_Part]) -> list[_Column]:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What hangs together, as blocks by column."""
+    """One part of the scene, as blocks by column."""
 
     scene: Scene
     columns: tuple[tuple[Block, ...], ...]
@@ -109,7 +109,7 @@ class _Part:
         )
 
     def placed(self, top: float) -> list[list[float]]:
-        """The upper edges of all blocks: cards stand one below the other, all else beside what it serves."""
+        """The upper edges of all blocks: cards stand one below the other, all else beside the cards it serves."""
         streams, sent, joins, cards = self.columns
         right = _spread(cards, [top] * len(cards), top)  # from the top on
         of_card = {card: y + block.height / 2 for card, y, block in zip(self.scene.cards, right, cards, strict=False)}
@@ -158,7 +158,7 @@ class _Part:
 def _served(
     start: tuple[float, float, float], turn: float, column: _Column, uses: Sequence[Use], cards: Mapping[Card, float]
 ) -> Iterator[str]:
-    """Lines from the right side of a block to cards, level from `turn` on, with what each found above their ends."""
+    """Lines from the right side of a block to cards, level from `turn` on, with the words of each card at its end."""
     x, top, height = start
     for place, use in enumerate(uses):
         y, end = top + height * (place + 1) / (len(uses) + 1), cards[use.card]
@@ -178,7 +178,7 @@ def _label(use: Use) -> Block:
 
 
 def _spread(blocks: Sequence[Block], wishes: Sequence[float], top: float) -> list[float]:
-    """The upper edges of blocks in a column, each as near to where its middle should be as the others let it be."""
+    """The upper edges of blocks in a column, each with its middle as near to its wish as the others allow."""
     offsets: list[float] = []
     groups: list[tuple[float, int]] = []  # blocks that touch: where the first would begin, and how many they are
     down = 0.0
@@ -400,7 +400,7 @@ def tree_block(lines: Sequence[TreeLine], ink: str = "") -> TreeBlock:
 
 
 def _compact(lines: Sequence[TreeLine]) -> list[tuple[int, TreeLine]]:
-    """Elements with how deep they stand; one that has nothing to it but a single child is written before that."""
+    """Elements with their depths; one without marks and notes that has a single child is joined to it, as in `a/b`."""
     children = Counter(line.path[:-1] for line in lines)
     found: list[tuple[int, TreeLine]] = []
     depths: dict[Steps, int] = {}
@@ -417,7 +417,7 @@ def _compact(lines: Sequence[TreeLine]) -> list[tuple[int, TreeLine]]:
 
 
 def bullet(x: float, y: float, mark: str, ink: str) -> str:
-    """What is sent whole is filled."""
+    """A mark: filled for what is sent whole, a ring for anything less."""
     if mark == "•":
         return element("circle", cx=x, cy=y, r=4.5, fill=ink)
     return element("circle", cx=x, cy=y, r=4, fill="#ffffff", stroke=ink, stroke_width=1.5)

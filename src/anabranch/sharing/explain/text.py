@@ -33,7 +33,7 @@ from anabranch.sharing.subtract import subtract
 from anabranch.sharing.tree import PropertyTree
 
 _NAMED = 4
-"""So many of those that ask the same are called by name."""
+"""So many queries that are the same are listed by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class Explained:
     forest: PropertyForest | None
     reason: str | None = None
     alike: tuple[str, ...] = ()
-    """The names of others that ask the same."""
+    """The names of other queries that are the same."""
     keeps: tuple[str, ...] = ()
-    """What one about the past has to remember."""
+    """What a query about the past has to retain, in words."""
 
 
 def explain_text(queries: Sequence[Explained]) -> Iterator[str]:
@@ -183,7 +183,7 @@ def _streams(queries: Sequence[Explained]) -> Iterator[tuple[Sequence[str], Prop
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a query finds in another one; `level` where both are joins, `input` where it is about one of a join's."""
+    """What a query finds in another one; `level` where both are joins, `input` for one input of a join."""
 
     words: str
     lacks: tuple[Lack, ...]

@@ -1,4 +1,4 @@
-"""Loops of a query over its streams, as far as restructuring looks into them and puts others in their place."""
+"""The loops of a query over its streams: found, taken apart, and replaced by others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Loop:
         return tuple(step.test.local for step in self.source.steps if isinstance(step.test, ast.NameTest))
 
     def where(self) -> tuple[ast.Expression, ...]:
-        """What the `where` says together."""
+        """The conjuncts of the `where`."""
         return conjuncts_of(self.flwor.where)
 
     def replaced(self, new: ast.Flwor) -> ast.Query:
@@ -37,7 +37,7 @@ class Loop:
 
 
 def loop_of(query: ast.Query) -> Loop | None:
-    """The loop over the items of the one stream that a query looks at, if that is all it does with the stream."""
+    """The loop over the items of a query's only stream, if the query reads the stream nowhere else."""
     if sum(isinstance(part, ast.Source) for part in parts(query)) > 1:
         return None
     for part in parts(query.body):
@@ -76,7 +76,7 @@ def with_predicates(path: ast.Path, conditions: Iterable[ast.Expression]) -> ast
 
 
 def names_of(clauses: Iterable[ast.For | ast.Let], names: Names, values: Mapping[str, AggregateAnnotation]) -> Names:
-    """What the variables of clauses mean: values where they are known as such, else paths, as far as they are."""
+    """The names in scope behind clauses: a variable is one of the given values, or the nodes of a path, or opaque."""
     for clause in clauses:
         found = locate(clause.value if isinstance(clause, ast.Let) else clause.source, names)
         meaning: Meaning = values.get(clause.variable, OpaqueValue())
@@ -90,14 +90,14 @@ def names_of(clauses: Iterable[ast.For | ast.Let], names: Names, values: Mapping
 
 
 def conjuncts_of(condition: ast.Expression | None) -> tuple[ast.Expression, ...]:
-    """What a condition of a query says together."""
+    """The conjuncts of a condition; without a condition, none."""
     if condition is None:
         return ()
     return condition.operands if isinstance(condition, ast.And) else (condition,)
 
 
 def conjunction(conditions: Iterable[ast.Expression]) -> ast.Expression | None:
-    """One condition that says them all; of none, none."""
+    """The conjunction of conditions; of none, None."""
     match tuple(conditions):
         case ():
             return None

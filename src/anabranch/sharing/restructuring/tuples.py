@@ -1,9 +1,9 @@
-"""Join queries over tuples that have been made already: reading the elements of figure 15.
+"""Join queries over tuples that were made already: reading the elements of figure 15.
 
-A tuple travels as one element with one for each of its items: `<photon_photon><photon1>...</photon1>...`, as
+A tuple is sent as one element with one element for each of its items: `<photon_photon><photon1>...</photon1>...`, as
 `render.render_join` writes it.
-A join that is served by such tuples runs over these elements, its loops over the items inside; windows and
-preselections are gone, and so is what was asked of every tuple already.
+A join that is served by such tuples loops over these elements, and inside over their items; windows and preselections
+are left out, and so are conditions that hold for every tuple.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from anabranch.sharing.rules.paths import Names, StreamNodes
 def over_tuples(query: ast.Query, forest: PropertyForest, stream: str) -> ast.Query:
     """A checked join over the tuples of a forest that has all it needs, and may have more.
 
-    All is asked again but what was asked of every tuple and cannot fail; and where a loop has exactly one item in each
-    tuple, a path stands in its place, which is read in columns.
+    All conditions are evaluated again, except those that hold for every tuple and cannot raise an error.
+    A loop that has exactly one item in each tuple is replaced by a path, which is evaluated in columns.
 
     `for $x in stream("s")/r/i|count 2| for $y in stream("u")/r/i|count 2| where $x/k = $y/k and $x/v > 2 return $y/v`
     `for $tuple in stream("j")/r_r/i_i where $tuple/s/v > 2 return $tuple/u/v`
@@ -46,9 +46,9 @@ def over_tuples(query: ast.Query, forest: PropertyForest, stream: str) -> ast.Qu
 
 
 def _is_settled(condition: ast.Expression, join: ast.Flwor, forest: PropertyForest) -> bool:
-    """Whether a condition holds for every tuple that is sent, and fails for none: it compares two elements (LAWS 2.3).
+    """Whether a condition holds for every tuple and raises for none: it compares two elements (LAWS 2.3).
 
-    A tuple is sent where the condition of the forest holds or fails.
+    A tuple is sent where the condition of the forest holds or raises an error.
     """
     loops = (each.variable for each in join.clauses if isinstance(each, ast.For) and input_path(each))
     names: Names = {
@@ -63,7 +63,7 @@ def _is_settled(condition: ast.Expression, join: ast.Flwor, forest: PropertyFore
 
 
 def _asks(guard: Predicate, known: Predicate) -> bool:
-    """Whether a condition asks for something in so many words, so that it is false where that is."""
+    """Whether a condition has another as a conjunct in all its disjuncts, so that it is false where the other is."""
     match guard:
         case And(parts):
             return any(_asks(each, known) for each in parts)
@@ -74,7 +74,7 @@ def _asks(guard: Predicate, known: Predicate) -> bool:
 
 
 def _with_paths(loop: ast.Flwor) -> ast.Flwor:
-    """A loop over tuples with paths in the place of the loops over the one item that each of them has."""
+    """A loop over tuples in which each inner loop over the one item of a tuple is replaced by a path."""
     first, *others = loop.clauses
     bound = Counter(each.variable for each in parts(loop) if isinstance(each, ast.For | ast.Let))
     bound.update(name for each in parts(loop) if isinstance(each, ast.Quantified) for name, _ in each.bindings)
@@ -101,7 +101,7 @@ def _with_paths(loop: ast.Flwor) -> ast.Flwor:
 
 
 def input_path(clause: ast.For | ast.Let) -> ast.Path | None:
-    """The path from a stream that a clause runs over: it is one input of the join."""
+    """The path from a stream that a clause loops over, if it is one input of the join."""
     match clause:
         case ast.For(_, ast.Path(ast.Source()) as source):
             return source
@@ -110,7 +110,7 @@ def input_path(clause: ast.For | ast.Let) -> ast.Path | None:
 
 
 def loops_over_tuples(join: ast.Flwor, forest: PropertyForest, stream: str) -> ast.Flwor:
-    """The join with its loops over the items of the tuples."""
+    """The join with loops over the items inside the tuples."""
     trees = forest.trees
     steps = tuple(map(child, forest.tuple_path))
     taken = {part.variable for part in parts(join) if isinstance(part, ast.For | ast.Let)}

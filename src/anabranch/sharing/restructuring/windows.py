@@ -1,17 +1,17 @@
-"""Window queries over windows that have been made already: reading the generic elements of figure 6.
+"""Window queries over windows that were made already: reading the generic elements of figure 6.
 
-A window travels as one element with its aggregates and, where elements are asked for, its items: `render.py` writes
+A window is sent as one element with its aggregates and, where elements are needed, its items: `render.py` writes
 `<photon><avg_en>1.5</avg_en><win_photon>...</win_photon></photon>`.
-So the restructuring query of a window query runs over these elements: an aggregate becomes the value that was sent, the
-window the items that were, and conditions on windows and values that have been asked on the way are gone.
+The restructuring query of a window query runs over these elements: an aggregate becomes the value that was sent, the
+window becomes the items that were sent, and conditions that were evaluated on the way are left out.
 
-A value is read back by `max`, which of one number is that number, and of none, where a value was not sent or is empty,
-none; a double that was printed is the same double again.
-Only a count is an integer, which prints otherwise than a double, so it is left as the text it came as, and may then be
-returned, or compared with a number, and no more.
+A value is read back by `max`: of one number it is that number, and of none, where a value was not sent or is empty,
+nothing; a double that was printed is the same double again.
+A count is an integer, which prints otherwise than a double, so it stays the text as which it was sent, and may only be
+returned, or compared with a number.
 
-That every path of the restructuring query leads to something that is sent is checked at the end; what does not fit in
-is left to the caller, who sends the items.
+At the end it is checked that every path of the restructuring query leads to something that is sent; for a query that
+does not fit the caller sends the items.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from anabranch.sharing.tree import (
 
 
 def over_windows(loop: Loop, plain: PropertyTree) -> tuple[PropertyTree, ast.Query] | None:
-    """The optimised tree of a query over windows, and the query over what is sent by it."""
+    """The optimised tree of a query over windows, and the restructuring query; None where it does not fit."""
     if plain.window is None or not _has_names_once(loop.query):
         return None
     reading = _WindowReader(loop, plain, plain.window)
@@ -52,7 +52,7 @@ def over_windows(loop: Loop, plain: PropertyTree) -> tuple[PropertyTree, ast.Que
 
 
 class _WindowReader:
-    """What becomes of a window query's parts where windows are elements that have been sent."""
+    """Turns a window query into one over windows that are sent as elements."""
 
     def __init__(self, loop: Loop, plain: PropertyTree, window: WindowAnnotation) -> None:
         self.loop = loop
@@ -87,7 +87,7 @@ class _WindowReader:
                 return None
 
     def without(self, gone: Predicate) -> PropertyTree:
-        """The tree without what is only looked at by conditions that are gone."""
+        """The tree without elements that only conditions look at that were left out."""
         rest = self.loop.replaced(replace(self.loop.flwor, where=conjunction(self.kept)))
         needed = derive(rest, self.plain.schema)
         about_values = and_(*(each for each in conjuncts(gone) if any(map(is_value, terms(each)))))
@@ -98,7 +98,7 @@ class _WindowReader:
         return tidy(replace(needed, outputs=outputs, aggregates=aggregates, window=self.plain.window))
 
     def query(self) -> ast.Query:
-        """The query over what the tree sends."""
+        """The restructuring query, over what the tree sends."""
         flwor = self.loop.flwor
         first = replace(self.loop.first, source=with_predicates(self.loop.source, ()), window=None)
         clauses, order, result = self.read((flwor.clauses[1:], flwor.order, flwor.result))
@@ -154,12 +154,12 @@ class _WindowReader:
 
 
 def _sent(tree: PropertyTree) -> Predicate:
-    """When anything of a window is sent."""
+    """The condition under which anything of a window is sent."""
     return union_of([each.condition for each in tree.outputs] + [each.selection for each in tree.aggregates])
 
 
 def _has_names_once(query: ast.Query) -> bool:
-    """Whether no name means two things."""
+    """Whether no variable is bound twice."""
     bound = [part.variable for part in parts(query) if isinstance(part, ast.For | ast.Let)]
     for part in parts(query):
         bound += [name for name, _ in part.bindings] if isinstance(part, ast.Quantified) else []

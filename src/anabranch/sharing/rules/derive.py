@@ -1,13 +1,14 @@
-"""From a query to what sharing knows of it: the property tree of a query over one stream, the forest of any other.
+"""From a query to its property tree, if it reads one stream, or to its property forest.
 
-The rules (`rules.py`) find what the query needs, and it is put into its one form (`settle.py`).
+The rules (`rules.py`) find what the query needs, and it is brought into one form (`settle.py`).
 Trees and forests are in plain form: whatever a query looks at is an output, because the subscriber runs the query
 itself over what it is sent.
 
-A construct without a rule (`//`, `*`, attributes, quantifiers, functions, ordering, positions in the past) adds all it
-may touch as outputs and no condition: sharing may lose by it, answers may not.
-So does a window or an aggregate that does not fit into one tree, a second one say, and a join that is not the only one
-who reads streams, or whose preselections are not understood: its inputs are sent *apart*, whole items of each.
+A construct without a rule (`fallback.py`) adds everything that it may look at as outputs, and no condition.
+So does a window or an aggregate that does not fit into the tree, such as a second one; the query is then translated
+once more, without windows.
+A join that is not the only reader of streams in its query, or whose preselections are not understood, has no forest of
+a join: its inputs are sent *apart*.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def _no_tree(message: str, query: ast.Query, text: str | None) -> Unsupported:
 
 
 def _looks_out(query: ast.Query) -> bool:
-    """Whether what a path finds is not to be seen from it: above the item, in the past, in another namespace."""
+    """Whether paths may lead out of their items: upwards, into the past, into another namespace."""
     everything = list(parts(query))
     absolute = sum(isinstance(p, ast.TimeWindow) and isinstance(p.reference.start, ast.Root) for p in everything)
     if sum(isinstance(part, ast.Root) for part in everything) > absolute:
