@@ -3,7 +3,8 @@
 A file begins with what it shows, and then has sections, each behind a line `-- name`.
 What is given comes first, the rest is what comes out:
 
-* a `query` has a `tree` (or the forest of a join) and an `abstract query`;
+* a `query` has a `tree` (or the forest of a join) and an `abstract query`; in the optimised form (3.2.3), an `optimised
+  tree` and a `restructuring query` over what that sends;
 * of a `stream` and a `query tree`, both as text, follow the `verdict` of `explain`, what the stream `lacks` for the
   query, the `merged` tree, and, of trees, the `remainder` that would have to be sent beside the stream.
 
@@ -22,11 +23,13 @@ from pathlib import Path
 import pytest
 
 import papers
+from anabranch.language import print_query
 from anabranch.sharing.explain.text import verdicts
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.match import Lack, differences, matches, merge
 from anabranch.sharing.match_joins import join_differences, join_matches, merge_joins
 from anabranch.sharing.render import render, render_join
+from anabranch.sharing.restructuring.restructure import restructure
 from anabranch.sharing.rules.derive import derive_forest
 from anabranch.sharing.subtract import subtract
 from anabranch.stream import photons
@@ -52,7 +55,13 @@ def derived(query: str) -> dict[str, str]:
     if forest.kind != "apart":
         return {"tree": print_forest(forest), "abstract query": render_join(forest)}
     [tree] = forest.trees
-    return {"tree": print_tree(tree), "abstract query": render(tree)}
+    optimised = restructure(checked(query), SCHEMAS.get(tree.stream))
+    return {
+        "tree": print_tree(tree),
+        "abstract query": render(tree),
+        "optimised tree": print_tree(optimised.tree),
+        "restructuring query": print_query(optimised.query),
+    }
 
 
 def shared(stream: str, query: str) -> dict[str, str]:
