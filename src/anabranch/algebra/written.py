@@ -4,6 +4,7 @@ A plan that is subscribed to must outlive the process, and go to tasks by its te
 The text is canonical: equal plans have equal texts, numbers stand there as exact fractions, and no query begins as it
 does (`is_plan`).
 Reading goes through the builder's own methods, so what it would refuse cannot be read either, and nothing is run.
+For people a plan prints otherwise, over several lines (`interpret.plan_text`).
 
 What cannot be written is a field that a Python function computes: the builder has none.
 Caps bound what a text may cost: a plan is a tree, in which a stream that is used twice stands twice.
