@@ -37,7 +37,6 @@ from sharing.making import checked
 SCHEMA = Schema.read_dtd(Path(photons.__file__).with_name("photons.dtd"))
 SCHEMAS = {"photon1": SCHEMA, "photon2": SCHEMA}
 JOINS = ("q5", "q6", "q7", "q8")
-BOWTIE, OMEGA = "\N{BOWTIE}", "\N{GREEK SMALL LETTER OMEGA}"
 
 
 def forest(name: str) -> PropertyForest:

@@ -22,10 +22,8 @@ from anabranch.stream import photons
 from anabranch.stream.schema import Schema
 
 SCHEMA = Schema.read_dtd(Path(photons.__file__).with_name("photons.dtd"))
-SIGMA, GAMMA = "\N{GREEK SMALL LETTER SIGMA}", "\N{GREEK SMALL LETTER GAMMA}"
 PHOTON = ("photons", "photon")
 VELA = "coord/cel/ra >= 120 and coord/cel/ra <= 138 and coord/cel/dec >= -49 and coord/cel/dec <= -40"
-RXJ = "coord/cel/ra >= 130.5 and coord/cel/ra <= 135.5 and coord/cel/dec >= -48 and coord/cel/dec <= -45"
 
 
 def tree(name: str) -> PropertyTree:
