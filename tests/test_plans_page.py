@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 from anabranch.algebra import builder
-from anabranch.algebra.interpret import Source as StreamSource
+from anabranch.algebra.interpret import StreamSource
 from anabranch.algebra.written import write_plan
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.source import Source
@@ -25,11 +25,11 @@ class Engine:
         self._source: Source | None = None
         self._count = 0
 
-    def stream(self, name: str, path: str, *, time: str) -> builder.Stream:
+    def stream(self, name: str, path: str, *, time: str) -> builder.DerivedStream:
         self._source = Source(name, self._folder / path, "document", time=ItemPath.parse(time))
-        return builder.Stream(StreamSource(name))
+        return builder.DerivedStream(StreamSource(name))
 
-    def subscribe(self, query: builder.Stream) -> Answer:
+    def subscribe(self, query: builder.DerivedStream) -> Answer:
         assert self._source is not None
         self._count += 1
         trunk = BareTrunk(self._folder / str(self._count), [self._source], Random(self._count), finite=False)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from anabranch.algebra.accents.boxes import overlap, within
 from anabranch.algebra.accents.items import leaves, spelled, values
 from anabranch.algebra.accents.sets import items_of
-from anabranch.algebra.interpret import Apply, Plan, Source, run
+from anabranch.algebra.interpret import Apply, Plan, StreamSource, run
 from anabranch.algebra.judged import Element
 from anabranch.algebra.numbers import nearest_double, spell_double
 from anabranch.algebra.operator import Operator
@@ -86,7 +86,7 @@ def answer(
     exact: bool = False,
 ) -> list[str]:
     """What one operator gives, in short; an element of a second input is given as `(1, element)`."""
-    plan = Apply(operator, tuple(Source(str(each)) for each in range(operator.arity)))
+    plan = Apply(operator, tuple(StreamSource(str(each)) for each in range(operator.arity)))
     fed = [each if isinstance(each, tuple) else (0, each) for each in elements]
     return shown(plan, [(str(input), each) for input, each in fed], policy, domains, exact)
 

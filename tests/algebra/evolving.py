@@ -18,7 +18,7 @@ from anabranch.algebra.aggregate import Function
 from anabranch.algebra.choose import choose
 from anabranch.algebra.construct import Computed, Constant, Construct, Copy, Linear, Value
 from anabranch.algebra.grouped import Aggregate
-from anabranch.algebra.interpret import Apply, Plan, Source
+from anabranch.algebra.interpret import Apply, Plan, StreamSource
 from anabranch.algebra.intersect import Intersect
 from anabranch.algebra.join import Join
 from anabranch.algebra.judged import Element
@@ -137,7 +137,7 @@ class Planner:
         self.goes = goes
         """Whether paths go in the streams."""
         self.paths = ["s", "t", "x"]
-        self.plan: Plan = Source("a")
+        self.plan: Plan = StreamSource("a")
         self.used: set[str] = set()
 
     def grow(self, operator: str) -> None:
@@ -205,14 +205,14 @@ class Planner:
         return Construct("o", tuple((path(at), value) for at, value in fields.items())), ()
 
     def _union(self) -> tuple[Operator, tuple[Plan, ...]]:
-        return Union(), (Source("a2"),)
+        return Union(), (StreamSource("a2"),)
 
     def _intersect(self) -> tuple[Operator, tuple[Plan, ...]]:
-        return Intersect(), (Source("a2"),)
+        return Intersect(), (StreamSource("a2"),)
 
     def _join(self) -> tuple[Operator, tuple[Plan, ...]]:
         self.paths = [*self.paths, "y"]
-        return Join(((path("s"), path("s")),)), (Source("b"),)
+        return Join(((path("s"), path("s")),)), (StreamSource("b"),)
 
     def _window(self) -> tuple[Operator, tuple[Plan, ...]]:
         self.paths = [*self.paths, "wid"]

@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from algebra.accented import CELSIUS, add, alter, drop, item, path, same, show, together
 from algebra.evolving import faults
 from anabranch.algebra.accents.boxes import for_all, for_some, within
-from anabranch.algebra.accents.canonical import canonical
 from anabranch.algebra.accents.items import spelled
 from anabranch.algebra.accents.sets import below, items_of
-from anabranch.algebra.builder import Stream, stream
+from anabranch.algebra.builder import DerivedStream, stream
 from anabranch.algebra.interpret import Apply, Query, leaving, run
 from anabranch.algebra.judged import Element
 from anabranch.errors import Aborted
 from anabranch.predicate import Domain, Finite, Predicate, and_, or_
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item, Punctuation
 from anabranch.stream.path import Path
+from models.canonical import canonical
 
 TO_CELSIUS = "alter t by . * 5 div 9 - 160 div 9"
 SENSORS: dict[Path, Domain] = {path("s"): Finite(frozenset({"1", "2"}))}
@@ -33,7 +33,9 @@ AVERAGE = PLACED.aggregate(by=["l", "wid"], all="avg", exclude=["ts", "s"])
 """The standing query of section 2, with the exclusion list of section 4."""
 
 
-def steps(query: Stream, *elements: tuple[str, Element | str], domains: dict[Path, Domain] | None = None) -> list[str]:
+def steps(
+    query: DerivedStream, *elements: tuple[str, Element | str], domains: dict[Path, Domain] | None = None
+) -> list[str]:
     """What comes out at each element, and at the end; several in one step have `; ` between them."""
     work, found = Query(query.plan, domains=domains or {}), []
     for source, each in elements:
@@ -202,7 +204,7 @@ S, T = stream("S"), stream("T")
         pytest.param(S.construct("o", {"c": "d"}), "", "", "c e", id="Construct"),
     ],
 )
-def test_signatures(query: Stream, foundation: str, merge: str, accumulator: str) -> None:
+def test_signatures(query: DerivedStream, foundation: str, merge: str, accumulator: str) -> None:
     """The triples of section 6.2, over the paths c, d and e."""
     assert isinstance(query.plan, Apply)
     signature = query.plan.operator.signature

@@ -10,9 +10,9 @@ import pytest
 
 from algebra.accented import CELSIUS, alter, path, shown
 from anabranch.algebra import builder
-from anabranch.algebra.builder import Stream, constant, linear, stream
+from anabranch.algebra.builder import DerivedStream, constant, linear, stream
 from anabranch.algebra.grouped import Aggregate
-from anabranch.algebra.interpret import Apply, Source
+from anabranch.algebra.interpret import Apply, StreamSource
 from anabranch.algebra.join import Join
 from anabranch.algebra.judged import Element
 from anabranch.algebra.window import Extent
@@ -26,10 +26,10 @@ def test_the_query_of_figure_1() -> None:
     """The paper's standing query, by the builder and by hand: the same plan, and the right average."""
     joined = stream("sensors").join(stream("placement"), on="s")
     built = joined.window("ts", size=5).aggregate(by=["l", "wid"], all="avg", exclude=["ts", "s"])
-    pairs = Apply(Join(((path("s"), path("s")),)), (Source("sensors"), Source("placement")))
+    pairs = Apply(Join(((path("s"), path("s")),)), (StreamSource("sensors"), StreamSource("placement")))
     windows = Apply(Window(path("ts"), Extent(Fraction(5), Fraction(5))), (pairs,))
     by = (path("l"), path("wid"))
-    assert built == Stream(Apply(Aggregate("avg", by, frozenset({path("ts"), path("s")})), (windows,)))
+    assert built == DerivedStream(Apply(Aggregate("avg", by, frozenset({path("ts"), path("s")})), (windows,)))
     elements: list[tuple[str, Element | str]] = [
         ("placement", "s=1 l=A"),
         ("placement", "s=2 l=A"),
@@ -66,7 +66,7 @@ def test_a_plan_can_be_printed() -> None:
     assert doctest.testmod(builder).failed == 0
 
 
-def _same(each: Stream) -> Stream:
+def _same(each: DerivedStream) -> DerivedStream:
     return each
 
 

@@ -16,7 +16,7 @@ from algebra.accented import add, alter, closed, drop, item, path, show
 from anabranch.algebra.accents.index import Box
 from anabranch.algebra.accents.possible import possible
 from anabranch.algebra.accents.sets import fulfils
-from anabranch.algebra.builder import Stream, stream
+from anabranch.algebra.builder import DerivedStream, stream
 from anabranch.algebra.course import Course
 from anabranch.algebra.interpret import Apply, Query, leaving
 from anabranch.algebra.join import Join
@@ -27,7 +27,7 @@ from anabranch.stream.path import Path
 from anabranch.stream.tree import Element as Tree
 
 A, B = stream("a"), stream("b")
-PIPELINES: dict[str, Stream] = {
+PIPELINES: dict[str, DerivedStream] = {
     "select": A.select("t > 5"),
     "project": A.project("s", "ts", "t", "p"),
     "project, hidden": A.project("t", "p"),
@@ -49,7 +49,7 @@ PATTERNS: dict[str, Callable[[int], list[Element]]] = {
 }
 
 
-def work(query: Stream, pattern: str, many: int, monkeypatch: pytest.MonkeyPatch) -> int:
+def work(query: DerivedStream, pattern: str, many: int, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many questions it takes to let so many accents, and an item for each, through a query."""
     asked = 0
 

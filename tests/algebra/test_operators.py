@@ -10,7 +10,7 @@ import pytest
 from algebra.accented import CELSIUS, HERE, add, alter, answer, closed, drop, item, path, same, shown, together
 from anabranch.algebra.aggregate import Function
 from anabranch.algebra.grouped import Aggregate
-from anabranch.algebra.interpret import Apply, Query, Source, run
+from anabranch.algebra.interpret import Apply, Query, StreamSource, run
 from anabranch.algebra.intersect import Intersect
 from anabranch.algebra.join import Join
 from anabranch.algebra.project import Project
@@ -390,7 +390,7 @@ def test_aggregates_are_exact(function: Function, values: str, expected: str) ->
 
 def test_a_word_fails_its_group_alone() -> None:
     """LAWS 2.4: nothing comes out there, and the query goes on."""
-    query = Query(Apply(aggregate("avg", "w"), (Source("0"),)))
+    query = Query(Apply(aggregate("avg", "w"), (StreamSource("0"),)))
     for each in ("w=0 t=hot", "w=1 t=5"):
         assert not list(query.feed("0", item(each)))
     assert len(list(query.end())) == 1
@@ -410,7 +410,7 @@ def test_a_path_dropped_and_added_again_is_new() -> None:
 
 def test_the_query_of_figure_1() -> None:
     """The average per place and window is right with the accent, and wrong without it."""
-    joined = Apply(join("s", "s"), (Source("sensors"), Source("placement")))
+    joined = Apply(join("s", "s"), (StreamSource("sensors"), StreamSource("placement")))
     windowed = Apply(Window(path("ts"), Extent(Fraction(5), Fraction(5))), (joined,))
     plan = Apply(aggregate("avg", "l", "wid", exclude="ts s"), (windowed,))
     before = [("placement", "s=1 l=A"), ("placement", "s=2 l=A"), ("sensors", "ts=5 s=1 t=77")]
@@ -422,7 +422,7 @@ def test_the_query_of_figure_1() -> None:
 
 def test_what_an_operator_makes_is_known_above_it() -> None:
     """Every item has a window, so two accents can cover all of them when a projection hides it."""
-    plan = Apply(project("x"), (Apply(TENS, (Source("0"),)),))
+    plan = Apply(project("x"), (Apply(TENS, (StreamSource("0"),)),))
     one, other = alter("x", ". * 2", "t < 20"), alter("x", ". * 2", "not(t < 20)")
     assert shown(plan, [("0", one), ("0", "t=1 x=8")]) == ["x=4"]
     assert shown(plan, [("0", one), ("0", other), ("0", "t=1 x=8")]) == ["alter x by . * 2", "x=8"]
@@ -442,6 +442,6 @@ def test_a_promise_ends_when_its_path_evolves() -> None:
 def test_heartbeats_leave_when_all_inputs_have_passed_them() -> None:
     """LAWS 1.3: nothing earlier follows, on any input."""
     beats = [(0, 3), (1, 2), (0, 9), (1, 5)]
-    plan = Apply(Union(), (Source("0"), Source("1")))
+    plan = Apply(Union(), (StreamSource("0"), StreamSource("1")))
     elements = [(str(input), Punctuation(None, HERE, Decimal(at))) for input, at in beats]
     assert [each.at for each in run(plan, elements)] == [2, 5]

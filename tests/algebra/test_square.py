@@ -11,10 +11,9 @@ import pytest
 
 from algebra.accented import alter, item, show
 from algebra.evolving import STATEFUL, Planner, faults, merged, stream
-from anabranch.algebra.accents.canonical import canonical
 from anabranch.algebra.accents.items import altered, spelled
 from anabranch.algebra.accents.sets import fulfils, items_of
-from anabranch.algebra.interpret import Apply, Plan, Query, Source, leaving, run
+from anabranch.algebra.interpret import Apply, Plan, Query, StreamSource, leaving, run
 from anabranch.algebra.judged import Element
 from anabranch.algebra.union import Union
 from anabranch.stream.affine import Affine
@@ -22,6 +21,7 @@ from anabranch.stream.elements import Accent, Add, Alter, Drop, Item
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element as Tree
 from mass import Mass
+from models.canonical import canonical
 
 OPERATORS = [
     "select",
@@ -133,7 +133,7 @@ def test_a_union_lets_out_what_all_inputs_have_in_common() -> None:
         other: list[Element] = []
         for each in (*(each for each in one if random.random() < 0.8), alter("t", ". + 1")):
             other += [each] if faults([*other, each]) == [] else []
-        out = run(Apply(Union(), (Source("a"), Source("b"))), merged(random, {"a": one, "b": other}))
+        out = run(Apply(Union(), (StreamSource("a"), StreamSource("b"))), merged(random, {"a": one, "b": other}))
         for _ in range(20):
             tree = item(f"s={random.randint(1, 3)} t={random.randint(0, 30)} x={random.randint(0, 30)}").tree
             (mine, p), (theirs, q), (found, r) = (gone_through(each, tree) for each in (one, other, out))

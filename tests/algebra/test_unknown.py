@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 
 from algebra.accented import HERE, add, alter, closed, drop, item, path, show
-from anabranch.algebra.builder import Stream, stream
+from anabranch.algebra.builder import DerivedStream, stream
 from anabranch.algebra.construct import Construct, Copy, Linear
-from anabranch.algebra.interpret import Apply, Query, Source, leaving
+from anabranch.algebra.interpret import Apply, Query, StreamSource, leaving
 from anabranch.algebra.judged import Element
 from anabranch.errors import Aborted
 from anabranch.stream.description import parse
@@ -20,7 +20,7 @@ REFUSED = alter("t", ". * 2", "s = 2 and t > 5")
 REASON = "the description names 't', the path that evolves"
 
 
-def answers(query: Stream, *elements: Element | DeadLetter | str) -> tuple[list[str], list[str]]:
+def answers(query: DerivedStream, *elements: Element | DeadLetter | str) -> tuple[list[str], list[str]]:
     """What a query gives, and the reasons of what was set aside."""
     work = Query(query.plan)
     fed = [item(each) if isinstance(each, str) else each for each in elements]
@@ -44,7 +44,7 @@ def answers(query: Stream, *elements: Element | DeadLetter | str) -> tuple[list[
         (S.project("t"), "the answer shows 't'"),
     ],
 )
-def test_who_reads_an_unknown_path_aborts(query: Stream, who: str) -> None:
+def test_who_reads_an_unknown_path_aborts(query: DerivedStream, who: str) -> None:
     """At the first item concerned, with the reason; whether it carries the path or not."""
     for concerned in ("s=2 t=3", "s=2 x=1"):
         with pytest.raises(Aborted) as caught:
@@ -104,8 +104,8 @@ def test_what_is_unknown_follows_a_path_to_its_other_name() -> None:
     """A copy is as unknown as the path it is of; a field that is computed from it cannot be."""
     copied = Construct("o", ((path("s"), Copy(path("s"))), (path("u"), Copy(path("t")))))
     with pytest.raises(Aborted, match="the answer shows 'u', of which nothing is known"):
-        answers(Stream(Apply(copied, (Source("s"),))), REFUSED, "s=2 t=1")
+        answers(DerivedStream(Apply(copied, (StreamSource("s"),))), REFUSED, "s=2 t=1")
     doubled = Construct("o", ((path("u"), Linear(((Fraction(2), path("t")),))),))
     with pytest.raises(Aborted, match="Construct reads 't'"):
-        answers(Stream(Apply(doubled, (Source("s"),))), REFUSED, "s=2 t=1")
-    assert answers(Stream(Apply(doubled, (Source("s"),))), REFUSED, "s=1 t=4")[0] == ["u=8"]
+        answers(DerivedStream(Apply(doubled, (StreamSource("s"),))), REFUSED, "s=2 t=1")
+    assert answers(DerivedStream(Apply(doubled, (StreamSource("s"),))), REFUSED, "s=1 t=4")[0] == ["u=8"]

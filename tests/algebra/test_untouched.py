@@ -10,7 +10,7 @@ from algebra.accented import CELSIUS, alter, answer, path, shown
 from algebra.evolving import stream
 from anabranch.algebra.aggregate import Function
 from anabranch.algebra.grouped import Aggregate
-from anabranch.algebra.interpret import Apply, Source
+from anabranch.algebra.interpret import Apply, StreamSource
 from anabranch.algebra.operator import Operator
 from anabranch.algebra.project import Project
 from anabranch.algebra.untouched import Untouched
@@ -31,7 +31,7 @@ def test_shortcuts_change_nothing(monkeypatch: pytest.MonkeyPatch, domains: dict
     came = 0
     for seed in range(24):
         elements = stream(Random(seed), ["s", "t", "x"], 14, comes=True, goes=True)
-        plan = Apply(OPERATORS[seed % len(OPERATORS)], (Source("a"),))
+        plan = Apply(OPERATORS[seed % len(OPERATORS)], (StreamSource("a"),))
         fed = [("a", each) for each in elements]
         short = shown(plan, fed, domains=domains)  # type: ignore[arg-type]
         with monkeypatch.context() as patched:

@@ -8,9 +8,10 @@ from random import Random
 import pytest
 
 from algebra.evolving import Planner
-from anabranch.algebra.builder import Stream, constant, linear, stream
+from algebra.written_plans import parse_plan
+from anabranch.algebra.builder import DerivedStream, constant, linear, stream
 from anabranch.algebra.construct import Computed, Construct
-from anabranch.algebra.interpret import Apply, Source
+from anabranch.algebra.interpret import Apply, StreamSource
 from anabranch.algebra.written import MOST_DEPTH, MOST_OPERATORS, is_plan, read_plan, streams_of, write_plan
 from anabranch.errors import StateError, UsageError
 from anabranch.stream.path import Path
@@ -55,6 +56,54 @@ def test_random_plans_come_back() -> None:
             operators = [each for each in planner.possible() if each != "construct"]
             planner.grow(planner.random.choice(operators))
         assert read_plan(write_plan(planner.plan)) == planner.plan
+
+
+SHARED = """\
+r0 := select t > 5
+  stream s
+r1 := window of 10 every 5 over ts
+  r0
+union
+  project t
+    r0
+  join on k = k and f within 1 div 3 of g
+    r1
+    aggregate by wid: min of t, avg of all others but k, u
+      r1"""
+
+
+def test_a_printed_plan_names_shared_parts_once() -> None:
+    """A part that is used twice has a name, one inside another, too; streams have their own."""
+    some = S.select("t > 5")
+    windows = some.window("ts", size=10, step=5)
+    grouped = windows.aggregate(by=["wid"], min=["t"], all="avg", exclude=["k", "u"])
+    plan = some.project("t").union(windows.join(grouped, on="k", within=("f", "g", Fraction(1, 3)))).plan
+    assert str(plan) == SHARED
+    assert str(read_plan(write_plan(plan))) == SHARED
+
+
+@pytest.mark.parametrize("plan", [SHARED, str(EVERYTHING).replace('"<\n', "it''s, k = 5")])
+def test_what_is_printed_is_read_back(plan: str) -> None:
+    """What is printed of a plan says all that is in it."""
+    assert str(parse_plan(plan)) == plan
+
+
+def test_random_plans_are_printed_and_read_back() -> None:
+    """The printed text of random plans leads to the same plans."""
+    for seed in range(100):
+        planner = Planner(Random(seed), goes=False)
+        for _ in range(6):
+            operators = [each for each in planner.possible() if each != "construct"]
+            planner.grow(planner.random.choice(operators))
+        assert parse_plan(str(planner.plan)).plan == planner.plan
+
+
+def test_printing_costs_what_the_parts_cost() -> None:
+    """A plan that uses its input twice, sixty times over, prints in a few lines."""
+    plan = S
+    for _ in range(60):
+        plan = plan.union(plan)
+    assert len(str(plan).splitlines()) == 60 * 3
 
 
 @pytest.mark.parametrize(
@@ -107,9 +156,9 @@ def test_what_the_builder_does_not_make() -> None:
     """A field that Python computes has no text, and neither has a condition that is too long to be read."""
     square = Construct("o", ((Path(("f",)), Computed("square", (Path(("t",)),), lambda values: values[0])),))
     with pytest.raises(UsageError, match="cannot be written down"):
-        write_plan(Apply(square, (Source("s"),)))
+        write_plan(Apply(square, (StreamSource("s"),)))
     long = " and ".join([*["t > 1"] * 999, "t > 12"])
-    same: Stream = S.select(long)
+    same: DerivedStream = S.select(long)
     assert read_plan(write_plan(same.plan)) == same.plan
     with pytest.raises(UsageError, match="cannot be written down"):
         write_plan(S.choose(long, lambda one: one, lambda other: other).plan)

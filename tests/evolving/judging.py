@@ -1,6 +1,6 @@
 """Both ways round the square of LAWS 4.1, by those who know neither branches nor trunks.
 
-`law` asks the reference for the answer over canonical items, which are found by walking (`accents/canonical.py`);
+`law` asks the reference for the answer over canonical items, which are found by walking (`models/canonical.py`);
 `across` brings an answer, with the accents in it, into canonical form by the same walk.
 """
 
@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 from algebra.accented import HERE
 from algebra.evolving import faults
-from anabranch.algebra.accents.canonical import canonical
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.items import number
 from anabranch.reference import Input, evaluate
@@ -25,6 +24,7 @@ from anabranch.stream.tree import Attribute, Element, Text, copy, descendants, r
 from anabranch.stream.wire import element_of
 from evolving.outlets import checked
 from evolving.questions import TIME
+from models.canonical import canonical
 
 
 def law(

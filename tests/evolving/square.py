@@ -9,7 +9,6 @@ from random import Random
 
 from algebra.accented import HERE
 from algebra.evolving import faults, merged, stream
-from anabranch.algebra.accents.canonical import canonical
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.items import number
 from anabranch.errors import Aborted
@@ -19,6 +18,7 @@ from anabranch.stream.elements import Accent, Item, Punctuation, StreamElement
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element, Text, copy, descendants, renumber
 from evolving.outlets import ROUND, Asked, given
+from models.canonical import canonical
 
 EXACT = (". * 2", ". + 10", ". * 3 div 2 - 1", ". div 2", ". * 4 - 8")
 """Maps under which short decimals stay short, so that no value is rounded on its way out."""

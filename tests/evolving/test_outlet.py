@@ -11,7 +11,7 @@ from algebra import evolving as algebra_evolving
 from algebra.accented import CELSIUS, HERE, add, alter, closed, drop, path, show
 from algebra.evolving import stream
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.interpret import Apply, Source, run
+from anabranch.algebra.interpret import Apply, StreamSource, run
 from anabranch.algebra.project import Project
 from anabranch.algebra.select import Select
 from anabranch.errors import Aborted, StreamError
@@ -458,7 +458,7 @@ def test_queries_let_out_what_the_operators_do() -> None:
                 else [Item(value, HERE) for value in each if isinstance(value, Element)]
             )
         ]
-        select = Apply(Select(parse_description(where)), (Source("a"),))
+        select = Apply(Select(parse_description(where)), (StreamSource("a"),))
         plan = Apply(Project(frozenset(map(path, kept))), (select,))
         theirs = [show(each) for each in run(plan, [("a", each) for each in elements])]
         assert [sorted(each.split()) for each in mine] == [sorted(each.split()) for each in theirs], seed

@@ -9,7 +9,7 @@ import pytest
 from anabranch.branch.history.kept import Kept
 from anabranch.language import check, parse
 from anabranch.reference.history.chains import Chain, Content, Lived
-from anabranch.sharing.history import needs_of
+from anabranch.sharing.retention import needs_of
 from anabranch.stream.parse import implied_root
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element

@@ -8,8 +8,7 @@ from textwrap import dedent
 import pytest
 
 from anabranch.language import check, parse
-from anabranch.sharing.history import CURRENT, Needs, Reach, Sight, needs_of
-from anabranch.sharing.history.needs import beyond_entries, kept, needed
+from anabranch.sharing.retention import CURRENT, Lookback, Needs, Visibility, beyond_entries, kept, needed, needs_of
 from anabranch.stream.tree import Text
 
 
@@ -143,8 +142,11 @@ def test_needs(query: str, expected: str) -> None:
 
 def test_a_need_keeps_what_no_other_covers() -> None:
     """Of several reaches those count that no other one covers."""
-    five = Reach(0, Fraction(5))
-    assert needed([CURRENT, Reach(1), Reach(2), five, Reach(1, Fraction(5))]) == {Reach(2), Reach(1, Fraction(5))}
+    five = Lookback(0, Fraction(5))
+    assert needed([CURRENT, Lookback(1), Lookback(2), five, Lookback(1, Fraction(5))]) == {
+        Lookback(2),
+        Lookback(1, Fraction(5)),
+    }
     assert needed([CURRENT, CURRENT]) == {CURRENT}
     assert needed([five, CURRENT]) == {five}
 
@@ -153,14 +155,14 @@ def test_a_need_keeps_what_no_other_covers() -> None:
     ("reach", "count"),
     [
         (CURRENT, 1),
-        (Reach(1), 2),
-        (Reach(0, Fraction(3)), 2),  # the one before ended at 8, and 10 - 3 is earlier
-        (Reach(0, Fraction(2)), 1),  # an end is the moment at which it does not show any more (LAWS 5.2)
-        (Reach(1, Fraction(3)), 3),
-        (Reach(0, Fraction(60)), 4),
+        (Lookback(1), 2),
+        (Lookback(0, Fraction(3)), 2),  # the one before ended at 8, and 10 - 3 is earlier
+        (Lookback(0, Fraction(2)), 1),  # an end is the moment at which it does not show any more (LAWS 5.2)
+        (Lookback(1, Fraction(3)), 3),
+        (Lookback(0, Fraction(60)), 4),
     ],
 )
-def test_how_many_versions_are_kept(reach: Reach, count: int) -> None:
+def test_how_many_versions_are_kept(reach: Lookback, count: int) -> None:
     """At 10, of versions that ended at 8, 5 and 1, and the one that lives, those within reach are kept."""
     assert kept(frozenset((reach,)), [None, Fraction(8), Fraction(5), Fraction(1)], Fraction(10)) == count
 
@@ -207,11 +209,11 @@ def test_looks_beyond_entries(path: str, is_beyond: bool) -> None:
 
 def test_sights() -> None:
     """A document is followed down by names, and what the query cannot see is told at every place."""
-    root = Sight.of(needs('for $x in stream("s")/r/i return ($x/b#2, $x//c/d/text())').streams["s"]).into("r")
+    root = Visibility.of(needs('for $x in stream("s")/r/i return ($x/b#2, $x//c/d/text())').streams["s"]).into("r")
     item = root.into("i")
     assert root.chains == {CURRENT}
     assert item.seen
-    assert item.chains == {Reach(2)}
+    assert item.chains == {Lookback(2)}
     assert root.into("j").blind
     assert not root.into("j").seen
     below = item.into("x")  # perhaps there is a `c` in it

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.algebra.aggregate import Function, Partial, merged
-from anabranch.algebra.history.combining import Clone, Concatenate, Construct, Pipeline
 from anabranch.algebra.history.events import (
     Characters,
     Content,
@@ -25,15 +24,16 @@ from anabranch.algebra.history.events import (
 )
 from anabranch.algebra.history.qualifier import Qualifier
 from anabranch.algebra.history.showing import Shown
-from anabranch.algebra.history.sorting import Sorted, child_text, rank
-from anabranch.algebra.history.steps import Child, Descendant, Texts, Values
-from anabranch.algebra.history.temporal import Qualified
-from anabranch.algebra.history.totals import Fold, Total
-from anabranch.algebra.history.transformer import Inert, Mapped, Transformer, adjust, run
 from anabranch.algebra.numbers import spell_double
 from anabranch.errors import DynamicError
 from anabranch.stream.tree import Name
 from history.tokenized import Applied, events, random_stream, texts, written
+from models.pipeline.combining import Clone, Concatenate, Construct, Pipeline
+from models.pipeline.sorting import Sorted, child_text, rank
+from models.pipeline.steps import Child, Descendant, Texts, Values
+from models.pipeline.temporal import Qualified
+from models.pipeline.totals import Fold, Total
+from models.pipeline.transformer import Inert, Mapped, Transformer, adjust, run
 
 ID = Id(0, "1")
 A, B = Name("a"), Name("b")

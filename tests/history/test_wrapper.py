@@ -8,20 +8,20 @@ from decimal import Decimal
 
 import pytest
 
-from anabranch.algebra.history.combining import Pipeline
 from anabranch.algebra.history.events import EndRegion, Now, StartElement
 from anabranch.algebra.history.qualifier import Qualifier
 from anabranch.algebra.history.showing import Shown
-from anabranch.algebra.history.steps import Child
-from anabranch.algebra.history.temporal import SNAPSHOT, Qualified
 from anabranch.algebra.history.tokens import Tokens
-from anabranch.algebra.history.totals import Total
-from anabranch.algebra.history.transformer import Mapped, run
 from anabranch.reference.history.timeline import answer, arrivals
 from anabranch.stream.tree import Name
 from history.asking import Asked
 from history.tokenized import Applied, events, random_stream, written
 from history.writing import Writer
+from models.pipeline.combining import Pipeline
+from models.pipeline.steps import Child
+from models.pipeline.temporal import SNAPSHOT, Qualified
+from models.pipeline.totals import Total
+from models.pipeline.transformer import Mapped, run
 
 SECTION_3 = """
 sS(0,1), sE(1,root), sM(1,2), sE(2,a),

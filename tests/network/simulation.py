@@ -28,7 +28,7 @@ from anabranch.reference.values import Untyped, finite_value, spell
 from anabranch.sharing.render import generic_names
 from anabranch.sharing.restructuring.restructure import restructure
 from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows
-from anabranch.sharing.tree import Aggregate, PropertyTree
+from anabranch.sharing.tree import AggregateAnnotation, PropertyTree
 
 TIME = "det_time"
 
@@ -214,7 +214,7 @@ def _window_text(form: PropertyTree, states: Mapping[Term, State]) -> str:
     return f"<{item}>{content}</{item}>" if content else ""
 
 
-def _holds(condition: Predicate, aggregates: tuple[Aggregate, ...], states: Mapping[Term, State]) -> bool:
+def _holds(condition: Predicate, aggregates: tuple[AggregateAnnotation, ...], states: Mapping[Term, State]) -> bool:
     """Whether a condition on values holds; a value that was not sent fulfils nothing."""
     match condition:
         case And(parts):

@@ -6,7 +6,7 @@ import pytest
 
 from anabranch.errors import Unsupported
 from anabranch.predicate import EVERYTHING
-from anabranch.sharing.explain.picture import tree_lines
+from anabranch.sharing.explain.trees import tree_lines
 from anabranch.sharing.match import matches, merge, merge_all, same
 from anabranch.sharing.render import generic_names, render
 from anabranch.sharing.rules.derive import derive

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from anabranch.sharing.explain.picture import forest_lines, tree_lines
+from anabranch.sharing.explain.trees import forest_lines, tree_lines
 from anabranch.sharing.forest import PropertyForest, labels
 from anabranch.sharing.match_joins import join_matches, merge_inputs, merge_joins, same_join
 from anabranch.sharing.render import render_join

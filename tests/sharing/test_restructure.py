@@ -8,13 +8,13 @@ import pytest
 
 import papers
 from anabranch.language import print_query
-from anabranch.sharing.explain.picture import tree_lines
+from anabranch.sharing.explain.trees import tree_lines
 from anabranch.sharing.match import matches, merge, missing, same
 from anabranch.sharing.render import render, render_join
 from anabranch.sharing.restructuring.restructure import restructure
-from anabranch.sharing.restructuring.tuples import restructure_join
 from anabranch.sharing.settle import unwindowed
 from anabranch.sharing.tree import PropertyTree
+from models.join_restructuring import restructure_join
 from reference.asking import ask, stream
 from sharing import joining
 from sharing.making import answer, checked, items, selection, sent, several, sharp, tree, windowed

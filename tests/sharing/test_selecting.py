@@ -21,7 +21,7 @@ from anabranch.sharing.match_joins import (
     select_windows,
 )
 from anabranch.sharing.relax import relax
-from anabranch.sharing.selecting import (
+from models.selecting import (
     Join,
     Movement,
     SelectedWindows,

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from random import Random
 
 import pytest
 
 import papers
 from anabranch.predicate import EVERYTHING, NOTHING, and_, compare, implies, not_, or_
-from anabranch.sharing.explain.picture import tree_lines
+from anabranch.sharing.explain.trees import tree_lines
 from anabranch.sharing.match import matches, merge, merge_all, same
 from anabranch.sharing.render import render
 from anabranch.sharing.settle import unwindowed
-from anabranch.sharing.subtract import left, narrow, subtract
+from anabranch.sharing.subtract import left, subtract
 from anabranch.sharing.tree import PropertyTree, item_term
 from reference.asking import leaves
 from sharing.making import answer, items, query, selection, sent, sharp, tree, windowed
@@ -169,6 +170,13 @@ def test_what_raises_is_not_lost() -> None:
 # --- narrowing ----------------------------------------------------------------------------------------------
 
 
+def narrowed(wide: PropertyTree, remaining: Sequence[PropertyTree]) -> tuple[PropertyTree, PropertyTree | None]:
+    """The stream for those who remain, and what need not be sent any more; the wide stream where nothing is freed."""
+    needed = merge_all(remaining) if remaining else PropertyTree(wide.stream, schema=wide.schema)
+    freed = subtract(wide, needed) if matches(wide, needed) else None
+    return (wide, None) if freed is None else (needed, freed)
+
+
 @pytest.mark.parametrize("seed", ROUNDS)
 def test_narrowing(seed: int) -> None:
     """When one leaves, the others answer out of the narrowed stream; with what was freed it is the old one again."""
@@ -176,11 +184,11 @@ def test_narrowing(seed: int) -> None:
     texts = [selection(random), *(sharp(random) for _ in range(3))]
     trees = [tree(text) for text in texts]
     wide = merge_all(trees)
-    narrowed = narrow(wide, trees[1:])
-    assert matches(wide, narrowed.tree)
-    assert narrowed.freed is None or matches(merge(narrowed.tree, narrowed.freed), wide)
+    rest, freed = narrowed(wide, trees[1:])
+    assert matches(wide, rest)
+    assert freed is None or matches(merge(rest, freed), wide)
     given = items(random)
-    carried = sent(narrowed.tree, given)
+    carried = sent(rest, given)
     for text in texts[1:]:
         assert answer(text, carried) == answer(text, given), text
 
@@ -192,23 +200,24 @@ def test_what_narrowing_frees() -> None:
         tree(f"{LOOP} where $p/a > 6 return $p/a"),
         tree(f"{LOOP} where $p/a > 6 return ($p/a, $p/b)"),
     )
-    found = narrow(merge_all([low, high, more]), [low, high])
-    assert lines(found.freed) == ["r", "  i", "    a", f"    b •  {S} a > 6"]
-    assert same(found.tree, merge(low, high))
-    found = narrow(merge_all([low, high, more]), [high, more])
-    assert lines(found.freed) == ["r", "  i", f"    a •  {S} a < 3"]
     wide = merge_all([low, high, more])
-    assert narrow(wide, [low, more]).freed is None
-    assert narrow(wide, [low, more]).tree is wide
+    rest, freed = narrowed(wide, [low, high])
+    assert lines(freed) == ["r", "  i", "    a", f"    b •  {S} a > 6"]
+    assert same(rest, merge(low, high))
+    _, freed = narrowed(wide, [high, more])
+    assert lines(freed) == ["r", "  i", f"    a •  {S} a < 3"]
+    rest, freed = narrowed(wide, [low, more])
+    assert freed is None
+    assert rest is wide
 
 
 def test_the_last_one_leaves() -> None:
     """A stream without readers sends nothing."""
     alone = tree(f"{LOOP} where $p/a < 3 return $p/a")
-    found = narrow(alone, [])
-    assert tree_lines(found.tree) == ["nothing"]
-    assert found.freed is not None
-    assert same(found.freed, alone)
+    rest, freed = narrowed(alone, [])
+    assert tree_lines(rest) == ["nothing"]
+    assert freed is not None
+    assert same(freed, alone)
 
 
 def test_windows_come_back() -> None:
@@ -216,6 +225,6 @@ def test_windows_come_back() -> None:
     q1, q3 = tree(papers.SHARING["q1"]), tree(papers.SHARING["q3"])
     wide = merge(q1, q3)
     assert wide.window is None
-    found = narrow(wide, [q1])
-    assert same(found.tree, q1)
-    assert found.freed is wide
+    rest, freed = narrowed(wide, [q1])
+    assert same(rest, q1)
+    assert freed is wide

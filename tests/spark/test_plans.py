@@ -17,7 +17,6 @@ import anabranch
 from algebra.accented import HERE
 from algebra.evolving import Planner, stream
 from anabranch.algebra import builder
-from anabranch.algebra.accents.canonical import canonical
 from anabranch.algebra.accents.items import values
 from anabranch.algebra.construct import Computed, Construct
 from anabranch.algebra.interpret import Plan, run
@@ -38,6 +37,7 @@ from anabranch.stream.source import Source
 from anabranch.stream.wire import element_of, write
 from evolving.judging import across, plain
 from evolving.questions import TIME, timed
+from models.canonical import canonical
 from spark.bare import BareTrunk
 from spark.trunks import Killed, Site
 

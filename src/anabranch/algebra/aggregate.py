@@ -21,7 +21,7 @@ Signature: what an aggregate answers follows from function, path, the items' sel
 Items: a partial each, in canonical values, merged by pane, and by window of panes.
 Accents: whoever keeps partials answers what is complete before an accent comes out, and forgets a path that is dropped;
 what comes out is the operator's to say (`grouped.py`).
-Updates: windows over streams of updates are refused; aggregates of them without a window are in `history/totals.py`.
+Updates: windows over streams of updates are refused; aggregates without one are in `branch/history/folds.py`.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from anabranch.algebra.aggregate import Function
 from anabranch.algebra.choose import choose
 from anabranch.algebra.construct import Constant, Construct, Copy, Linear, Value
 from anabranch.algebra.grouped import Aggregate
-from anabranch.algebra.interpret import Apply, Plan, Source
+from anabranch.algebra.interpret import Apply, Plan, StreamSource
 from anabranch.algebra.intersect import Intersect
 from anabranch.algebra.join import Join, Within
 from anabranch.algebra.operator import Operator
@@ -53,11 +53,11 @@ _TOO_LONG = re.compile(r".{1000}|[eE][-+]?[0-9]{4}")
 """What would cost without bound to be reckoned with."""
 
 
-def stream(name: str) -> Stream:
+def stream(name: str) -> DerivedStream:
     """The stream of this name."""
     if not name:
         raise UsageError("a stream needs a name", hint="write stream('sensors'), with the name it is registered by")
-    return Stream(Source(name))
+    return DerivedStream(StreamSource(name))
 
 
 def constant(text: str) -> Constant:
@@ -74,38 +74,43 @@ def linear(factors: Mapping[str, Number], constant: Number = 0) -> Linear:
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class DerivedStream:
     """A stream that operators have been applied to."""
 
     plan: Plan
 
-    def select(self, condition: str) -> Stream:
+    def select(self, condition: str) -> DerivedStream:
         """The items that fulfil a condition."""
         return self._apply(Select(_condition("select", condition)))
 
-    def some(self, over: str, condition: str) -> Stream:
+    def some(self, over: str, condition: str) -> DerivedStream:
         """The items of which some element at a path fulfils a condition; its paths are relative to the element."""
         return self._apply(Quantify("some", _path("some", over), _condition("some", condition)))
 
-    def every(self, over: str, condition: str) -> Stream:
+    def every(self, over: str, condition: str) -> DerivedStream:
         """The items of which every element at a path fulfils a condition; its paths are relative to the element."""
         return self._apply(Quantify("every", _path("every", over), _condition("every", condition)))
 
-    def choose(self, condition: str, then: Callable[[Stream], Stream], otherwise: Callable[[Stream], Stream]) -> Stream:
+    def choose(
+        self,
+        condition: str,
+        then: Callable[[DerivedStream], DerivedStream],
+        otherwise: Callable[[DerivedStream], DerivedStream],
+    ) -> DerivedStream:
         """What `then` makes of the items that fulfil a condition, and `otherwise` of the others."""
         plan = choose(
             self.plan,
             _condition("choose", condition),
-            lambda each: _stream("choose", then(Stream(each))).plan,
-            lambda each: _stream("choose", otherwise(Stream(each))).plan,
+            lambda each: _stream("choose", then(DerivedStream(each))).plan,
+            lambda each: _stream("choose", otherwise(DerivedStream(each))).plan,
         )
-        return Stream(plan)
+        return DerivedStream(plan)
 
-    def project(self, *paths: str) -> Stream:
+    def project(self, *paths: str) -> DerivedStream:
         """The items with these paths alone."""
         return self._apply(Project(frozenset(_some_paths("project", paths))))
 
-    def construct(self, name: str, fields: Mapping[str, str | Value]) -> Stream:
+    def construct(self, name: str, fields: Mapping[str, str | Value]) -> DerivedStream:
         """Items called `name` with these fields: a path to copy, a `constant`, or what `linear` computes."""
         given = {_path("construct", at): value for at, value in fields.items()}
         for at in given:
@@ -116,7 +121,7 @@ class Stream:
         copied = ((at, Copy(_path("construct", each)) if isinstance(each, str) else each) for at, each in given.items())
         return self._apply(Construct(str(_path("construct", name)), tuple(copied)))
 
-    def order(self, *keys: str) -> Stream:
+    def order(self, *keys: str) -> DerivedStream:
         """The items in the order of their values at these paths; `-t` is downwards."""
         if not keys:
             raise UsageError("order needs a path to sort by", hint="write order('t'), or order('-t') for downwards")
@@ -124,23 +129,23 @@ class Stream:
             Order(tuple(Key(_path("order", key.removeprefix("-")), key.startswith("-")) for key in keys))
         )
 
-    def union(self, *others: Stream) -> Stream:
+    def union(self, *others: DerivedStream) -> DerivedStream:
         """The items of this stream and of others."""
         if not others:
             raise UsageError("union needs another stream", hint="write s.union(t)")
         return self._apply(Union(1 + len(others)), *(_stream("union", each) for each in others))
 
-    def intersect(self, other: Stream) -> Stream:
+    def intersect(self, other: DerivedStream) -> DerivedStream:
         """The items that both streams have."""
         return self._apply(Intersect(), _stream("intersect", other))
 
     def join(
         self,
-        other: Stream,
+        other: DerivedStream,
         *,
         on: str | Iterable[str | tuple[str, str]] = (),
         within: tuple[str, str, Number] | None = None,
-    ) -> Stream:
+    ) -> DerivedStream:
         """The pairs of items that agree in the paths `on`, a pair where they are called differently.
 
         `within=("ts", "seen", 10)` are those whose values there are at most 10 apart.
@@ -154,7 +159,7 @@ class Stream:
             raise UsageError("join needs a path to join on", hint=hint)
         return self._apply(Join(keys, near), _stream("join", other))
 
-    def window(self, path: str, *, size: Number, step: Number | None = None) -> Stream:
+    def window(self, path: str, *, size: Number, step: Number | None = None) -> DerivedStream:
         """The items with the numbers of their windows at `wid`; windows begin every `step`, else one after another."""
         extent = Extent(_positive("size", size), _positive("step", size if step is None else step))
         return self._apply(Window(_path("window", path), extent))
@@ -170,7 +175,7 @@ class Stream:
         sum: Iterable[str] = (),
         count: Iterable[str] = (),
         avg: Iterable[str] = (),
-    ) -> Stream:
+    ) -> DerivedStream:
         """Items put together that agree in `by`, with the aggregates asked for.
 
         `avg=["t"]` names the paths of a function; `all="avg"` is one for all others, also those that are added later,
@@ -186,8 +191,8 @@ class Stream:
     def __str__(self) -> str:
         return str(self.plan)
 
-    def _apply(self, operator: Operator, *others: Stream) -> Stream:
-        return Stream(Apply(operator, (self.plan, *(each.plan for each in others))))
+    def _apply(self, operator: Operator, *others: DerivedStream) -> DerivedStream:
+        return DerivedStream(Apply(operator, (self.plan, *(each.plan for each in others))))
 
 
 # --- arguments ------------------------------------------------------------------------------------------------
@@ -212,8 +217,8 @@ def _check_aggregates(
         seen.add(path)
 
 
-def _stream(where: str, given: Stream) -> Stream:
-    if not isinstance(given, Stream):
+def _stream(where: str, given: DerivedStream) -> DerivedStream:
+    if not isinstance(given, DerivedStream):
         raise UsageError(f"{where} takes a stream, not {type(given).__name__}", hint="make one with stream('name')")
     return given
 

@@ -15,9 +15,9 @@ It is the law in executable form: obviously right, never fast.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from textwrap import indent
 from typing import Any, TypeAlias
 
 from anabranch.algebra.accents.sets import UNDECLARED, Domains, description_of
@@ -35,7 +35,7 @@ from anabranch.stream.path import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class StreamSource:
     """A stream by its name."""
 
     name: str
@@ -55,10 +55,48 @@ class Apply:
         assert len(self.inputs) == self.operator.arity
 
     def __str__(self) -> str:
-        return "\n".join((str(self.operator), *(indent(str(each), "  ") for each in self.inputs)))
+        return plan_text(self)
 
 
-Plan: TypeAlias = Source | Apply
+Plan: TypeAlias = StreamSource | Apply
+
+
+def plan_text(plan: Plan) -> str:
+    """A plan for people: each operator above its inputs; a part that is used several times is named once, before it.
+
+    r0 := select t > 5
+      stream sensors
+    union
+      project s, t
+        r0
+      join on s = s
+        r0
+        stream placement
+    """
+    numbers: dict[int, int] = {}  # plans that are the same object are looked at once
+    parts: dict[Plan | tuple[Operator, tuple[int, ...]], int] = {}  # and equal ones have one number
+    shapes: list[tuple[StreamSource | Operator, tuple[int, ...]]] = []
+
+    def number(each: Plan) -> int:
+        if id(each) not in numbers:
+            below = tuple(map(number, each.inputs)) if isinstance(each, Apply) else ()
+            place = parts.setdefault((each.operator, below) if isinstance(each, Apply) else each, len(shapes))
+            if place == len(shapes):
+                shapes.append((each.operator if isinstance(each, Apply) else each, below))
+            numbers[id(each)] = place
+        return numbers[id(each)]
+
+    top = number(plan)
+    uses = Counter(below for _, inputs in shapes for below in inputs)
+    named = {each: f"r{at}" for at, each in enumerate(at for at, n in sorted(uses.items()) if n > 1 and shapes[at][1])}
+
+    def lines(each: int) -> Iterator[str]:
+        yield str(shapes[each][0])
+        for below in shapes[each][1]:
+            yield from (f"  {line}" for line in ((named[below],) if below in named else lines(below)))
+
+    definitions = (f"{name} := " + "\n".join(lines(each)) for each, name in named.items())
+    return "\n".join((*definitions, *lines(top)))
 
 
 class Query:
@@ -88,7 +126,7 @@ class Query:
         `way` leads to a plan by the inputs to take from the root down.
         """
         match plan:
-            case Source(name):
+            case StreamSource(name):
                 self._ways.setdefault(name, []).append(way)
                 return self._promises.get(name, domains)
             case Apply(operator, inputs):

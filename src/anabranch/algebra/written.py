@@ -4,6 +4,7 @@ A plan that is subscribed to must outlive the process, and go to tasks by its te
 The text is canonical: equal plans have equal texts, numbers stand there as exact fractions, and no query begins as it
 does (`is_plan`).
 Reading goes through the builder's own methods, so what it would refuse cannot be read either, and nothing is run.
+For people a plan prints otherwise, over several lines (`interpret.plan_text`).
 
 What cannot be written is a field that a Python function computes: the builder has none.
 Caps bound what a text may cost: a plan is a tree, in which a stream that is used twice stands twice.
@@ -20,10 +21,10 @@ from typing import Any, TypeAlias
 
 from anabranch.algebra import builder
 from anabranch.algebra.aggregate import Function
-from anabranch.algebra.builder import Stream, constant, linear
+from anabranch.algebra.builder import DerivedStream, constant, linear
 from anabranch.algebra.construct import Constant, Construct, Copy, Linear, Value
 from anabranch.algebra.grouped import Aggregate
-from anabranch.algebra.interpret import Apply, Plan, Source
+from anabranch.algebra.interpret import Apply, Plan, StreamSource
 from anabranch.algebra.intersect import Intersect
 from anabranch.algebra.join import Join
 from anabranch.algebra.operator import Operator
@@ -51,7 +52,7 @@ def is_plan(text: str) -> bool:
 
 def streams_of(plan: Plan) -> tuple[str, ...]:
     """The names of the streams that a plan reads, in the order in which it names them."""
-    return tuple(dict.fromkeys(each.name for each in _nodes(plan) if isinstance(each, Source)))
+    return tuple(dict.fromkeys(each.name for each in _nodes(plan) if isinstance(each, StreamSource)))
 
 
 def write_plan(plan: Plan) -> str:
@@ -106,7 +107,7 @@ def _is_deeper(plan: Plan, most: int) -> bool:
 
 def _written(plan: Plan) -> _Fields:
     match plan:
-        case Source(name):
+        case StreamSource(name):
             return {"stream": name}
         case Apply(operator, inputs):
             return {**_operator(operator), "of": [_written(each) for each in inputs]}
@@ -159,7 +160,7 @@ def _names(paths: tuple[Path, ...] | list[Path]) -> list[str]:
 # --- reading ----------------------------------------------------------------------------------------------------
 
 
-def _read(found: _Fields, depth: int) -> Stream:
+def _read(found: _Fields, depth: int) -> DerivedStream:
     if not depth:
         raise ValueError("it is too deep")
     if "stream" in found:
@@ -171,7 +172,7 @@ def _read(found: _Fields, depth: int) -> Stream:
     return made(first, others, found)
 
 
-def _aggregated(first: Stream, _: list[Stream], found: _Fields) -> Stream:
+def _aggregated(first: DerivedStream, _: list[DerivedStream], found: _Fields) -> DerivedStream:
     named: dict[Function, list[str]] = {"min": [], "max": [], "sum": [], "count": [], "avg": []}
     for path, function in found["aggregate"]:
         named[function].append(path)
@@ -195,7 +196,7 @@ def _field(found: Any) -> str | Value:
     return linear({path: _number(factor) for factor, path in found["linear"]}, _number(found["plus"]))
 
 
-def _joined(first: Stream, others: list[Stream], found: _Fields) -> Stream:
+def _joined(first: DerivedStream, others: list[DerivedStream], found: _Fields) -> DerivedStream:
     (other,) = others
     near = [(mine, theirs, _number(distance)) for mine, theirs, distance in found["within"]]
     if len(near) > 1:
@@ -215,7 +216,7 @@ def _text(found: Any) -> str:
     return found
 
 
-_READERS: Mapping[str, Callable[[Stream, list[Stream], _Fields], Stream]] = {
+_READERS: Mapping[str, Callable[[DerivedStream, list[DerivedStream], _Fields], DerivedStream]] = {
     "select": lambda first, _, found: first.select(found["select"]),
     "some": lambda first, _, found: first.some(found["some"], found["satisfies"]),
     "every": lambda first, _, found: first.every(found["every"], found["satisfies"]),

@@ -18,7 +18,7 @@ from typing import Any
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.construct import Construct, Copy
 from anabranch.algebra.grouped import Aggregate
-from anabranch.algebra.interpret import Apply, Plan, Source
+from anabranch.algebra.interpret import Apply, Plan, StreamSource
 from anabranch.algebra.project import Project
 from anabranch.algebra.readings import Reading
 from anabranch.algebra.signature import Paths
@@ -140,7 +140,7 @@ def _end(extent: Extent, reached: Fraction) -> Fraction:
 
 def with_origins(plan: Plan, inputs: Mapping[str, InputStream]) -> Plan:
     """The plan with windows that begin where their streams say; of several streams the first."""
-    if isinstance(plan, Source):
+    if isinstance(plan, StreamSource):
         return plan
     operator, below = plan.operator, tuple(with_origins(each, inputs) for each in plan.inputs)
     if isinstance(operator, Window):
@@ -168,7 +168,7 @@ def _windows(plan: Plan, way: Way) -> Iterator[tuple[Way, Window]]:
 def _leads(plan: Plan, path: Path) -> Iterator[tuple[str, Path]]:
     """The paths of streams that a path of a plan's output may come from."""
     match plan:
-        case Source(name):
+        case StreamSource(name):
             yield name, path
         case Apply(Construct(_, fields), (inner,)):
             for at, value in fields:

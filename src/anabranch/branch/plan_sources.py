@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from anabranch.algebra.interpret import Apply, Plan, Source
+from anabranch.algebra.interpret import Apply, Plan, StreamSource
 from anabranch.algebra.union import Union
 
 
@@ -16,8 +16,8 @@ def source_of(stream: str, partition: int) -> str:
 def partitioned(plan: Plan, partitions: Mapping[str, int]) -> Plan:
     """The plan over the partitions of its streams, so many of each; they are called `stream/0` and so on."""
     match plan:
-        case Source(name):
-            found = tuple(Source(source_of(name, number)) for number in range(partitions[name]))
+        case StreamSource(name):
+            found = tuple(StreamSource(source_of(name, number)) for number in range(partitions[name]))
             return found[0] if len(found) == 1 else Apply(Union(len(found)), found)
         case Apply(operator, below):
             return Apply(operator, tuple(partitioned(each, partitions) for each in below))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Stream(builder.Stream):
+class Stream(builder.DerivedStream):
     """A registered stream; operators can be applied to it, and its evolution is told as far as it is committed."""
 
     source: Source

@@ -31,7 +31,7 @@ from threading import RLock
 from types import TracebackType
 
 from anabranch.algebra import builder
-from anabranch.algebra.interpret import Source as StreamSource
+from anabranch.algebra.interpret import StreamSource
 from anabranch.algebra.signature import Policy, known_policy
 from anabranch.engine.checking import Checking
 from anabranch.engine.explanation import Explanation, explanation
@@ -183,7 +183,7 @@ class Engine:
 
     def subscribe(
         self,
-        query: str | builder.Stream,
+        query: str | builder.DerivedStream,
         name: str | None = None,
         *,
         sink: str | Path | Sink | None = None,
@@ -202,7 +202,7 @@ class Engine:
             if name in held:
                 raise UsageError(f"there is a subscription '{name}' already", hint="cancel it first")
             chosen = settled(sink, name)
-            if isinstance(query, builder.Stream):
+            if isinstance(query, builder.DerivedStream):
                 printed = self._checking.written(name, query.plan)
             else:
                 printed = self._checking.printed(name, query, table=isinstance(chosen, Parquet))

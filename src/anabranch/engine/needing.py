@@ -11,7 +11,7 @@ from anabranch.reference.arrivals.asked import asked_of
 from anabranch.reference.arrivals.past import named
 from anabranch.reference.arrivals.recall import asks
 from anabranch.sharing.explain.text import Explained
-from anabranch.sharing.history import needs_of
+from anabranch.sharing.retention import needs_of
 
 
 def past_explained(

@@ -18,8 +18,7 @@ from anabranch.reference.calls import PythonFunction
 from anabranch.reference.evaluate import Evaluator
 from anabranch.reference.history.evaluate import refuse_windows
 from anabranch.reference.standing import ordered_by_time, standing
-from anabranch.sharing.history import needs_of
-from anabranch.sharing.history.needs import beyond_entries
+from anabranch.sharing.retention import beyond_entries, needs_of
 from anabranch.stream.limits import Limits
 from anabranch.stream.schema import Schema
 from anabranch.stream.source import Contents, Source

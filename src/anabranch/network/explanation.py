@@ -15,8 +15,7 @@ from anabranch.network.steps import step_text
 from anabranch.predicate import EVERYTHING
 from anabranch.sharing.forest import PropertyForest, labels
 from anabranch.sharing.render import window_text
-from anabranch.sharing.tree import ITEM, PropertyTree, aggregate_label, union_of
-from anabranch.sharing.writing import condition_text, joined_text
+from anabranch.sharing.tree import ITEM, PropertyTree, aggregate_label, condition_text, joined_text, union_of
 
 SHOWN = 5
 """So many of the plans that were not chosen are shown."""

@@ -18,14 +18,14 @@ from anabranch.branch.sent.tuples import why_not_sent
 from anabranch.errors import AnabranchError
 from anabranch.language import ast, check, parse
 from anabranch.network.estimates import Form
-from anabranch.sharing.forest import Kind, PropertyForest
+from anabranch.sharing.forest import JoinKind, PropertyForest
 from anabranch.sharing.match import matches, merge
 from anabranch.sharing.match_joins import FullResults, join_matches, level, merge_inputs, merge_joins
 from anabranch.sharing.render import render_join
 from anabranch.sharing.restructuring.restructure import restructure
 from anabranch.sharing.rules.derive import derive_forest
 from anabranch.sharing.settle import tree_of, unjoined, unwindowed
-from anabranch.sharing.tree import ITEM, Output, PropertyTree
+from anabranch.sharing.tree import ITEM, OutputAnnotation, PropertyTree
 from anabranch.stream.schema import Schema
 
 
@@ -38,7 +38,7 @@ class Need:
     stays: str | None = None
     """Why a join is made where it is answered, and nowhere else."""
     query: ast.Query | None = field(default=None, compare=False, repr=False)
-    kind: Kind = "apart"
+    kind: JoinKind = "apart"
     """How its inputs meet."""
 
     @property
@@ -76,7 +76,7 @@ def need_of(text: str, schemas: Mapping[str, Schema], name: str | None = None, e
 
 def whole(stream: str, schema: Schema | None = None) -> PropertyTree:
     """A stream as it comes in."""
-    return PropertyTree(stream, (Output(()),), schema=schema)
+    return PropertyTree(stream, (OutputAnnotation(()),), schema=schema)
 
 
 def provides(flow: Form, need: Form) -> bool:

@@ -23,10 +23,10 @@ from anabranch.language.rewrite import parts
 from anabranch.network.description import RegisteredStream
 from anabranch.network.needs import Need, alike, inputs_of, whole
 from anabranch.predicate import EVERYTHING, Predicate, implies
-from anabranch.sharing.forest import Kind, PropertyForest
+from anabranch.sharing.forest import JoinKind, PropertyForest
 from anabranch.sharing.rules.derive import derive_forest
 from anabranch.sharing.settle import tree_of, unwindowed
-from anabranch.sharing.tree import ITEM, Output, PropertyTree, Steps
+from anabranch.sharing.tree import ITEM, OutputAnnotation, PropertyTree, Steps
 
 
 def travelling(need: Need, streams: Mapping[str, RegisteredStream]) -> Need:
@@ -61,7 +61,7 @@ def _told(
     trees: Iterable[PropertyTree],
     places: Mapping[str, frozenset[str]] | None,
     streams: Mapping[str, RegisteredStream],
-    kind: Kind,
+    kind: JoinKind,
     *,
     timed: bool,
 ) -> tuple[PropertyTree, ...]:
@@ -106,7 +106,7 @@ def tells(tree: PropertyTree, path: Steps) -> bool:
 def telling(tree: PropertyTree, paths: Iterable[Steps], condition: Predicate | None = None) -> PropertyTree:
     """The same items, each also with what it holds at some paths; and under a condition others with nothing else."""
     items = [(path, guard) for path, guard in tree.guards.items() if len(path) == ITEM]
-    more = [Output((*item, *path), condition or guard) for path in paths for item, guard in items]
+    more = [OutputAnnotation((*item, *path), condition or guard) for path in paths for item, guard in items]
     return tree_of(tree.stream, (*tree.outputs, *more), None, (), tree.schema)
 
 
@@ -120,7 +120,7 @@ def in_whole_items(tree: PropertyTree) -> PropertyTree:
     guards = tree.guards
     if any(each.whole and len(each.path) < ITEM for each in tree.outputs):
         return tree
-    items = [Output(path, guard) for path, guard in guards.items() if len(path) == ITEM]
+    items = [OutputAnnotation(path, guard) for path, guard in guards.items() if len(path) == ITEM]
     return tree_of(tree.stream, items, None, (), tree.schema)
 
 

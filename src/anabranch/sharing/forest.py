@@ -6,11 +6,11 @@ tuples of items the element is needed.
 The paper's *join annotation* is the part of these conditions that names several inputs; here it is no object of its
 own, because an `if` may give each output another one.
 
-What a joined forest stands for is a stream of tuples: each carries of each item what is asked for, and where one item
-brings anything the others are there too, if only by themselves (`settle.forest_of` sees to that).
+A joined forest stands for a stream of tuples: a tuple carries the needed parts of each of its items, and an item of
+which nothing is needed is still there as an element (`settle.forest_of` sees to that).
 The windows of a step join are in its trees; an interval join has bounds in its conditions instead (figure 11).
 
-In a forest that is *apart* nothing is said of how inputs meet, and its trees are trees like all others.
+A forest that is *apart* says nothing of how its inputs meet: its trees are like trees that stand alone.
 """
 
 from __future__ import annotations
@@ -33,24 +33,23 @@ from anabranch.predicate import (
     or_,
     terms,
 )
-from anabranch.sharing.tree import PropertyTree, Steps, conjuncts, union_of
-from anabranch.sharing.writing import renamed
+from anabranch.sharing.tree import PropertyTree, Steps, conjuncts, renamed, union_of
 
-Kind: TypeAlias = Literal["step", "interval", "apart"]
+JoinKind: TypeAlias = Literal["step", "interval", "apart"]
 
 
 @dataclass(frozen=True, slots=True)
 class PropertyForest:
     """The trees of a query over several inputs, or of several such queries that share a join."""
 
-    kind: Kind
+    kind: JoinKind
     trees: tuple[PropertyTree, ...]
     smaller: tuple[tuple[Fraction, ...], ...] = ()
     """Sizes of windows, one for each input, for which a widened join fires before its own are first full."""
 
     @property
     def guard(self) -> Predicate:
-        """When a tuple is sent at all."""
+        """The condition under which a tuple is sent at all."""
         return union_of(each.condition for tree in self.trees for each in tree.outputs)
 
     @property
@@ -69,13 +68,8 @@ class PropertyForest:
         return tuple(tree.window.extent.size for tree in self.trees if tree.window)
 
 
-def join_annotation(condition: Predicate) -> Predicate:
-    """What a condition says of several inputs at once (sharing paper, 5.2.1)."""
-    return and_(*(each for each in conjuncts(condition) if len({term.input for term in terms(each)}) > 1))
-
-
 def local(condition: Predicate, input: str) -> Predicate:
-    """What a condition over several inputs says of one of them: it holds for every item that may be in a tuple."""
+    """What a condition over several inputs says of one: it holds for each of its items that may be in a tuple."""
     match condition:
         case And(parts):
             return and_(*(local(each, input) for each in parts))
@@ -86,7 +80,7 @@ def local(condition: Predicate, input: str) -> Predicate:
 
 
 def alone(tree: PropertyTree) -> PropertyTree:
-    """A tree taken out of its forest: conditions say what they say of it alone, and it has no name any more."""
+    """A tree taken out of its forest: without a name, and with the conditions reduced to what they say of it alone."""
 
     def rename(term: Term) -> Term:
         return replace(term, input="") if term.path.steps else term
@@ -103,7 +97,7 @@ def alone(tree: PropertyTree) -> PropertyTree:
 
 
 def interval(condition: Predicate) -> Predicate:
-    """A conjunction that bounds at least what a condition bounds, so that items far apart may be forgotten."""
+    """A conjunction that is implied by a condition and bounds the same, so that items far apart may be forgotten."""
     return hull(condition) if isinstance(condition, Or) else condition
 
 
@@ -129,7 +123,7 @@ def is_bounded(forest: PropertyForest) -> bool:
 
 
 def labels(trees: Iterable[PropertyTree]) -> tuple[str, ...]:
-    """A name for each input that is no other's: that of its stream, as an element may be called, numbered if taken."""
+    """A unique name for each input: its stream's name, made a valid element name, and numbered where it is taken."""
     found: list[str] = []
     for tree in trees:
         name = re.sub(r"[^\w.\-]", "_", tree.stream)

@@ -2,21 +2,21 @@
 
 `differences(stream, query)` compares the tree of a stream that is already there with that of a new query; where it
 finds none the query *matches*: all it needs is in the stream.
-`merge(stream, query)` is the tree of the stream widened so that the query matches, and whoever used it before still
-does.
+`merge(stream, query)` is the tree of the stream widened so that the query matches, and all queries that used the stream
+before still match.
 
-Windows can be put together from others (4.2, 4.3) if these tile them.
-The printed conditions leave two things out, and here they are asked for:
+Windows can be combined from smaller ones (4.2, 4.3) if these tile them.
+The printed conditions leave two things out, which are required here:
 
-* parts of a larger window must all be there, so wherever sizes differ the stream may neither drop windows by a
-  postselection nor values by a selection: a window of 20 may have the average that neither of its halves has (LAWS,
+* all parts of a larger window must be sent, so where sizes differ the stream may neither drop windows by a
+  postselection nor values by a selection: a window of 20 may have an average that neither of its halves has (LAWS,
   case 7);
-* a window serves its equal, also where its step does not divide its size.
+* a window serves an equal one even where its step does not divide its size.
 
-An average is put together from sums and counts, never from averages (LAWS, case 8); which of them travel is the
-business of whoever carries the stream.
-Count windows number the items from a subscription's start (LAWS 3.3), so those of two subscriptions are alike only if
-they start together or, by a multiple of the step, apart; the trees say nothing of that.
+An average is combined from sums and counts, never from averages (LAWS, case 8); which partial values are sent is
+decided by the carrier of the stream (`branch/sent`).
+Count windows number the items from a subscription's start (LAWS 3.3), so the windows of two subscriptions are alike
+only if these start together, or apart by a multiple of the step; trees say nothing of that.
 """
 
 from __future__ import annotations
@@ -31,18 +31,20 @@ from anabranch.predicate import EVERYTHING, NOTHING, Predicate, equivalent, impl
 from anabranch.sharing.relax import relax
 from anabranch.sharing.settle import tree_of, unwindowed
 from anabranch.sharing.tree import (
-    Aggregate,
-    Output,
+    AggregateAnnotation,
+    OutputAnnotation,
     PropertyTree,
     Steps,
-    Window,
+    WindowAnnotation,
     aggregate_label,
     union,
 )
 
-Change: TypeAlias = Literal["path", "selection", "window", "postselection", "aggregate", "no window", "results", "join"]
-Difference: TypeAlias = tuple[Change, str]
-"""What a stream lacks for a query: the kind of annotation, and the path or aggregate that it is about."""
+LackKind: TypeAlias = Literal[
+    "path", "selection", "window", "postselection", "aggregate", "no window", "results", "join"
+]
+Lack: TypeAlias = tuple[LackKind, str]
+"""One thing that a stream lacks for a query: the kind of annotation, and its path or aggregate."""
 
 
 def matches(stream: PropertyTree, query: PropertyTree) -> bool:
@@ -55,8 +57,8 @@ def same(first: PropertyTree, second: PropertyTree) -> bool:
     return matches(first, second) and matches(second, first)
 
 
-def differences(stream: PropertyTree, query: PropertyTree) -> Iterator[Difference]:
-    """What the stream lacks for the query, in the order in which a reader would look for it."""
+def differences(stream: PropertyTree, query: PropertyTree) -> Iterator[Lack]:
+    """What the stream lacks for the query: windows first, then values, then elements in the order of the schema."""
     if stream.stream != query.stream:
         raise ValueError(f"trees of different streams: '{stream.stream}' and '{query.stream}'")
     if is_plain(stream):
@@ -81,15 +83,15 @@ def merge(stream: PropertyTree, query: PropertyTree) -> PropertyTree:
 
 
 def merge_all(trees: Sequence[PropertyTree]) -> PropertyTree:
-    """The tree of one stream for all of them; a stream is *narrowed* to that of the queries that are left."""
+    """The tree of one stream that serves all of them."""
     return reduce(merge, trees)
 
 
 # --- structures and selections (4.1, 4.2) -----------------------------------------------------------------
 
 
-def missing(stream: PropertyTree, query: PropertyTree) -> Iterator[Difference]:
-    """Outputs of the query that are missing, or there under a narrower condition."""
+def missing(stream: PropertyTree, query: PropertyTree) -> Iterator[Lack]:
+    """Outputs of the query that are missing in the stream, or sent under a narrower condition."""
     for needed in query.outputs:
         given = given_where(stream, needed)
         if given == NOTHING:
@@ -98,8 +100,8 @@ def missing(stream: PropertyTree, query: PropertyTree) -> Iterator[Difference]:
             yield "selection", "/".join(needed.path) or "everything"
 
 
-def given_where(stream: PropertyTree, needed: Output) -> Predicate:
-    """When an element is there: by itself, or implicit in one around it (the special case of 4.1)."""
+def given_where(stream: PropertyTree, needed: OutputAnnotation) -> Predicate:
+    """The condition under which an element is sent: by itself, or within one around it (the special case of 4.1)."""
     given: Predicate = NOTHING
     for each in stream.outputs:
         around = each.whole and needed.path[: len(each.path)] == each.path
@@ -116,16 +118,16 @@ def given_where(stream: PropertyTree, needed: Output) -> Predicate:
 
 
 def is_plain(tree: PropertyTree) -> bool:
-    """Whether a tree selects and projects, and no more."""
+    """Whether a tree only selects and projects."""
     return tree.window is None and not tree.aggregates
 
 
 def combine(stream: PropertyTree, query: PropertyTree) -> bool:
-    """Whether both are of the same items in the same kind of window, so that sizes are all that may differ."""
+    """Whether both have windows of the same kind over the same items, so that only the sizes may differ."""
     match stream.window, query.window:
         case None, None:
             return bool(query.aggregates)
-        case Window() as first, Window() as second:
+        case WindowAnnotation() as first, WindowAnnotation() as second:
             alike = first.path == second.path and first.reference == second.reference
             return alike and equivalent(first.pre, second.pre)
         case _:
@@ -133,12 +135,12 @@ def combine(stream: PropertyTree, query: PropertyTree) -> bool:
 
 
 def tiles(part: Extent, whole: Extent) -> bool:
-    """Whether windows of one extent can be put together from those of another (the three conditions of 4.2)."""
+    """Whether windows of extent `whole` can be combined from those of extent `part` (the three conditions of 4.2)."""
     divides = whole.size % part.size == 0 and part.size % part.step == 0 and whole.step % part.step == 0
     return part == whole or divides
 
 
-def _windows(stream: PropertyTree, query: PropertyTree) -> Iterator[Difference]:
+def _windows(stream: PropertyTree, query: PropertyTree) -> Iterator[Lack]:
     unequal = False
     if stream.window and query.window:
         unequal = stream.window.extent != query.window.extent
@@ -157,13 +159,13 @@ def _windows(stream: PropertyTree, query: PropertyTree) -> Iterator[Difference]:
     yield from missing(stream, replace(query, outputs=tuple(outputs)))
 
 
-def same_aggregate(tree: PropertyTree, wanted: Aggregate) -> Aggregate | None:
-    """The aggregate of a tree that gives the same value."""
+def same_aggregate(tree: PropertyTree, wanted: AggregateAnnotation) -> AggregateAnnotation | None:
+    """The aggregate of a tree that has the same value, if any."""
     return next((each for each in tree.aggregates if each.term == wanted.term), None)
 
 
 def _merged_windows(stream: PropertyTree, query: PropertyTree) -> PropertyTree:
-    """Windows that serve both, with the aggregates and the elements of both."""
+    """The tree with windows that serve both, and the aggregates and elements of both."""
     window = stream.window
     unequal = False
     if window and query.window:

@@ -2,20 +2,21 @@
 
 `level(stream, query)` says how much of an installed join a new one can use, best first:
 
-1. *full join result sharing*: all windows are the same, so one join gives the tuples of both, and what differs is
-   asked of the tuples; interval joins are of this kind, too: the one that reaches further has all tuples of the other;
-2. *selective join result sharing*: one join over the larger windows, of whose tuples each query keeps its own
+1. *full join result sharing*: all windows are the same, so one join makes the tuples of both, and conditions that
+   differ are evaluated on the tuples; interval joins are of this kind too: the wider one has all tuples of the other;
+2. *selective join result sharing*: one join over the larger windows, from whose tuples each query selects its own
    (SELECTJOINRESULT);
-3. *selective window sharing*: one set of windows, of which each query builds its own and joins them (SELECTWINDOWS);
+3. *selective window sharing*: one set of windows, from which each query builds its own and joins them (SELECTWINDOWS);
 4. separate joins over inputs that are shared as far as their trees allow.
 
 The paper prints the second for all windows that agree in their steps.
-But windows close at their ends, and ends that do not fall on each other are moments at which only one of the queries
-joins; so sizes must differ by a multiple of the step on every input, and q5 with q7 has to share windows.
-How the two operators select is in `selecting.py`.
+But a join fires when a window closes, and where the ends of two windows do not coincide only one of the queries fires;
+so sizes must differ by a multiple of the step on every input, and q5 and q7 have to share windows.
+How the two operators select is modelled in the tests (`models/selecting.py`).
 
 Items that enter a window decide when it closes at the end of the input (LAWS 3.5), and count windows number them, so
-the preselections of joins that share must be the same; conditions of a `where` are asked of tuples, and need not be.
+the preselections of joins that share must be the same; conditions of a `where` may differ, for they are evaluated on
+tuples.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ from typing import TypeAlias
 from anabranch.algebra.window import Extent
 from anabranch.predicate import EVERYTHING, Predicate, equivalent
 from anabranch.sharing.forest import PropertyForest, alone, is_bounded, labels
-from anabranch.sharing.match import Difference, differences, merge, missing
+from anabranch.sharing.match import Lack, differences, merge, missing
 from anabranch.sharing.relax import relax
 from anabranch.sharing.settle import forest_of, tree_of, unjoined
-from anabranch.sharing.tree import Output, PropertyTree, Window
+from anabranch.sharing.tree import OutputAnnotation, PropertyTree, WindowAnnotation
 
 MOST_MOVEMENTS = 2
-"""Shared windows that move more often than this many times what the separate ones do together are not worth it."""
+"""Windows are not shared if the shared ones would move more than so many times as often as the separate ones do."""
 
 
 @dataclass(frozen=True, slots=True)
 class SelectWindows:
-    """SELECTWINDOWS(count, every, step): put a window together from `count` shared ones, taking every so-many-th, and
-    move on by `step` of them."""
+    """SELECTWINDOWS(count, every, step): combine a window from `count` shared ones, each `every` after the one before,
+    and move on by `step` shared windows."""
 
     count: int
     every: int
@@ -49,12 +50,12 @@ class SelectWindows:
 
 @dataclass(frozen=True, slots=True)
 class FullResults:
-    """One join gives the tuples of both."""
+    """One join makes the tuples of both."""
 
 
 @dataclass(frozen=True, slots=True)
 class SelectedResults:
-    """One join over windows of these sizes; SELECTJOINRESULT keeps of it what each has by its own sizes."""
+    """One join over these windows; SELECTJOINRESULT selects the tuples of each query by its own window sizes."""
 
     windows: tuple[Extent, ...]
     stream: tuple[Fraction, ...]
@@ -63,7 +64,7 @@ class SelectedResults:
 
 @dataclass(frozen=True, slots=True)
 class SharedWindows:
-    """These windows are made once for both, and joined by each."""
+    """These windows are made once for both, and each query joins them itself."""
 
     windows: tuple[Extent, ...]
     stream: tuple[SelectWindows, ...]
@@ -72,7 +73,7 @@ class SharedWindows:
 
 @dataclass(frozen=True, slots=True)
 class Separate:
-    """The joins share their inputs at most."""
+    """The joins share at most their inputs."""
 
     reason: str
 
@@ -111,7 +112,7 @@ def level(stream: PropertyForest, query: PropertyForest) -> Level:
 
 
 def select_windows(shared: Extent, wanted: Extent) -> SelectWindows:
-    """How windows are put together from shared ones that tile them.
+    """How windows are combined from shared ones that tile them.
 
     >>> select_windows(Extent(Fraction(10), Fraction(5)), Extent(Fraction(30), Fraction(15)))
     SelectWindows(count=3, every=2, step=3)
@@ -121,12 +122,12 @@ def select_windows(shared: Extent, wanted: Extent) -> SelectWindows:
     return SelectWindows(*map(int, counts))
 
 
-def _alike(first: Window, second: Window) -> bool:
+def _alike(first: WindowAnnotation, second: WindowAnnotation) -> bool:
     return first.reference == second.reference and equivalent(first.pre, second.pre)
 
 
 def _ends_meet(first: Extent, second: Extent) -> bool:
-    """Whether all ends of the larger windows are ends of the smaller, too."""
+    """Whether all ends of the larger windows coincide with ends of the smaller ones."""
     return first.step == second.step and (first.size - second.size) % first.step == 0
 
 
@@ -138,7 +139,7 @@ def _moves_too_often(shared: Extent, first: Extent, second: Extent) -> bool:
 
 
 def join_matches(stream: PropertyForest, query: PropertyForest) -> bool:
-    """Whether all tuples that the query needs are in the stream, with all it needs of them."""
+    """Whether the stream has all tuples that the query needs, with all elements that it needs of them."""
     return next(join_differences(stream, query), None) is None
 
 
@@ -147,7 +148,7 @@ def same_join(first: PropertyForest, second: PropertyForest) -> bool:
     return first.sizes == second.sizes and join_matches(first, second) and join_matches(second, first)
 
 
-def join_differences(stream: PropertyForest, query: PropertyForest) -> Iterator[Difference]:
+def join_differences(stream: PropertyForest, query: PropertyForest) -> Iterator[Lack]:
     """What the join of a stream lacks for a query."""
     match level(stream, query):
         case FullResults():
@@ -196,7 +197,7 @@ def merge_inputs(trees: tuple[PropertyTree, ...]) -> tuple[PropertyTree, ...]:
 
 
 def merge_all_joins(forests: Sequence[PropertyForest]) -> list[tuple[tuple[int, ...], PropertyForest]]:
-    """As few joins as there can be for all: which of them each serves, by their places, and its forest."""
+    """Joins that serve all forests, merged greedily in their order: each with the places of the forests it serves."""
     found: list[tuple[tuple[int, ...], PropertyForest]] = []
     for number, forest in enumerate(forests):
         for place, (served, shared) in enumerate(found):
@@ -219,19 +220,19 @@ def _with_outputs_of(stream: PropertyForest, query: PropertyForest) -> PropertyF
 
 
 def _widened(tree: PropertyTree, extent: Extent, guard: Predicate) -> PropertyTree:
-    """A tree with a larger window; whose tuple is whose is seen by the reference element (5.3.2)."""
+    """A tree with a larger window, and its reference element, by which each query finds its own tuples (5.3.2)."""
     assert tree.window is not None
-    reference = [Output(tree.window.reference, guard)] if tree.window.reference else []
+    reference = [OutputAnnotation(tree.window.reference, guard)] if tree.window.reference else []
     return replace(tree, window=replace(tree.window, extent=extent), outputs=(*tree.outputs, *reference))
 
 
 def _shared_windows(first: PropertyTree, second: PropertyTree, extent: Extent) -> PropertyTree:
-    """Windows for two joins, with all elements that either of them asks for of any of their items (figure 13(c))."""
+    """Windows for two joins, with all elements that either of them needs of any item (figure 13(c))."""
     own, other = alone(first), alone(second)
     assert own.window is not None
-    outputs = [Output(each.path, EVERYTHING, each.whole) for each in (*own.outputs, *other.outputs)]
+    outputs = [OutputAnnotation(each.path, EVERYTHING, each.whole) for each in (*own.outputs, *other.outputs)]
     if own.window.reference:
-        outputs.append(Output(own.window.reference))
+        outputs.append(OutputAnnotation(own.window.reference))
     window = replace(own.window, extent=extent, post=EVERYTHING)
     return tree_of(own.stream, outputs, window, (), own.schema or other.schema)
 
@@ -239,13 +240,8 @@ def _shared_windows(first: PropertyTree, second: PropertyTree, extent: Extent) -
 # --- a join and a query of one stream (5.3.1) ---------------------------------------------------------------
 
 
-def input_differences(stream: PropertyTree, query: PropertyForest) -> Iterator[tuple[str, list[Difference]]]:
+def input_differences(stream: PropertyTree, query: PropertyForest) -> Iterator[tuple[str, list[Lack]]]:
     """For each input of a join that a stream may serve: its name, and what the stream lacks for it."""
     for named, tree in zip(query.trees, unjoined(query), strict=True):
         if tree.stream == stream.stream:
             yield named.input, list(differences(stream, tree))
-
-
-def merge_with_join(stream: PropertyForest, query: PropertyTree) -> tuple[PropertyTree, ...]:
-    """The trees of a join's inputs once a query of one stream shares them: the join goes, and is made behind them."""
-    return merge_inputs((*unjoined(stream), query))

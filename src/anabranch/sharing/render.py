@@ -1,10 +1,10 @@
 """From a property tree or forest back to a query: the abstraction of what it stands for (sharing paper, 3.3 and B).
 
-The query gives each item back as it was, without what nobody asked for (figure 5), or one element for each window with
-its aggregates under generic names (figure 6); so do count windows, windows without aggregates, and aggregates of the
-whole stream.
-Of a join it gives one element for each tuple, named after all its items, and in it one for each input, named after its
-stream (figure 15), numbered where streams have the same name.
+The query returns each item without the elements that are not needed (figure 5), or one element for each window, with
+its aggregates under generic names (figure 6); so it does for count windows, windows without aggregates, and aggregates
+of the whole stream.
+For a join it returns one element for each tuple, named after all its items, and in it one element for each input, named
+after its stream (figure 15), and numbered where streams have the same name.
 Deriving from the rendered query gives the tree or forest again.
 
 Three things differ from the printed templates:
@@ -13,10 +13,10 @@ Three things differ from the printed templates:
   constructors would make one `cel` out of two, and `ra` and `dec` of different stars would meet (LAWS, case 4);
 * two aggregates of one name (`avg($w/en)` and `avg($w/en[. > 1])`) are numbered, so that they cannot be taken for one
   another (LAWS, case 10);
-* all that decides about a tuple stands in its `where`, not only what joins: asked one after the other, the first
-  condition would need its elements also where the second does not hold.
+* all conditions on a tuple stand in its `where`, not only those that join: evaluated one after the other, the first
+  would need its elements also where the second does not hold.
 
-A condition stands where it is first needed: an element asks only for what the one around it has not asked for already.
+A condition stands where it is first needed: an element is under those conditions only that do not hold around it.
 """
 
 from __future__ import annotations
@@ -27,8 +27,16 @@ from itertools import chain, count
 from anabranch.predicate import EVERYTHING, NOTHING, Predicate, and_, equivalent
 from anabranch.predicate.writing import number_text
 from anabranch.sharing.forest import PropertyForest, interval, labels
-from anabranch.sharing.tree import ITEM, Aggregate, PropertyTree, Steps, Window, union_of
-from anabranch.sharing.writing import condition_text, joined_text
+from anabranch.sharing.tree import (
+    ITEM,
+    AggregateAnnotation,
+    PropertyTree,
+    Steps,
+    WindowAnnotation,
+    condition_text,
+    joined_text,
+    union_of,
+)
 
 _INDENT = "  "
 
@@ -41,7 +49,7 @@ def render(tree: PropertyTree) -> str:
 def render_join(forest: PropertyForest) -> str:
     """The text of the abstract query of a join (figure 15); inputs that are apart have a query each.
 
-    No query can say that a join also fires for smaller windows; that is left to whoever runs it.
+    No query can say that a join also fires for smaller windows; the operator that runs the join has to know it.
     """
     assert forest.kind != "apart"
     trees, guard = forest.trees, forest.guard
@@ -80,7 +88,7 @@ class _Template:
             each.term.input: f"$a{number}" for number, each in enumerate(tree.aggregates, 1)
         }
         self.inputs: Mapping[str, tuple[Steps, str]] = {}
-        """What conditions speak of, each with the variable that stands for it."""
+        """The inputs that conditions name, each with its path and the variable that stands for it."""
 
     def query(self) -> list[str]:
         tree = self.tree
@@ -94,7 +102,7 @@ class _Template:
         return blocks[0] if len(blocks) == 1 else ["(", *_indented(_listed(blocks)), ")"]
 
     def root(self, path: Steps) -> list[str]:
-        """What is sent of a stream with a root element of this name."""
+        """The query for the items under a root element of this name."""
         if path in self.wholes:
             return [f"for $item in {self.source}/{path[0]}/*", "return $item"]
         return _element(path[0], [line for item in self.children[path] for line in _enclosed(self.items(item))])
@@ -106,11 +114,11 @@ class _Template:
         return lines + _indented(self.under(self.guards[path], EVERYTHING, self.content(path, "$p")))
 
     def content(self, path: Steps, variable: str) -> list[str]:
-        """An element as far as it is asked for."""
+        """An element with the parts that are needed."""
         return [variable] if path in self.wholes else _element(path[-1], self.parts(path, variable))
 
     def parts(self, path: Steps, variable: str) -> list[str]:
-        """What is asked for below an element."""
+        """The needed parts of an element."""
         lines: list[str] = []
         for child in self.children.get(path, []):
             inside = [f"{variable}/{child[-1]}"]
@@ -132,7 +140,7 @@ class _Template:
 
     # --- windows and aggregates ---------------------------------------------------------------------------
 
-    def windows(self, window: Window) -> list[str]:
+    def windows(self, window: WindowAnnotation) -> list[str]:
         """The loop over the windows (figure 6)."""
         self.inputs = {"": (window.path, "$w")}
         lines = self.loop("$w", window.path)
@@ -164,7 +172,7 @@ class _Template:
         body = self.under(guard, EVERYTHING, _element(path[1], self.generic(guard)))
         return _element(path[0], _enclosed([*lines, "return", *_indented(body)]))
 
-    def lets(self, argument: Callable[[Aggregate], str]) -> list[str]:
+    def lets(self, argument: Callable[[AggregateAnnotation], str]) -> list[str]:
         return [
             f"let {self.names[each.term.input]} := {each.function}({argument(each)})" for each in self.tree.aggregates
         ]
@@ -178,7 +186,7 @@ class _Template:
         return lines
 
 
-def generic_names(aggregates: tuple[Aggregate, ...]) -> list[str]:
+def generic_names(aggregates: tuple[AggregateAnnotation, ...]) -> list[str]:
     """The names of the elements that carry the aggregates: function and element, numbered where that is taken."""
     names: list[str] = []
     for each in aggregates:
@@ -193,7 +201,7 @@ def window_name(path: Steps) -> str:
     return f"win_{path[-1]}"
 
 
-def window_text(window: Window) -> str:
+def window_text(window: WindowAnnotation) -> str:
     """`|det_time diff 60 step 40|`"""
     sizes = f"{number_text(window.extent.size)} step {number_text(window.extent.step)}"
     if window.reference is None:
@@ -201,7 +209,7 @@ def window_text(window: Window) -> str:
     return f"|{'/'.join(window.reference[len(window.path) :]) or '.'} diff {sizes}|"
 
 
-def _path(aggregate: Aggregate, start: int) -> list[str]:
+def _path(aggregate: AggregateAnnotation, start: int) -> list[str]:
     """The steps of an aggregated path behind the first ones, with the conditions in their places."""
     conditions = dict(aggregate.pre)
     found = []

@@ -1,9 +1,10 @@
-"""Windows and tuples that are sent: who makes them of items, who makes others of them, and who reads an answer.
+"""What is computed where windows or tuples are sent from one place to another, and not only items.
 
-Tuples are elements, and all that is made of them is made by queries (`restructuring/tuples.py`).
-What is sent of a window is its number and, for each path that is aggregated, enough to go on with: for an average a sum
-and a count (LAWS 2.2 and case 8).
-How that is written down is the business of whoever carries it (`branch/sent`).
+Windows are made from items, combined into larger windows, or read to make an answer; tuples are made by a join.
+Tuples are elements, so what is computed from them is a query (`restructuring/tuples.py`).
+A window is sent as its number and, for each aggregated path, a partial state that can be combined further: for an
+average a sum and a count (LAWS 2.2 and case 8).
+`branch/sent` has the format in which they are sent.
 """
 
 from __future__ import annotations
@@ -14,35 +15,35 @@ from typing import TypeAlias
 from anabranch.language import ast
 from anabranch.language.aggregates import Aggregated
 from anabranch.sharing.match_joins import SelectWindows, select_windows
-from anabranch.sharing.rules.conditions import Nodes
-from anabranch.sharing.rules.rules import Rules
-from anabranch.sharing.tree import Aggregate, PropertyTree, Steps, Window
+from anabranch.sharing.rules.findings import Findings
+from anabranch.sharing.rules.paths import StreamNodes
+from anabranch.sharing.tree import AggregateAnnotation, PropertyTree, Steps, WindowAnnotation
 
 
 @dataclass(frozen=True, slots=True)
 class MakeWindows:
-    """Windows with their values, of items."""
+    """Make windows with their values from items."""
 
     tree: PropertyTree
 
 
 @dataclass(frozen=True, slots=True)
 class PutTogether:
-    """Windows of those of a source, and which values are sent of them."""
+    """Combine the windows of a source into those of a tree, and send the values that the tree has."""
 
     tree: PropertyTree
     source: PropertyTree
 
     @property
     def selection(self) -> SelectWindows | None:
-        """How many windows make one, or None where they are the same."""
+        """How windows of the source are combined; None where they are the same windows."""
         made, given = window_of(self.tree).extent, window_of(self.source).extent
         return None if made == given else select_windows(given, made)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadWindows:
-    """An answer out of the windows of a source: put together as the query has them, and the query over their values."""
+    """Make an answer: combine the windows of a source into those of a query, and run the query over their values."""
 
     windows: PutTogether
     text: str
@@ -50,34 +51,35 @@ class ReadWindows:
 
 @dataclass(frozen=True, slots=True)
 class SendTuples:
-    """The tuples of a join, of items that meet or of tuples that carry more: an abstract query over these.
+    """Make the tuples of a join, by an abstract query over items, or over tuples that carry more.
 
-    A tuple for which its condition fails is sent, too: whoever reads it asks again, and knows what has failed.
+    A tuple for which the condition raises an error is sent too: its readers evaluate the condition again, and report
+    the error.
     """
 
     text: str
 
 
 OverWindows: TypeAlias = MakeWindows | PutTogether | ReadWindows
-Sent: TypeAlias = OverWindows | SendTuples
+SentOperator: TypeAlias = OverWindows | SendTuples
 
 
-def window_of(tree: PropertyTree) -> Window:
+def window_of(tree: PropertyTree) -> WindowAnnotation:
     """The window of a tree that has one."""
     assert tree.window is not None
     return tree.window
 
 
-def named_aggregates(seen: Aggregated, variable: str, path: Steps) -> dict[str, Aggregate] | None:
+def named_aggregates(seen: Aggregated, variable: str, path: Steps) -> dict[str, AggregateAnnotation] | None:
     """The aggregates of a window query by the variables that stand for them; None where one has no place in a tree.
 
-    The query's own variable and path are those of its window.
+    `variable` and `path` are those of the query's window.
     """
-    rules = Rules(windows=True)
-    found: dict[str, Aggregate] = {}
+    findings = Findings()
+    found: dict[str, AggregateAnnotation] = {}
     for call in seen.calls:
         asked = ast.Call(call.function, (seen.paths[call.path],))
-        aggregate = rules.aggregate(asked, {variable: Nodes(path, window=True)})
+        aggregate = findings.aggregate(asked, {variable: StreamNodes(path, window=True)})
         if aggregate is None:
             return None
         found[call.variable] = aggregate

@@ -1,13 +1,13 @@
 """The one form in which property trees are made and compared.
 
-* What is implicit in another output goes (the special case of 4.1 of the sharing paper): an element that is sent whole
-  is sent wherever a part of it is needed. An element is marked by itself only where nothing below it already brings it
-  (`settled`).
-* What the conditions of a tree look at is there wherever they are asked, so that a tree is always that of a query: of
-  the one that is rendered from it (`tree_of`).
-* The items of a join's tuple come together (`forest_of`).
-* Windows and aggregates can be taken away, and what they need becomes outputs (`unwindowed`, 4.2); so can a join, and
-  its trees are left (`unjoined`, 5.3.1).
+* An output that is contained in another is dropped (the special case of 4.1 of the sharing paper): an element that is
+  sent whole is sent wherever a part of it is needed. An element is an output by itself only where no output below it
+  already brings it along (`settled`).
+* The elements that a tree's conditions look at are outputs wherever the conditions are evaluated, so that every tree is
+  the tree of a query: of the one that is rendered from it (`tree_of`).
+* All items of a join's tuple are sent together (`forest_of`).
+* Windows and aggregates can be removed, and what they need becomes outputs (`unwindowed`, 4.2); so can a join, and the
+  trees of its inputs are left (`unjoined`, 5.3.1).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from dataclasses import replace
 from fractions import Fraction
 
 from anabranch.predicate import EVERYTHING, NOTHING, Predicate, Term, implies
-from anabranch.sharing.forest import Kind, PropertyForest, alone
+from anabranch.sharing.forest import JoinKind, PropertyForest, alone
 from anabranch.sharing.tree import (
     ITEM,
-    Aggregate,
-    Output,
+    AggregateAnnotation,
+    OutputAnnotation,
     PropertyTree,
     Steps,
-    Window,
+    WindowAnnotation,
     aggregate_label,
     both,
     is_value,
@@ -39,25 +39,26 @@ from anabranch.stream.schema import Schema
 
 def tree_of(
     stream: str,
-    outputs: Iterable[Output],
-    window: Window | None,
-    aggregates: Iterable[Aggregate],
+    outputs: Iterable[OutputAnnotation],
+    window: WindowAnnotation | None,
+    aggregates: Iterable[AggregateAnnotation],
     schema: Schema | None,
 ) -> PropertyTree:
-    """The tree of what was found, with all that its conditions look at."""
+    """The tree of these annotations, with all that its conditions look at."""
     [tree] = _closed((PropertyTree(stream, tuple(outputs), window, tuple(aggregates), schema),))
     return tree
 
 
 def forest_of(
-    kind: Kind, trees: Iterable[PropertyTree], smaller: tuple[tuple[Fraction, ...], ...] = ()
+    kind: JoinKind, trees: Iterable[PropertyTree], smaller: tuple[tuple[Fraction, ...], ...] = ()
 ) -> PropertyForest:
-    """The forest of a join: tuples come whole, and with all that conditions of any tree look at."""
+    """The forest of a join: each tuple has all its items, with all that conditions of any tree look at."""
     forest = PropertyForest(kind, tuple(trees), smaller)
     while True:
         guard = forest.guard
         marked = [
-            replace(tree, outputs=(*tree.outputs, Output(tree.item, guard, whole=False))) for tree in forest.trees
+            replace(tree, outputs=(*tree.outputs, OutputAnnotation(tree.item, guard, whole=False)))
+            for tree in forest.trees
         ]
         forest = replace(forest, trees=_closed(marked))
         if implies(forest.guard, guard):
@@ -65,7 +66,7 @@ def forest_of(
 
 
 def _closed(trees: Iterable[PropertyTree]) -> tuple[PropertyTree, ...]:
-    """The trees with what their conditions look at, each in its own."""
+    """The trees, each with the elements that conditions of any of them look at."""
     found = tuple(map(tidy, trees))
     while True:
         seen = [pair for tree in found for condition in _conditions(tree) for pair in looked_at(condition)]
@@ -76,7 +77,7 @@ def _closed(trees: Iterable[PropertyTree]) -> tuple[PropertyTree, ...]:
 
 
 def _with_seen(tree: PropertyTree, seen: Sequence[tuple[Term, Predicate]]) -> PropertyTree:
-    """The tree with those of the terms that are its own."""
+    """The tree with those terms as outputs, or as selected values, that are its own."""
     post = tree.window.post if tree.window else EVERYTHING
     own = [(term, when) for term, when in seen if term.input == tree.input and not is_value(term)]
     own += [(term, EVERYTHING) for term, _ in looked_at(post)]
@@ -84,12 +85,12 @@ def _with_seen(tree: PropertyTree, seen: Sequence[tuple[Term, Predicate]]) -> Pr
     for term, when in seen:
         if term in values:
             values[term] = replace(values[term], selection=union(values[term].selection, when))
-    more = (Output(term.path.steps, when) for term, when in own)
+    more = (OutputAnnotation(term.path.steps, when) for term, when in own)
     return replace(tree, outputs=(*tree.outputs, *more), aggregates=tuple(values.values()))
 
 
 def _conditions(tree: PropertyTree) -> list[Predicate]:
-    """All conditions that the tree's query asks: of outputs, of the elements around them, of values, of the whole."""
+    """All conditions that the tree's query evaluates: on outputs, on the elements around them, on values, on all."""
     found = [each.condition for each in tree.outputs] + [each.selection for each in tree.aggregates]
     if tree.window or tree.aggregates:
         found.append(union_of(found))
@@ -98,7 +99,7 @@ def _conditions(tree: PropertyTree) -> list[Predicate]:
 
 
 def _is_within(wider: PropertyTree, tree: PropertyTree) -> bool:
-    """Whether a tree that was widened is still what it was."""
+    """Whether a tree that was widened has nothing that it did not have before."""
     outputs = {(each.path, each.whole): each.condition for each in tree.outputs}
     values = {each.term: each.selection for each in tree.aggregates}
     pairs = [(each.condition, outputs.get((each.path, each.whole), NOTHING)) for each in wider.outputs]
@@ -107,7 +108,7 @@ def _is_within(wider: PropertyTree, tree: PropertyTree) -> bool:
 
 
 def tidy(tree: PropertyTree) -> PropertyTree:
-    """Settled outputs, and aggregates in the order of the schema; an item comes along with its values."""
+    """The tree with settled outputs, and aggregates in the order of the schema; values bring their item along."""
     given = union_of(each.selection for each in tree.aggregates)
     outputs = [
         each
@@ -118,8 +119,8 @@ def tidy(tree: PropertyTree) -> PropertyTree:
     return replace(tree, outputs=tuple(outputs), aggregates=tuple(values))
 
 
-def settled(outputs: Sequence[Output], schema: Schema | None = None) -> tuple[Output, ...]:
-    """The outputs without those that others bring, in the order of the schema."""
+def settled(outputs: Sequence[OutputAnnotation], schema: Schema | None = None) -> tuple[OutputAnnotation, ...]:
+    """The outputs without those that others bring along, in the order of the schema."""
     joined: dict[tuple[Steps, bool], Predicate] = {}
     needed = [each for each in outputs if each.condition != NOTHING]
     wholes = {each.path for each in needed if each.whole}
@@ -128,13 +129,15 @@ def settled(outputs: Sequence[Output], schema: Schema | None = None) -> tuple[Ou
         top = next((path for path in around if path in wholes), None)
         key = (each.path, False) if top is None else (top, True)
         joined[key] = union(joined.get(key, NOTHING), each.condition)
-    found = [Output(path, condition, whole) for (path, whole), condition in joined.items() if condition != NOTHING]
+    found = [
+        OutputAnnotation(path, condition, whole) for (path, whole), condition in joined.items() if condition != NOTHING
+    ]
     kept = [each for each in found if each.whole or not _is_brought(each, found)]
     return tuple(sorted(kept, key=lambda each: place(each.path, schema)))
 
 
-def _is_brought(element: Output, outputs: Iterable[Output]) -> bool:
-    """Whether an element comes along with what stands below it."""
+def _is_brought(element: OutputAnnotation, outputs: Iterable[OutputAnnotation]) -> bool:
+    """Whether an element is sent along with what stands below it."""
     depth = len(element.path)
     below = (each.condition for each in outputs if len(each.path) > depth and each.path[:depth] == element.path)
     return implies(element.condition, union_of(below))
@@ -145,15 +148,15 @@ def unwindowed(tree: PropertyTree) -> PropertyTree:
     if tree.window is None and not tree.aggregates:
         return tree
     pre = tree.window.pre if tree.window else EVERYTHING
-    found = [Output(term.path.steps, when) for term, when in looked_at(pre)]
+    found = [OutputAnnotation(term.path.steps, when) for term, when in looked_at(pre)]
     found += [replace(each, condition=pre) for each in tree.outputs]
     if tree.window:
-        found.append(Output(tree.window.path, pre, whole=False))
+        found.append(OutputAnnotation(tree.window.path, pre, whole=False))
         if tree.window.reference:
-            found.append(Output(tree.window.reference, pre))
+            found.append(OutputAnnotation(tree.window.reference, pre))
     for each in tree.aggregates:
-        found.append(Output(each.path, pre, whole=each.function != "count"))
-        found += [Output(steps, pre) for _, condition in each.pre for steps in paths_of(condition)]
+        found.append(OutputAnnotation(each.path, pre, whole=each.function != "count"))
+        found += [OutputAnnotation(steps, pre) for _, condition in each.pre for steps in paths_of(condition)]
     return tree_of(tree.stream, found, None, (), tree.schema)
 
 
@@ -173,9 +176,9 @@ def _unjoined(tree: PropertyTree, item: Steps) -> PropertyTree:
     window = tree.window
     if window is None:
         return tree_of(tree.stream, tree.outputs, None, (), tree.schema)
-    found = [Output(term.path.steps, when) for term, when in looked_at(window.pre)]
+    found = [OutputAnnotation(term.path.steps, when) for term, when in looked_at(window.pre)]
     found += [replace(each, condition=both(window.pre, each.condition)) for each in tree.outputs]
-    found.append(Output(item, window.pre, whole=False))
+    found.append(OutputAnnotation(item, window.pre, whole=False))
     if window.reference:
-        found.append(Output(window.reference))
+        found.append(OutputAnnotation(window.reference))
     return tree_of(tree.stream, found, None, (), tree.schema)

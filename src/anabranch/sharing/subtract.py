@@ -1,30 +1,29 @@
 """Subtracting property trees: what is left of a query's needs beside a stream (the paper's future work, section 4).
 
-`subtract(query, stream)` is the tree of the remainder: what would have to be sent beside the stream, and no more, so
-that the query has all it needs; merging it into the stream is the least widening.
+`subtract(query, stream)` is the tree of the remainder: the least that would have to be sent beside the stream so that
+the query has all it needs; merging it into the stream is the smallest widening.
 It is in the optimised form: elements that its conditions only look at are not in it.
-It has two uses: it says what a query that does not match lacks, and, the other way round, what a stream need no longer
-send when one of those that share it has ended (`narrow`).
+It says what a query that does not match lacks; taken the other way round, it says what a stream need no longer send
+when one of the queries that share it has ended.
 
-Each element is needed where one condition holds and given where another does, so it is left where the first holds and
-the second does not; but that is not always a condition one may ask.
-Where the stream's condition raises an error for an item, its opposite raises too, and an item that the query would
-select is in neither.
-So a remainder is taken only if together with what is given it provably has all that is needed, errors included:
+Each element is needed where one condition holds and given where another does, so what remains is where the first holds
+and the second does not; but that difference cannot always be evaluated.
+Where the stream's condition raises an error for an item, its negation raises too, and an item that the query would
+select is then in neither of them.
+So a remainder is taken only if it provably has, together with what is given, all that is needed, errors included:
 
 * the difference itself, which serves for comparisons of texts;
-* the difference with comparisons turned round (`a > 5` without `a > 7` is `a > 5 and a <= 7`), which serves for numbers
-  of the same element; where elements repeat, both may have the item;
+* the difference with comparisons inverted (`a > 5` without `a > 7` is `a > 5 and a <= 7`), which serves for numbers
+  of the same element; where elements repeat, an item may be in both;
 * else all that is needed, beside what is given already.
 
-Windows that are made of other items, sized otherwise, or dropped by a postselection have no difference: then the
-remainder is the whole query.
+Windows over other items, of other sizes, or dropped by a postselection have no difference: the remainder is then the
+tree of the whole query.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from anabranch.predicate import (
     NOTHING,
@@ -44,29 +43,9 @@ from anabranch.predicate import (
     terms,
 )
 from anabranch.predicate.formula import OPPOSITE
-from anabranch.sharing.match import combine, given_where, is_plain, matches, merge_all, same_aggregate
+from anabranch.sharing.match import combine, given_where, is_plain, matches, same_aggregate
 from anabranch.sharing.settle import settled, unwindowed
 from anabranch.sharing.tree import PropertyTree
-
-
-@dataclass(frozen=True, slots=True)
-class Narrowed:
-    """A stream after some who shared it have left."""
-
-    tree: PropertyTree
-    """What is still sent."""
-    freed: PropertyTree | None
-    """What is not sent any more; None where the stream stays as it is."""
-
-
-def narrow(stream: PropertyTree, remaining: Sequence[PropertyTree]) -> Narrowed:
-    """The stream for those who remain, and what becomes free by it, so that whoever asks can see if it is worth it.
-
-    The paper narrows on demand: a stream that is left wide serves the next query the better.
-    """
-    tree = merge_all(remaining) if remaining else PropertyTree(stream.stream, schema=stream.schema)
-    freed = subtract(stream, tree) if matches(stream, tree) else None
-    return Narrowed(stream, None) if freed is None else Narrowed(tree, freed)
 
 
 def subtract(query: PropertyTree, stream: PropertyTree) -> PropertyTree | None:
@@ -102,7 +81,7 @@ def _has_windows(stream: PropertyTree, query: PropertyTree) -> bool:
 
 
 def left(needed: Predicate, given: Predicate) -> Predicate:
-    """A condition that holds, within what is needed, at least where what is given does not."""
+    """A condition that implies `needed`, and holds at least where `needed` does and `given` does not."""
     if implies(needed, given):
         return NOTHING
     if disjoint(needed, given):
@@ -114,7 +93,7 @@ def left(needed: Predicate, given: Predicate) -> Predicate:
 
 
 def _thinned(without: Predicate, needed: Predicate, given: Predicate) -> Predicate:
-    """The same without the parts that are given anyhow."""
+    """The same without those disjuncts that are not needed beside what is given."""
     parts = [and_(*each) for each in disjuncts(without)]
     for each in tuple(parts):
         rest = [other for other in parts if other is not each]
@@ -124,7 +103,7 @@ def _thinned(without: Predicate, needed: Predicate, given: Predicate) -> Predica
 
 
 def _opposite(condition: Predicate) -> Predicate:
-    """What values fulfil that do not fulfil the condition; of no value, nothing."""
+    """The condition with inverted comparisons: a value that does not fulfil the one fulfils the other."""
     match condition:
         case And(parts):
             return or_(*map(_opposite, parts))

@@ -2,8 +2,8 @@
 
 A tree has the paths that a query refers to, in the order of the schema (by name where there is none), and annotations:
 
-* an *output* says that an element must be there, and under which condition; `whole` with all it holds (a bullet), else
-  the element itself, as a query needs it that returns `<hit/>` for each;
+* an *output* is an element that must be sent, and the condition under which; `whole` with all its content (a bullet),
+  else the element itself, which is all that a query needs that returns `<hit/>` for each;
 * a *window* with its preselection (which items enter) and postselection (which windows count);
 * *aggregates*, over the window, or over the whole stream where there is none, each with its own preselection and with
   the condition under which its value is returned.
@@ -14,36 +14,51 @@ The trees of a join (`forest.py`) have names, `$1` and so on, and their conditio
 Trees are in the paper's *plain* form: whatever a query looks at is an output, because the subscriber runs the query
 itself over what it is sent.
 
-Pulling conditions up to a common ancestor (3.2.2) is not a part of the form but of the picture: `guards` gives for each
-element the condition under which any part of it is needed, and whoever prints it names it where it changes.
+Conditions are not pulled up to a common ancestor (3.2.2) in a tree, but where it is printed (`explain/trees.py`);
+`guards` gives for each element the condition under which any part of it is needed.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TypeAlias
 
 from anabranch.algebra.window import Extent
 from anabranch.language.signatures import Aggregate as Function
-from anabranch.predicate import EVERYTHING, NOTHING, And, Not, Or, Predicate, Term, and_, implies, or_, relax
+from anabranch.predicate import (
+    EVERYTHING,
+    NOTHING,
+    And,
+    Compare,
+    Difference,
+    Not,
+    Or,
+    Predicate,
+    Term,
+    and_,
+    implies,
+    or_,
+    relax,
+    to_text,
+)
 from anabranch.predicate import terms as terms_of
-from anabranch.sharing.writing import condition_text
 from anabranch.stream.path import Path
 from anabranch.stream.schema import Schema
 
 Steps: TypeAlias = tuple[str, ...]
-"""The names from the stream's root element down; none at all means the stream as a whole."""
+"""The element names of a path from the stream's root element down; without any, the stream as a whole."""
 
 ITEM = 2
-"""How many steps lead to an item."""
+"""The number of steps that lead to an item: the root element and the item itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
-    """An element that must be there where the condition holds."""
+class OutputAnnotation:
+    """An element that must be sent where the condition holds."""
 
     path: Steps
     condition: Predicate = EVERYTHING
@@ -51,7 +66,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class WindowAnnotation:
     """A window over the items at `path`; without a reference it counts them."""
 
     path: Steps
@@ -62,18 +77,18 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
-    """An aggregate of the elements at `path` that pass `pre`: conditions with the number of steps they stand behind."""
+class AggregateAnnotation:
+    """An aggregate of the elements at `path` that pass `pre`: conditions, each with the number of steps before it."""
 
     function: Function
     path: Steps
     pre: tuple[tuple[int, Predicate], ...] = ()
     selection: Predicate = NOTHING
-    """When the value is needed."""
+    """The condition under which the value is needed."""
 
     @property
     def term(self) -> Term:
-        """What conditions call its value: by its whole path, so that no two are taken for one another."""
+        """The term for its value in conditions, with the whole path, so that no two aggregates have the same term."""
         name = f"{self.function}({'/'.join(self.path[:ITEM])}: {aggregate_label(self)})"
         return Term(name, Path(()), "one" if self.function in ("count", "sum") else "optional")
 
@@ -83,14 +98,14 @@ class PropertyTree:
     """The tree of a query, or of several that share a stream."""
 
     stream: str
-    outputs: tuple[Output, ...] = ()
-    window: Window | None = None
-    aggregates: tuple[Aggregate, ...] = ()
+    outputs: tuple[OutputAnnotation, ...] = ()
+    window: WindowAnnotation | None = None
+    aggregates: tuple[AggregateAnnotation, ...] = ()
     schema: Schema | None = field(default=None, compare=False, repr=False)
     input: str = ""
-    """What conditions write before the tree's paths: its name among the trees of a join."""
+    """Its name among the trees of a join, which conditions write before its paths; a tree alone has none."""
     item: Steps = ()
-    """What the join's loop runs over."""
+    """The path of the items that the join's loop runs over."""
 
     @property
     def paths(self) -> tuple[Steps, ...]:
@@ -108,7 +123,7 @@ class PropertyTree:
 
     @property
     def guards(self) -> Mapping[Steps, Predicate]:
-        """For each path, when any part of an output at or below it is needed."""
+        """For each path, the condition under which any output at or below it is needed."""
         found: defaultdict[Steps, list[Predicate]] = defaultdict(list)
         for output in self.outputs:
             for length in range(len(output.path) + 1):
@@ -117,7 +132,7 @@ class PropertyTree:
 
 
 def place(steps: Steps, schema: Schema | None) -> tuple[tuple[int, str], ...]:
-    """Sorts paths: what stands above first, then as the schema declares, what it does not know last and by name."""
+    """The sort key of a path: ancestors first, then the order of the schema, then undeclared elements by name."""
     found = []
     for depth, name in enumerate(steps):
         rank = 0
@@ -137,7 +152,7 @@ def place(steps: Steps, schema: Schema | None) -> tuple[tuple[int, str], ...]:
 
 
 def item_term(steps: Steps, input: str = "") -> Term:
-    """What a condition calls a path of the stream; nothing is promised of it, for no one checks items by a DTD."""
+    """The term for a path in conditions; it may have any number of values, for items are not validated by a DTD."""
     return Term(input, Path(steps))
 
 
@@ -152,7 +167,7 @@ def paths_of(condition: Predicate, input: str = "") -> frozenset[Steps]:
 
 
 def both(first: Predicate, second: Predicate) -> Predicate:
-    """What both say, in few words."""
+    """The conjunction of two conditions: one of them, where it implies the other."""
     if implies(second, first):
         return second
     return first if implies(first, second) else and_(first, second)
@@ -160,14 +175,14 @@ def both(first: Predicate, second: Predicate) -> Predicate:
 
 @lru_cache(maxsize=4_096)
 def union(first: Predicate, second: Predicate) -> Predicate:
-    """A condition that holds wherever one of them does; asked for many elements that have the same."""
+    """A condition that holds wherever one of two does; cached, because many elements have the same conditions."""
     if implies(second, first):
         return first
     return second if implies(first, second) else relax(first, second)
 
 
 def union_of(conditions: Iterable[Predicate]) -> Predicate:
-    """A condition that holds wherever one of any number does."""
+    """A condition that holds wherever any of the given ones does."""
     found: Predicate = NOTHING
     for each in dict.fromkeys(conditions):
         found = union(found, each)
@@ -175,9 +190,9 @@ def union_of(conditions: Iterable[Predicate]) -> Predicate:
 
 
 def is_positive(condition: Predicate) -> bool:
-    """Whether an item never fulfils more than before if all elements at some path are taken away.
+    """Whether an item that does not fulfil the condition cannot come to fulfil it by losing elements.
 
-    Arithmetic raises for several values and not for none; but whoever raises is sent all that it looks at.
+    Arithmetic raises for several values and not for none; but a query for which it raises is sent all that it looks at.
     """
     match condition:
         case Not():
@@ -189,10 +204,10 @@ def is_positive(condition: Predicate) -> bool:
 
 
 def looked_at(condition: Predicate) -> Iterable[tuple[Term, Predicate]]:
-    """Each term of a condition, and when it must be there for whoever evaluates the condition again.
+    """Each term of a condition, and when its elements must be sent so that a subscriber can evaluate it again.
 
-    Where a positive part does not hold it does not hold for less of the item either, so what is needed for it need not
-    be there; a part with `not` must see its terms wherever the positive ones hold.
+    Where a positive part does not hold, it does not hold for less of the item either, so its elements need not be sent
+    there; a part with `not` must see its elements wherever the positive parts hold.
     """
     for each in conjuncts(condition):
         for term in sorted(terms_of(each), key=str):
@@ -200,7 +215,7 @@ def looked_at(condition: Predicate) -> Iterable[tuple[Term, Predicate]]:
 
 
 def positive_part(condition: Predicate) -> Predicate:
-    """What a condition says without its denials, which is less."""
+    """The condition without its negations, which is weaker."""
     match condition:
         case Not():
             return EVERYTHING
@@ -213,12 +228,12 @@ def positive_part(condition: Predicate) -> Predicate:
 
 
 def conjuncts(condition: Predicate) -> tuple[Predicate, ...]:
-    """What a condition says together."""
+    """The parts of a conjunction; any other condition is its own only part."""
     return condition.parts if isinstance(condition, And) else (condition,)
 
 
-def aggregate_label(aggregate: Aggregate) -> str:
-    """`avg(en)`: function and path from the item down, with the conditions on the way in their places."""
+def aggregate_label(aggregate: AggregateAnnotation) -> str:
+    """`avg(c[x > 1]/y)`: the function, and the path from the item down with its conditions in their places."""
     text = ""
     conditions = dict(aggregate.pre)
     for depth in range(min(ITEM, len(aggregate.path)), len(aggregate.path) + 1):
@@ -227,3 +242,48 @@ def aggregate_label(aggregate: Aggregate) -> str:
         if depth in conditions:
             text += f"{'' if text else '.'}[{condition_text(conditions[depth], aggregate.path[:depth])}]"
     return f"{aggregate.function}({text or '.'})"
+
+
+# --- conditions as query text ----------------------------------------------------------------------------------
+
+
+def condition_text(
+    condition: Predicate,
+    base: tuple[str, ...],
+    variable: str = "",
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """The condition with paths relative to `base`, which `variable` stands for; `names` replace those of aggregates."""
+    return joined_text(condition, {"": (base, variable)}, names)
+
+
+def joined_text(
+    condition: Predicate,
+    inputs: Mapping[str, tuple[tuple[str, ...], str]],
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """A condition over several inputs, each given with a path and the variable that stands for it."""
+
+    def rename(term: Term) -> Term:
+        if not term.path.steps:
+            return replace(term, input=names.get(term.input, term.input))
+        base, variable = inputs[term.input]
+        assert term.path.steps[: len(base)] == base
+        return replace(term, input=variable, path=Path(term.path.steps[len(base) :]))
+
+    return to_text(renamed(condition, rename))
+
+
+def renamed(condition: Predicate, rename: Callable[[Term], Term]) -> Predicate:
+    """The condition with each term replaced."""
+    match condition:
+        case Compare(term):
+            return replace(condition, term=rename(term))
+        case Difference(left, _, right):
+            return replace(condition, left=rename(left), right=rename(right))
+        case And(parts):
+            return And(tuple(renamed(each, rename) for each in parts))
+        case Or(parts):
+            return Or(tuple(renamed(each, rename) for each in parts))
+        case Not(part):
+            return Not(renamed(part, rename))

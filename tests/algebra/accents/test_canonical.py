@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from algebra.accents.making import add, alter, closed, drop, item, items, shown
-from anabranch.algebra.accents.canonical import canonical
-from anabranch.algebra.accents.rules import commuted, composed, parts
 from anabranch.stream.elements import Accent, Item, StreamElement
+from models.canonical import canonical
+from models.rules import commuted, composed, parts
 
 CELSIUS = "(. - 32) * 5 div 9"
 

@@ -9,13 +9,11 @@ import pytest
 
 from algebra.accents.generate import description, grid
 from algebra.accents.making import add, alter, drop, item, path, shown, tree
-from anabranch.algebra.accents.canonical import canonical
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.index import Box
 from anabranch.algebra.accents.items import altered, number, values
 from anabranch.algebra.accents.layers import State
 from anabranch.algebra.accents.possible import possible
-from anabranch.algebra.accents.rules import commuted, composed
 from anabranch.algebra.accents.sets import description_of, fulfils, items_of
 from anabranch.predicate import Finite
 from anabranch.stream import affine
@@ -23,6 +21,8 @@ from anabranch.stream.affine import IDENTITY
 from anabranch.stream.description import parse
 from anabranch.stream.elements import Accent, Alter, Item, StreamElement
 from anabranch.stream.path import Path
+from models.canonical import canonical
+from models.rules import commuted, composed
 
 CELSIUS = "(. - 32) * 5 div 9"
 UNKNOWN = State(True, None)

@@ -1,4 +1,4 @@
-"""Accents as mathematics: the sets of items they describe, what they make of a stream, and its canonical form.
+"""Accents as mathematics: the sets of items they describe, and what they make of a stream.
 
 * `sets`: descriptions as sets of items, exact and two-valued, and as descriptions again; rewritten when a path evolves.
 * `boxes`: sets divided into disjoint `conjunctions`, combined, compared; hidden paths quantified away.
@@ -7,7 +7,7 @@
 * `evolution`: one partition as accents are applied; `states` what can be asked of it: who may carry which path, and in
   which unit; `layers` what one path is made of, `rows` the same for people.
 * `passing`: elements one after the other, and which of them are bad.
-* `rules`, `canonical`: the replacement rules of the accents paper as repaired, and canonical streams: the oracle.
 
+Canonical streams, the oracle of the tests, are in their `models/`.
 Nothing here knows operators; how they react to accents is in `anabranch.algebra`, beside each of them.
 """

@@ -6,8 +6,8 @@ evaluated again by the law's own evaluator (`evaluation.py`); between entries st
 edited (`stages.py`).
 So an update costs one entry, whatever their number; how a query splits is in `split.py`.
 
-What the query keeps is bounded by what it can ever need (`sharing/history`), and is plain data: `encode` gives it entry
-by entry and the rest apart, all of it or what has changed, and `decode` goes on from there.
+What the query keeps is bounded by what it can ever need (`sharing/retention.py`), and is plain data: `encode` gives it
+entry by entry and the rest apart, all of it or what has changed, and `decode` goes on from there.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from anabranch.reference.history.evaluate import refuse_windows
 from anabranch.reference.inputs import Input
 from anabranch.reference.sequences import Values
 from anabranch.reference.units import piece_of
-from anabranch.sharing.history import needs_of
+from anabranch.sharing.retention import needs_of
 from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.serialize import escape_text

@@ -24,8 +24,7 @@ from anabranch.branch.history.ids import KeptRegister
 from anabranch.reference.history.chains import Chain, Content, Lived, Version
 from anabranch.reference.history.document import Document
 from anabranch.reference.history.judging import Judged
-from anabranch.sharing.history import Needs, Sight
-from anabranch.sharing.history.needs import kept
+from anabranch.sharing.retention import Needs, Visibility, kept
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Element
 
@@ -47,7 +46,7 @@ class Entry:
 class Held:
     """Where a chain stands of which something is kept."""
 
-    sight: Sight
+    sight: Visibility
     """What the query sees of the element that it stands in."""
     entry: int
     """The entry that it is in; of an opened chain, the mark at its start."""
@@ -87,7 +86,7 @@ class Entries(Document):
         self.changed: dict[int, None] = {}
         """The entries to be looked at again, some of them gone; whoever has done so clears it."""
         self.held: dict[Chain, Held] = {}
-        self.sight = Sight.of(needs.streams[stream]).into(root.name.local)
+        self.sight = Visibility.of(needs.streams[stream]).into(root.name.local)
         self._seconds = needs.seconds(stream)
         self._due: list[tuple[Fraction, int]] = []
         self.next_number = 0

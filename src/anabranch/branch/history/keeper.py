@@ -32,7 +32,7 @@ from anabranch.errors import StateError
 from anabranch.language import ast, parse
 from anabranch.reference.history.document import Document
 from anabranch.reference.history.timeline import time_of
-from anabranch.sharing.history import Needs, needs_of
+from anabranch.sharing.retention import Needs, needs_of
 from anabranch.stream.elements import StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.serialize import serialize

@@ -2,7 +2,7 @@
 
 The tree is that of the law (`reference/history/document.py`), judged by the same judge; what differs is what is left
 out: nodes that no path of the query finds, regions that it cannot see, and versions that it can never ask for, now or
-later (`sharing/history`).
+later (`sharing/retention.py`).
 Which ids are known does not depend on that (`reference/history/register.py`): an update of a region that is not kept is
 good, and changes nothing.
 
@@ -22,7 +22,7 @@ from anabranch.reference.history.chains import Chain, Content, Lived, Version
 from anabranch.reference.history.document import Document, Moment, declared_on
 from anabranch.reference.history.judging import Judged, is_layout
 from anabranch.reference.history.register import Act
-from anabranch.sharing.history import CURRENT, Needs, Sight
+from anabranch.sharing.retention import CURRENT, Needs, Visibility
 from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Child, Comment, Element, Instruction, Text
@@ -32,7 +32,7 @@ from anabranch.stream.tree import Child, Comment, Element, Instruction, Text
 class Spot:
     """Where something is to be put: at the end of some content, among the entries, or, without a sight, nowhere."""
 
-    sight: Sight | None = None
+    sight: Visibility | None = None
     host: list[Content] | None = None
     """None is among the entries."""
     inside: tuple[Chain, Version] | None = None

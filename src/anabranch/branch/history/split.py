@@ -25,8 +25,7 @@ from anabranch.language.rewrite import parts, rebuild
 from anabranch.language.unbounded import flows, readers
 from anabranch.reference.paths import base_of
 from anabranch.reference.results import results_of
-from anabranch.sharing.history import needs_of
-from anabranch.sharing.history.needs import beyond_entries
+from anabranch.sharing.retention import beyond_entries, needs_of
 
 FOLDS = frozenset({"count", "sum", "avg", "min", "max", "exists", "empty"})
 """The aggregates that are kept up to date from what each entry gives."""

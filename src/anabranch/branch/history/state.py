@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 from anabranch.branch.history.entries import Entries, Entry, Held
 from anabranch.branch.history.written import read_fraction, write_fraction
 from anabranch.reference.history.chains import Chain, Content, Lived, Version
-from anabranch.sharing.history import Sight
+from anabranch.sharing.retention import Visibility
 from anabranch.stream.elements import Place
 from anabranch.stream.tree import Child, Comment, Element, Instruction, Name, Text
 
@@ -202,7 +202,7 @@ class _Reader:
         self,
         data: Data,
         host: list[Content],
-        sight: Sight,
+        sight: Visibility,
         inside: tuple[Chain, Version] | None,
         entry: int,
         around: Fraction,
@@ -219,7 +219,7 @@ class _Reader:
         return lived
 
     def chain(
-        self, data: Data, host: list[Content], sight: Sight, inside: tuple[Chain, Version] | None, entry: int
+        self, data: Data, host: list[Content], sight: Visibility, inside: tuple[Chain, Version] | None, entry: int
     ) -> Chain:
         region, versions = data
         chain = self._kept.register.chain(region)

@@ -28,7 +28,7 @@ from anabranch.branch.history.stages import Finding
 from anabranch.language import ast
 from anabranch.reference.history.chains import Chain, Lived
 from anabranch.reference.history.document import Document
-from anabranch.sharing.history import Needs
+from anabranch.sharing.retention import Needs
 from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Element

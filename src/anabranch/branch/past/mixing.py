@@ -26,7 +26,7 @@ from anabranch.reference.history.around import Around
 from anabranch.reference.history.changed import Dependence
 from anabranch.reference.inputs import Arrival, element_time
 from anabranch.reference.slices import WholeNeeded
-from anabranch.sharing.history.needs import beyond_entries
+from anabranch.sharing.retention import beyond_entries
 from anabranch.stream.elements import Accent, Item, Place, Punctuation, StreamElement
 
 

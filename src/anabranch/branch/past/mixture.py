@@ -24,7 +24,7 @@ from anabranch.reference.history.chains import Content
 from anabranch.reference.history.document import Document
 from anabranch.reference.inputs import Arrival, Signal
 from anabranch.reference.sequences import Values
-from anabranch.sharing.history import needs_of
+from anabranch.sharing.retention import needs_of
 from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Element

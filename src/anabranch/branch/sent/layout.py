@@ -23,7 +23,7 @@ from anabranch.language.aggregates import AggregateCall
 from anabranch.predicate import And, Compare, Operator, Or, Predicate, Term
 from anabranch.predicate.writing import number_text
 from anabranch.reference.sequences import Values
-from anabranch.sharing.tree import Aggregate, PropertyTree
+from anabranch.sharing.tree import AggregateAnnotation, PropertyTree
 
 _FIELDS: Mapping[Function, str] = {"count": "c", "sum": "s", "avg": "cs", "min": "l", "max": "g"}
 """What must be told for an aggregate."""
@@ -45,7 +45,7 @@ class Layout:
             found[_place(each)] = "".join(field for field in "cslg" if field in known)
         return Layout(tuple(found), tuple(found.values()))
 
-    def at(self, aggregate: Aggregate) -> int | None:
+    def at(self, aggregate: AggregateAnnotation) -> int | None:
         """Which of the paths is that of an aggregate; None where not enough of it is told."""
         place = _place(aggregate)
         if place not in self.places:
@@ -54,7 +54,7 @@ class Layout:
         return number if set(_FIELDS[aggregate.function]) <= set(self.fields[number]) else None
 
 
-def _place(aggregate: Aggregate) -> str:
+def _place(aggregate: AggregateAnnotation) -> str:
     """What tells the values of an aggregate from those of others, whatever is asked of them."""
     return replace(aggregate, function="count").term.input
 
@@ -70,7 +70,7 @@ class Sending:
     """Which windows are sent."""
 
     @staticmethod
-    def of(tree: PropertyTree, calls: Sequence[AggregateCall], named: Mapping[str, Aggregate]) -> Sending:
+    def of(tree: PropertyTree, calls: Sequence[AggregateCall], named: Mapping[str, AggregateAnnotation]) -> Sending:
         """`named` are the tree's aggregates by the variables of the calls."""
         layout = Layout.of(tree)
         paths = {layout.at(named[each.variable]): each.path for each in calls}

@@ -21,7 +21,7 @@ from anabranch.sharing.match import matches
 from anabranch.sharing.render import render
 from anabranch.sharing.restructuring.restructure import restructure
 from anabranch.sharing.rules.derive import derive
-from anabranch.sharing.sent import MakeWindows, OverWindows, PutTogether, ReadWindows, SendTuples, Sent
+from anabranch.sharing.sent import MakeWindows, OverWindows, PutTogether, ReadWindows, SendTuples, SentOperator
 from anabranch.sharing.tree import PropertyTree
 
 _BEGINS = ('{"windows":', '{"tuples":')
@@ -72,7 +72,7 @@ def _tree_text(tree: PropertyTree, stream: str) -> str:
 
 
 @lru_cache(maxsize=1 << 10)
-def read_sent(text: str) -> Sent:
+def read_sent(text: str) -> SentOperator:
     """The operator of a text, read once per process; StateError where it is damaged."""
     try:
         return _read(json.loads(text))
@@ -80,7 +80,7 @@ def read_sent(text: str) -> Sent:
         raise StateError(f"the text of an operator over windows or tuples is damaged: {error}") from None
 
 
-def _read(found: Any) -> Sent:
+def _read(found: Any) -> SentOperator:
     match found:
         case {"windows": "make", "query": str(query), **others} if not others:
             return MakeWindows(_tree(query))

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from anabranch.algebra.accents.sets import below
 from anabranch.language import ast
 from anabranch.reference.evolving.vantage import Change
-from anabranch.sharing.history import Needs, needs_of
-from anabranch.sharing.history.needs import looks_at
+from anabranch.sharing.retention import Needs, looks_at, needs_of
 from anabranch.stream.elements import Accent
 from anabranch.stream.path import Path
 

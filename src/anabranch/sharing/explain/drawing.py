@@ -1,48 +1,39 @@
 """A picture of sharing: streams on the left, then what the trunk sends of them and the joins it makes, queries right.
 
-Every query has a number and a colour, and both stand wherever something is done for it; so a glance at what is sent
-tells who shares each element.
-The lines between the columns say what a query found when it came.
-Columns are as wide as they must be, and what does not hang together stands one below the other.
+Every query has a number and a colour, which mark everything that is done for it; so a glance at what is sent tells
+which queries share each element.
+The lines between the columns say what a query found when it was registered.
+Columns are as wide as their contents, and parts that share no stream stand one below the other.
+
+A tree is drawn as in the sharing paper's figures: elements under their parents, a bullet behind what is sent, and
+annotations in boxes of their own.
+Where several queries use a tree each has a column beside it, with a bullet for every element that it needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from statistics import fmean as mean
 
 from anabranch.predicate.writing import number_text
-from anabranch.sharing.explain.blocks import (
-    COLUMN,
-    FAINT,
-    Block,
-    TreeBlock,
-    badge,
-    colour,
-    framed,
-    heading,
-    inset,
-    legend,
-    remark,
-    stacked,
-    tree_block,
-)
-from anabranch.sharing.explain.picture import joined_lines, lines
-from anabranch.sharing.explain.scene import Card, Joined, Scene, Sent, Use, scene
-from anabranch.sharing.explain.svg import curve, document, element, shortened, text, titled, width
+from anabranch.sharing.explain.scene import Card, Joined, Scene, SentStream, Use, scene
+from anabranch.sharing.explain.svg import curve, document, element, shortened, text, titled, width, wrapped
 from anabranch.sharing.explain.text import Explained
+from anabranch.sharing.explain.trees import AGGREGATE, JOIN, SELECT, WINDOW, TreeLine, joined_lines, lines
+from anabranch.sharing.tree import Steps
 
 _MARGIN, _GAP, _CAPTION = 28, 22, 34
 _NEAR, _FAR = 60, 100
-"""How far columns are apart: more where lines have words, and with the words' width."""
+"""The distance between columns: more where lines have words, and their width is added."""
 _AT = 19
-"""How far below its upper edge a line meets a box."""
+"""How far below the upper edge of a box a line ends."""
 _LABEL = 26
-"""So many characters of what is said at a line are shown."""
+"""So many characters of a line's words are shown."""
 _NAMED = 4
-"""So many of the queries that need the same are called by name."""
+"""So many of the queries of a card are listed by name."""
 _HEADS = ("streams", "what the trunk sends", "joins", "queries")
 _GREY = "#b9b3a6"
 
@@ -70,12 +61,12 @@ def draw(queries: Sequence[Explained], more: Mapping[str, int] | None = None) ->
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """Where a column stands; one of nothing takes no room."""
+    """The place of a column; an empty one takes no room."""
 
     left: float
     wide: float
     label: float = 0
-    """How wide what is said at the lines before it is."""
+    """The width of the words at the lines before it."""
 
     @property
     def right(self) -> float:
@@ -83,12 +74,12 @@ class _Column:
 
     @property
     def turn(self) -> float:
-        """Where lines to it are level at last."""
+        """Where lines to it become level."""
         return self.left - self.label - 12
 
 
 def _columns(parts: Sequence[_Part]) -> list[_Column]:
-    shared = [each.uses for part in parts for each in chain[Sent | Joined](part.scene.sent, part.scene.joins)]
+    shared = [each.uses for part in parts for each in chain[SentStream | Joined](part.scene.sent, part.scene.joins)]
     label = max((_label(use).width for uses in shared for use in uses), default=0)
     found: list[_Column] = []
     x: float = _MARGIN
@@ -103,7 +94,7 @@ def _columns(parts: Sequence[_Part]) -> list[_Column]:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What hangs together, as blocks by column."""
+    """One part of the scene, as blocks by column."""
 
     scene: Scene
     columns: tuple[tuple[Block, ...], ...]
@@ -118,7 +109,7 @@ class _Part:
         )
 
     def placed(self, top: float) -> list[list[float]]:
-        """The upper edges of all blocks: cards stand one below the other, all else beside what it serves."""
+        """The upper edges of all blocks: cards stand one below the other, all else beside the cards it serves."""
         streams, sent, joins, cards = self.columns
         right = _spread(cards, [top] * len(cards), top)  # from the top on
         of_card = {card: y + block.height / 2 for card, y, block in zip(self.scene.cards, right, cards, strict=False)}
@@ -167,7 +158,7 @@ class _Part:
 def _served(
     start: tuple[float, float, float], turn: float, column: _Column, uses: Sequence[Use], cards: Mapping[Card, float]
 ) -> Iterator[str]:
-    """Lines from the right side of a block to cards, level from `turn` on, with what each found above their ends."""
+    """Lines from the right side of a block to cards, level from `turn` on, with the words of each card at its end."""
     x, top, height = start
     for place, use in enumerate(uses):
         y, end = top + height * (place + 1) / (len(uses) + 1), cards[use.card]
@@ -187,7 +178,7 @@ def _label(use: Use) -> Block:
 
 
 def _spread(blocks: Sequence[Block], wishes: Sequence[float], top: float) -> list[float]:
-    """The upper edges of blocks in a column, each as near to where its middle should be as the others let it be."""
+    """The upper edges of blocks in a column, each with its middle as near to its wish as the others allow."""
     offsets: list[float] = []
     groups: list[tuple[float, int]] = []  # blocks that touch: where the first would begin, and how many they are
     down = 0.0
@@ -202,7 +193,7 @@ def _spread(blocks: Sequence[Block], wishes: Sequence[float], top: float) -> lis
     return [start + offset for start, offset in zip(starts, offsets, strict=True)]
 
 
-# --- blocks -------------------------------------------------------------------------------------------------
+# --- what there is in each column ------------------------------------------------------------------------------
 
 
 def _stream(name: str) -> Block:
@@ -213,7 +204,7 @@ def _stream(name: str) -> Block:
     return Block(across, 30, (titled(pill + label, f'stream "{name}"'),))
 
 
-def _sent(sent: Sent) -> Block:
+def _sent(sent: SentStream) -> Block:
     count = sum(len(use.card.names) for use in sent.uses)
     whole = f"{count:,}" if not sent.more else f"{count:,} of {count + sent.more:,}"
     title = sent.tree.stream, f"for {whole} {'query' if whole == '1' else 'queries'}"
@@ -261,5 +252,213 @@ def _card(card: Card) -> Block:
     return inset(stacked((heading(names, small, card.number), *below), 8), stripe=ink)
 
 
-def _more(sent: Sent) -> Block:
+def _more(sent: SentStream) -> Block:
     return inset(remark(f"and {sent.more:,} more queries of {sent.tree.stream}"))
+
+
+# --- blocks: pieces drawn at the origin, with a size, so that they can be stacked, framed and put anywhere --------
+
+COLOURS = (
+    "#3b6ea5",
+    "#c2702f",
+    "#4f8a5b",
+    "#a94f5a",
+    "#7764a8",
+    "#2f8a90",
+    "#b0628f",
+    "#8a7433",
+    "#5c7a89",
+    "#6d8b3c",
+    "#94594a",
+    "#54549a",
+)
+INK, FAINT, RULE = "#2b2b2b", "#77736b", "#d9d4ca"
+_SIGNS = {WINDOW: ("#e8f0f5", "#2d6079"), AGGREGATE: ("#f0ebf5", "#6a4c8c"), JOIN: ("#f6eae6", "#94503c")}
+_SELECTION = ("#eef2e6", "#566b2c")
+_LINE, _NOTE, _INDENT, COLUMN = 19, 15, 15, 20
+_LONGEST_NAME, _NOTE_WIDTH, _LONGEST_NOTE, _NOTE_ROWS = 32, 34, 48, 6
+_MOST_LINES = 40
+"""So many elements of a tree are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Markup that fills a place of this size."""
+
+    width: float
+    height: float
+    parts: tuple[str, ...] = ()
+
+    def at(self, x: float, y: float) -> str:
+        """The block at its place."""
+        return element("g", *self.parts, transform=f"translate({x:.1f} {y:.1f})")
+
+
+def stacked(blocks: Iterable[Block], gap: float) -> Block:
+    """Blocks one below the other."""
+    y = across = 0.0
+    parts: list[str] = []
+    for block in blocks:
+        y += gap if parts else 0
+        parts.append(block.at(0, y))
+        y, across = y + block.height, max(across, block.width)
+    return Block(across, y, tuple(parts))
+
+
+def framed(block: Block, across: float) -> Block:
+    """A block in a frame."""
+    frame = element("rect", width=across, height=block.height, rx=7, fill="#ffffff", stroke=RULE)
+    return Block(across, block.height, (frame, *block.parts))
+
+
+def inset(block: Block, *, stripe: str = "") -> Block:
+    """A block with room around it for a frame, and a stripe at its left in the colour of a query."""
+    down = block.height + 22
+    line = element("path", d=f"M3 4 V{down - 4:.1f}", stroke=stripe, stroke_width=4, stroke_linecap="round")
+    return Block(block.width + 28, down, (*((line,) if stripe else ()), block.at(14, 11)))
+
+
+def colour(number: int) -> str:
+    """The colour of the card with this number."""
+    return COLOURS[(number - 1) % len(COLOURS)]
+
+
+def badge(x: float, y: float, number: int) -> str:
+    """A card's number in its colour, around a point."""
+    disc = element("circle", cx=x, cy=y, r=8, fill=colour(number))
+    return disc + text(x, y + 3.6, str(number), size=10, fill="#ffffff", bold=True, anchor="middle")
+
+
+def heading(title: str, below: str, number: int | None = None) -> Block:
+    """A title with a line of small print below it, and a card's number before it."""
+    shown, small = shortened(title, _LONGEST_NAME), shortened(below, 2 * _LONGEST_NAME)
+    x = 0 if number is None else 24
+    parts = [] if number is None else [badge(8, 8, number)]
+    line = text(x, 13, shown, size=14, bold=True)
+    parts.append(line if shown == title else titled(line, title))
+    if below:
+        line = text(x, 29, small, size=11, fill=FAINT)
+        parts.append(line if small == below else titled(line, below))
+    return Block(x + max(width(shown, 14) * 1.1, width(small, 11) * 0.9), 34 if below else 18, tuple(parts))
+
+
+def remark(words: str, most: int = 40) -> Block:
+    """Small print in several lines."""
+    rows = wrapped(words, most, 4)
+    parts = [text(0, 11 + 14 * at, row, size=11, fill=FAINT) for at, row in enumerate(rows)]
+    return Block(max(width(row, 11) * 0.9 for row in rows), 14 * len(rows), (titled("".join(parts), words),))
+
+
+@dataclass(frozen=True, slots=True)
+class TreeBlock(Block):
+    """A tree, with the place of each element that is sent and where its name ends."""
+
+    rows: tuple[tuple[Steps, float, float], ...] = ()
+
+    def columns(self, x: float, uses: Sequence[Use], place: int = 0) -> Block:
+        """The same with a column from `x` on for each card that uses it, with a bullet for what it needs."""
+        parts = list(self.parts)
+        for path, y, end in self.rows:
+            rule = f"M{end + 6:.1f} {y:.1f} H{x - 12:.1f}"
+            parts.append(element("path", d=rule, stroke=RULE, stroke_dasharray="1 4", stroke_linecap="round"))
+            marks = [(x + COLUMN * at, use, use.mark(place, path)) for at, use in enumerate(uses)]
+            parts += [bullet(at, y, mark, colour(use.card.number)) for at, use, mark in marks if mark]
+        return Block(x + COLUMN * (len(uses) - 1) + 8, self.height, tuple(parts))
+
+
+def tree_block(lines: Sequence[TreeLine], ink: str = "") -> TreeBlock:
+    """A tree; with bullets if there is a colour for them."""
+    parts: list[str] = []
+    y = across = 0.0
+    rows: list[tuple[Steps, float, float]] = []
+    above: dict[int, float] = {}
+    compact = _compact(lines)
+    for depth, line in compact[:_MOST_LINES]:
+        x = _INDENT * depth
+        if depth:
+            way = f"M{x - 9} {above[depth - 1] + 17:.1f} V{y + 10:.1f} H{x - 2}"
+            parts.append(element("path", d=way, fill="none", stroke=RULE))
+        above[depth] = y
+        name = shortened(line.name, _LONGEST_NAME)
+        word = text(x, y + 14, name, mono=True, fill=INK if line.marks else "#55524c")
+        parts.append(word if name == line.name else titled(word, line.name))
+        end = x + width(name, mono=True)
+        if line.marks or any(sign == AGGREGATE for sign, _ in line.notes):
+            rows.append((line.path, y + 10, end))
+        if line.marks and ink:
+            parts.append(bullet(end + 9, y + 10, line.marks[0], ink))
+            end += 16
+        y, across = y + _LINE, max(across, end)
+        for sign, said in line.notes:
+            note = _note(sign, said)
+            parts.append(note.at(x + 12, y + 1))
+            y, across = y + note.height + 4, max(across, x + 12 + note.width)
+    if (left := len(compact) - _MOST_LINES) > 0:
+        parts.append(text(0, y + 14, f"and {left:,} more elements", size=11, fill=FAINT))
+        y, across = y + _LINE, max(across, 160)
+    return TreeBlock(across, y, tuple(parts), tuple(rows))
+
+
+def _compact(lines: Sequence[TreeLine]) -> list[tuple[int, TreeLine]]:
+    """Elements with their depths; one without marks and notes that has a single child is joined to it, as in `a/b`."""
+    children = Counter(line.path[:-1] for line in lines)
+    found: list[tuple[int, TreeLine]] = []
+    depths: dict[Steps, int] = {}
+    name = ""
+    for line in lines:
+        depths[line.path] = depths.get(line.path[:-1], -1) + (0 if name else 1) if line.path else 0
+        name += line.name
+        if children[line.path] == 1 and line.path and not line.marks and not line.notes:
+            name += "/"
+        else:
+            found.append((depths[line.path], replace(line, name=name)))
+            name = ""
+    return found
+
+
+def bullet(x: float, y: float, mark: str, ink: str) -> str:
+    """A mark: filled for what is sent whole, a ring for anything less."""
+    if mark == "•":
+        return element("circle", cx=x, cy=y, r=4.5, fill=ink)
+    return element("circle", cx=x, cy=y, r=4, fill="#ffffff", stroke=ink, stroke_width=1.5)
+
+
+def _note(sign: str, said: str) -> Block:
+    """An annotation in its box."""
+    paper, ink = _SIGNS.get(sign, _SELECTION)
+    rows = wrapped(said, _NOTE_WIDTH, _NOTE_ROWS, _LONGEST_NOTE)
+    before = width(sign, 11) + 12
+    across = before + max(width(row, 11, mono=True) for row in rows) + 6
+    down = _NOTE * len(rows) + 4
+    box = element("rect", width=across, height=down, rx=4, fill=paper)
+    words = [text(before, 13 + _NOTE * at, row, size=11, mono=True) for at, row in enumerate(rows)]
+    markup = "".join((box, text(6, 13, sign, size=11, fill=ink, bold=True), *words))
+    return Block(across, down, (titled(markup, f"{sign} {said}"),))
+
+
+_LEGEND = (
+    ("•", "sent whole"),
+    ("◦", "the element, or a part"),
+    (SELECT, "selection"),
+    (f"pre-{SELECT}", "what enters a window"),
+    (f"post-{SELECT}", "which windows count"),
+    (WINDOW, "window"),
+    (AGGREGATE, "aggregate"),
+    (JOIN, "join"),
+)
+
+
+def legend(across: float) -> Block:
+    """What the signs mean, in as many lines as it takes."""
+    parts: list[str] = []
+    x = y = 0.0
+    for sign, meaning in _LEGEND:
+        before = 0.9 * width(sign, 11) + 8
+        wide = before + 0.9 * width(meaning, 11) + 14
+        if x and x + wide > across:
+            x, y = 0, y + 18
+        letter = text(x, y + 12, sign, size=11, fill=FAINT, bold=True)
+        parts.append(bullet(x + 6, y + 8, sign, FAINT) if sign in "•◦" else letter)
+        parts.append(text(x + before, y + 12, meaning, size=11, fill=FAINT))
+        x += wide
+    return Block(across, y + 18, tuple(parts))

@@ -1,8 +1,9 @@
-"""What a picture of sharing shows, before anybody has drawn it: who needs what, and who is served by what.
+"""The contents of a picture of sharing, before it is drawn: which queries there are, and what each of them uses.
 
 Queries that need the same are one *card*.
-For each stream there is what the trunk sends of it, merged in the order in which the queries came; each card that uses
-it says what it found there when it came, so every query is compared with one stream and not with all queries before it.
+For each stream the picture shows what the trunk sends of it, merged in the order in which the queries were registered;
+each card says what its query found in the stream at that time, so a query is compared with one stream, and not with all
+queries before it.
 Joins that can share their tuples are one.
 A picture has room for a few cards of each stream; the other queries are counted.
 """
@@ -14,20 +15,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from anabranch.predicate.writing import number_text
-from anabranch.sharing.explain.text import Explained
-from anabranch.sharing.explain.verdicts import Verdict, verdicts
+from anabranch.sharing.explain.text import Explained, Verdict, verdicts
 from anabranch.sharing.forest import PropertyForest
-from anabranch.sharing.match import Difference, is_plain, merge, merge_all, same
+from anabranch.sharing.match import Lack, is_plain, merge, merge_all, same
 from anabranch.sharing.match_joins import SharedWindows, level, merge_all_joins, merge_joins, same_join
 from anabranch.sharing.settle import unjoined, unwindowed
 from anabranch.sharing.tree import PropertyTree, Steps
 
 MOST, MOST_CARDS = 12, 60
-"""How many cards of a stream are shown, unless they are needed for another, and how many in all."""
+"""How many cards of a stream are shown, unless another stream needs them too, and how many in all."""
 
 
 class Room:
-    """The room that is left for cards; whoever fills a picture takes from it."""
+    """The room that is left for cards in a picture; `take` reduces it."""
 
     def __init__(self) -> None:
         self._shown: Counter[str] = Counter()
@@ -60,7 +60,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A card that uses something shared: what of each tree, and what it found when it came, in short and in full."""
+    """A card that uses something shared: its trees, and what it found when it was registered, in short and in full."""
 
     card: Card
     trees: tuple[PropertyTree, ...]
@@ -68,7 +68,7 @@ class Use:
     words: str
 
     def mark(self, place: int, path: Steps) -> str:
-        """How the card needs an element of a tree: a bullet for all of it, a ring for some of it, or not at all."""
+        """What the card needs of an element of a tree: all of it (a bullet), some of it (a ring), or nothing."""
         tree = self.trees[place]
         values = [each.path for each in tree.aggregates]
         if path in values or any(each.whole and path[: len(each.path)] == each.path for each in tree.outputs):
@@ -77,7 +77,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentStream:
     """What the trunk sends of a stream; `more` queries read it that are not shown."""
 
     tree: PropertyTree
@@ -87,7 +87,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A join with the cards that it serves; where it has the windows of an earlier one, which, and how."""
+    """A join with the cards that it serves; `beside` is an earlier join whose windows it shares, `shares` says how."""
 
     forest: PropertyForest
     uses: tuple[Use, ...]
@@ -100,11 +100,11 @@ class Scene:
     """All that is shown."""
 
     cards: tuple[Card, ...]
-    sent: tuple[Sent, ...]
+    sent: tuple[SentStream, ...]
     joins: tuple[Joined, ...]
 
     def parts(self) -> Iterator[Scene]:
-        """The scene taken apart where nothing connects it; what reads nothing comes last."""
+        """The scene divided into parts that have no stream in common; queries that read no stream come last."""
         yield from map(self._of, _together(self.cards))
         if idle := tuple(card for card in self.cards if card.forest is None):
             yield Scene(idle, (), ())
@@ -143,7 +143,7 @@ def scene(queries: Sequence[Explained], more: Mapping[str, int]) -> Scene:
 
 
 def _together(cards: Sequence[Card]) -> list[set[str]]:
-    """The streams that hang together because one card reads them."""
+    """Streams in groups: those that one card reads are in one group."""
     found: list[set[str]] = []
     for card in cards:
         streams = set(card.forest.streams) if card.forest else set()
@@ -165,7 +165,7 @@ def _alike(first: PropertyForest | None, second: PropertyForest | None) -> bool:
 # --- streams ------------------------------------------------------------------------------------------------
 
 
-def _sent(cards: Sequence[Card], left_out: Mapping[str, int]) -> Iterator[Sent]:
+def _sent(cards: Sequence[Card], left_out: Mapping[str, int]) -> Iterator[SentStream]:
     readers: dict[str, list[tuple[Card, PropertyTree]]] = {}
     for card in cards:
         if card.forest:
@@ -184,7 +184,7 @@ def _sent(cards: Sequence[Card], left_out: Mapping[str, int]) -> Iterator[Sent]:
             Use(card, (unwindowed(tree) if is_plain(merged) else tree,), *words)
             for (card, tree), words in zip(found, said, strict=True)
         ]
-        yield Sent(merged, tuple(uses), left_out.get(stream, 0))
+        yield SentStream(merged, tuple(uses), left_out.get(stream, 0))
 
 
 def _apart(tree: PropertyTree) -> PropertyForest:
@@ -239,7 +239,7 @@ def _found(stream: PropertyForest, query: PropertyForest) -> tuple[tuple[str, ..
     return (("shares the tuples", *said) if query.kind != "apart" and verdict.lacks else said), verdict.words
 
 
-def _said(lacks: Sequence[Difference]) -> Iterator[str]:
+def _said(lacks: Sequence[Lack]) -> Iterator[str]:
     kinds: dict[str, list[str]] = {}
     for kind, what in lacks:
         # the last step of a path says enough where there is little room; an aggregate is no path

@@ -1,8 +1,8 @@
 """SVG by hand: the few elements that pictures of plans are made of.
 
-All that a user wrote is escaped, and what a document may not hold stands there as a reference.
-There are no scripts, no styles and no references, neither outwards nor by name, so a picture may stand in any page.
-Fonts differ from place to place, and nobody measures them here: text is taken to be somewhat wider than it is.
+All user text is escaped, and characters that XML does not allow are shown as references.
+There are no scripts, no styles and no links, neither outwards nor by name, so a picture may be put into any page.
+Fonts differ between machines and are not measured: text is assumed to be somewhat wider than it is.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ MONO = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
 SANS = "system-ui, 'Segoe UI', 'DejaVu Sans', Helvetica, Arial, sans-serif"
 
 _ADVANCE = 0.605
-"""How wide a letter of a monospaced font is, for its size."""
+"""The width of a letter of a monospaced font, relative to its size."""
 _SANS_ADVANCE = 0.64
-"""About how wide one of a bold font without serifs is."""
+"""The approximate width of a letter of a bold sans-serif font, relative to its size."""
 _BREAK = re.compile(r" (?=and |or |by |with |; )")
 
 
@@ -39,12 +39,12 @@ def _number(value: float) -> str:
 
 
 def plain(text: str) -> str:
-    """Text as text, and nothing else."""
+    """Text as escaped markup."""
     return escape(visible(text))
 
 
 def titled(markup: str, title: str) -> str:
-    """Markup that says more when it is pointed at."""
+    """Markup with a tooltip."""
     return element("g", element("title", plain(title)), markup)
 
 
@@ -59,7 +59,7 @@ def text(
     mono: bool = False,
     anchor: str = "start",
 ) -> str:
-    """One line of text that stands on `y`."""
+    """One line of text with its base line at `y`."""
     font: dict[str, str | float] = {"font_family": MONO if mono else SANS, "font_size": size}
     if bold:
         font["font_weight"] = 600
@@ -69,20 +69,20 @@ def text(
 
 
 def width(content: str, size: float = 12, *, mono: bool = False) -> float:
-    """How wide a line of text is at most."""
+    """The largest width that a line of text may have."""
     advance = _ADVANCE if mono else _SANS_ADVANCE
     return size * sum(max(advance, _wide(each)) for each in visible(content))
 
 
 def _wide(character: str) -> float:
-    """Letters of other scripts, and signs, come from fonts that nobody knows."""
+    """Letters of other scripts, and signs, may come from other fonts, which are wider."""
     if character.isascii() or "GREEK" in unicodedata.name(character, ""):
         return 0
     return 0.7 if unicodedata.category(character) in ("Ll", "Lu", "Po", "Pf", "Pi") else 1.1
 
 
 def shortened(content: str, most: int) -> str:
-    """At most so many characters, the last a sign that there were more."""
+    """At most so many characters; an ellipsis ends a text that was longer."""
     return content if len(content) <= most else f"{content[: most - 1].rstrip()}…"
 
 

@@ -1,27 +1,39 @@
 """What sharing makes of queries, for people and for programs.
 
-Each query is shown with its property tree or forest, what it finds in each query before it, and its abstract query; at
-the end the joins that several queries share, and each stream with the merge of all that read it.
+Each query is shown with its property tree or forest, its *verdict* on each query before it, and its abstract query; at
+the end come the joins that several queries share, and each stream with the merge of all trees that read it.
+A verdict says in words what a query finds in the stream of another, and what would have to be done to share it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from anabranch.predicate.writing import number_text
-from anabranch.sharing.explain.picture import forest_json, forest_lines, indented, tree_json, tree_lines
-from anabranch.sharing.explain.verdicts import Verdict, level_json, verdicts
-from anabranch.sharing.forest import PropertyForest
-from anabranch.sharing.match import merge_all
-from anabranch.sharing.match_joins import merge_all_joins
-from anabranch.sharing.render import render, render_join
+from anabranch.sharing.explain.trees import forest_json, forest_lines, indented, tree_json, tree_lines
+from anabranch.sharing.forest import PropertyForest, labels
+from anabranch.sharing.match import Lack, differences, matches, merge, merge_all
+from anabranch.sharing.match_joins import (
+    FullResults,
+    Level,
+    SelectedResults,
+    SelectWindows,
+    Separate,
+    SharedWindows,
+    input_differences,
+    join_differences,
+    level,
+    merge_all_joins,
+)
+from anabranch.sharing.render import render, render_join, window_text
 from anabranch.sharing.settle import unjoined
+from anabranch.sharing.subtract import subtract
 from anabranch.sharing.tree import PropertyTree
 
 _NAMED = 4
-"""So many of those that ask the same are called by name."""
+"""So many queries that are the same are listed by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +44,9 @@ class Explained:
     forest: PropertyForest | None
     reason: str | None = None
     alike: tuple[str, ...] = ()
-    """The names of others that ask the same."""
+    """The names of other queries that are the same."""
     keeps: tuple[str, ...] = ()
-    """What one about the past has to remember."""
+    """What a query about the past has to retain, in words."""
 
 
 def explain_text(queries: Sequence[Explained]) -> Iterator[str]:
@@ -164,3 +176,119 @@ def _streams(queries: Sequence[Explained]) -> Iterator[tuple[Sequence[str], Prop
         names = list(dict.fromkeys(name for name, _ in found))
         if len(names) > 1:
             yield names, merge_all([tree for _, tree in found])
+
+
+# --- verdicts -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a query finds in another one; `level` where both are joins, `input` for one input of a join."""
+
+    words: str
+    lacks: tuple[Lack, ...]
+    level: Level | None = None
+    input: str | None = None
+    remainder: PropertyTree | None = None
+    """What would have to be sent beside the other's stream, where that is less than all the query needs."""
+
+
+def verdicts(stream: PropertyForest, query: PropertyForest) -> Iterator[Verdict]:
+    """What a query finds in the stream of another; nothing where they read no stream in common."""
+    if not set(stream.streams) & set(query.streams):
+        return
+    if stream.kind != "apart" and query.kind != "apart":
+        yield _join_verdict(stream, query)
+    elif stream.kind != "apart":
+        lacks: Lack = ("join", " and ".join(dict.fromkeys(stream.streams)))
+        yield Verdict(_worded((lacks,)), (lacks,))
+    elif query.kind != "apart":
+        names = {tree.input: label for tree, label in zip(query.trees, labels(query.trees), strict=True)}
+        for each in stream.trees:
+            for name, found in input_differences(each, query):
+                words = f"as input {names[name]} it {_worded(found) if found else _MATCHES}"
+                yield Verdict(words, tuple(found), input=names[name])
+    else:
+        for first in stream.trees:
+            for second in query.trees:
+                if first.stream == second.stream:
+                    yield _tree_verdict(first, second)
+
+
+def _tree_verdict(stream: PropertyTree, query: PropertyTree) -> Verdict:
+    lacks = tuple(differences(stream, query))
+    if not lacks:
+        return Verdict(_MATCHES, ())
+    merged = merge(stream, query)
+    words = _worded(lacks, f" to {window_text(merged.window)}" if merged.window else "")
+    remainder = subtract(query, stream)
+    less = remainder is not None and not matches(remainder, query)
+    return Verdict(words, lacks, remainder=remainder if less else None)
+
+
+def _join_verdict(stream: PropertyForest, query: PropertyForest) -> Verdict:
+    found = level(stream, query)
+    lacks = tuple(join_differences(stream, query))
+    rest = [each for each in lacks if each[0] in ("path", "selection")]
+    added = f"; {_worded(rest)}" if rest else ""
+    match found:
+        case FullResults():
+            return Verdict(f"shares the tuples of the join{added or '; ' + _MATCHES}", lacks, found)
+        case SelectedResults(windows, first, second):
+            sizes = " and ".join(number_text(each.size) for each in windows)
+            own, other = (", ".join(map(number_text, each)) for each in (second, first))
+            words = f"shares the tuples of one join over windows of {sizes}, by SELECTJOINRESULT({own})"
+            return Verdict(f"{words} beside SELECTJOINRESULT({other}){added}", lacks, found)
+        case SharedWindows(windows, _, second):
+            extents = " and ".join(f"{number_text(each.size)} every {number_text(each.step)}" for each in windows)
+            words = f"shares windows of {extents}, by {' and '.join(map(_operator, second))}"
+            return Verdict(f"{words}; joins by itself", lacks, found)
+        case Separate(reason):
+            return Verdict(f"joins by itself, for {reason}; inputs are shared", lacks, found)
+
+
+def level_json(found: Level) -> dict[str, Any]:
+    """A level of join sharing as data."""
+    match found:
+        case FullResults():
+            return {"level": "full join result sharing"}
+        case SelectedResults(windows, first, second):
+            return {
+                "level": "selective join result sharing",
+                "windows": [number_text(each.size) for each in windows],
+                "stream": [number_text(each) for each in first],
+                "query": [number_text(each) for each in second],
+            }
+        case SharedWindows(windows, first, second):
+            return {
+                "level": "selective window sharing",
+                "windows": [{"size": number_text(each.size), "step": number_text(each.step)} for each in windows],
+                "stream": [_operator(each) for each in first],
+                "query": [_operator(each) for each in second],
+            }
+        case Separate(reason):
+            return {"level": "separate joins", "reason": reason}
+
+
+def _operator(selection: SelectWindows) -> str:
+    return f"SELECTWINDOWS({selection.count}, {selection.every}, {selection.step})"
+
+
+def _worded(lacks: Iterable[Lack], window: str = "") -> str:
+    words: dict[str, list[str]] = {}
+    for kind, what in lacks:
+        words.setdefault(kind, []).append(what)
+    said: Sequence[tuple[str, str]] = [(kind, ", ".join(dict.fromkeys(what))) for kind, what in words.items()]
+    return "; ".join(_WORDS[kind].format(what=what, window=window) for kind, what in said)
+
+
+_MATCHES = "matches, nothing is added"
+_WORDS = {
+    "path": "adds {what}",
+    "selection": "widens the selection of {what}",
+    "postselection": "widens the postselection of the windows of {what}",
+    "aggregate": "adds {what}",
+    "window": "relaxes the windows of {what}{window}",
+    "no window": "removes the windows and aggregates of {what}, and sends the elements they need",
+    "join": "removes the join of {what}, and sends what it needs of each",
+}

@@ -1,1 +1,1 @@
-"""The optimised rules: what a query can leave to the stream, and the query that is left for the subscriber."""
+"""The optimised form: what a query can leave to the stream, and the restructuring query that its subscriber runs."""

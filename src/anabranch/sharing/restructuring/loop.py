@@ -1,4 +1,4 @@
-"""Loops of a query over its streams, as far as restructuring looks into them and puts others in their place."""
+"""The loops of a query over its streams: found, taken apart, and replaced by others."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 from anabranch.language import ast
 from anabranch.language.rewrite import parts, rebuild
 from anabranch.predicate import Predicate, and_
-from anabranch.sharing.rules.conditions import Conditions, Meaning, Names, Something, locate
-from anabranch.sharing.tree import Aggregate, Steps
+from anabranch.sharing.rules.conditions import Recogniser, no_aggregate, understand
+from anabranch.sharing.rules.paths import Meaning, Names, OpaqueValue, locate
+from anabranch.sharing.tree import AggregateAnnotation, Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Loop:
         return tuple(step.test.local for step in self.source.steps if isinstance(step.test, ast.NameTest))
 
     def where(self) -> tuple[ast.Expression, ...]:
-        """What the `where` says together."""
+        """The conjuncts of the `where`."""
         return conjuncts_of(self.flwor.where)
 
     def replaced(self, new: ast.Flwor) -> ast.Query:
@@ -36,7 +37,7 @@ class Loop:
 
 
 def loop_of(query: ast.Query) -> Loop | None:
-    """The loop over the items of the one stream that a query looks at, if that is all it does with the stream."""
+    """The loop over the items of a query's only stream, if the query reads the stream nowhere else."""
     if sum(isinstance(part, ast.Source) for part in parts(query)) > 1:
         return None
     for part in parts(query.body):
@@ -74,11 +75,11 @@ def with_predicates(path: ast.Path, conditions: Iterable[ast.Expression]) -> ast
     return replace(path, steps=(*above, replace(last, tail=tuple(map(ast.Predicate, conditions)))))
 
 
-def names_of(clauses: Iterable[ast.For | ast.Let], names: Names, values: Mapping[str, Aggregate]) -> Names:
-    """What the variables of clauses mean: values where they are known as such, else paths, as far as they are."""
+def names_of(clauses: Iterable[ast.For | ast.Let], names: Names, values: Mapping[str, AggregateAnnotation]) -> Names:
+    """The names in scope behind clauses: a variable is one of the given values, or the nodes of a path, or opaque."""
     for clause in clauses:
         found = locate(clause.value if isinstance(clause, ast.Let) else clause.source, names)
-        meaning: Meaning = values.get(clause.variable, Something())
+        meaning: Meaning = values.get(clause.variable, OpaqueValue())
         if found is not None and found.complete and found.base.path:
             if isinstance(clause, ast.For) and clause.window is None:
                 meaning = replace(found.base, path=found.path, exact=False)
@@ -89,14 +90,14 @@ def names_of(clauses: Iterable[ast.For | ast.Let], names: Names, values: Mapping
 
 
 def conjuncts_of(condition: ast.Expression | None) -> tuple[ast.Expression, ...]:
-    """What a condition of a query says together."""
+    """The conjuncts of a condition; without a condition, none."""
     if condition is None:
         return ()
     return condition.operands if isinstance(condition, ast.And) else (condition,)
 
 
 def conjunction(conditions: Iterable[ast.Expression]) -> ast.Expression | None:
-    """One condition that says them all; of none, none."""
+    """The conjunction of conditions; of none, None."""
     match tuple(conditions):
         case ():
             return None
@@ -107,13 +108,13 @@ def conjunction(conditions: Iterable[ast.Expression]) -> ast.Expression | None:
 
 
 def split(
-    conditions: Conditions, asked: Iterable[ast.Expression], names: Names
+    asked: Iterable[ast.Expression], names: Names, aggregate: Recogniser = no_aggregate
 ) -> tuple[Predicate, tuple[ast.Expression, ...]]:
     """What is exactly understood of some conditions, and those that are not."""
     known: list[Predicate] = []
     others: list[ast.Expression] = []
     for each in asked:
-        found = conditions.find(each, names)
+        found = understand(each, names, aggregate)
         if found.exact and not found.rest:
             known.append(found.predicate)
         else:

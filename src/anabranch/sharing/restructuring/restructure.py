@@ -1,24 +1,24 @@
 """The optimised form: a stream that was selected for a query, and what is left for the query to do (paper, 3.2.3).
 
 In the plain form a subscriber runs its query over what it is sent, so it is sent all that the query looks at.
-In the optimised form conditions that have been asked on the way are not asked again: the tree keeps as outputs what the
-*restructuring query* looks at, and the restructuring query is the original without those conditions.
-What a query needs of a stream is still its plain tree; the optimised one says what goes the last way to the subscriber.
+In the optimised form conditions that were evaluated on the way are not evaluated again: the *restructuring query* is
+the original without those conditions, and the tree has as outputs only what the restructuring query looks at.
+What a query needs of a shared stream is still its plain tree; the optimised tree is what the subscriber is sent.
 
-A condition goes where nothing changes by it, and there are two reasons why nothing may:
+A condition is left out where this does not change the answer, for one of two reasons:
 
-* it is surely true: every item that is sent fulfils it (a `where`, a predicate of the loop);
-* what stands under it vanishes by itself where it is not: `if ($p/b > 1) then $p/a else ()` is `$p/a` if no `a` is sent
-  unless `b > 1`.
+* every item that is sent fulfils it (a `where`, a predicate of the loop);
+* the expression under it returns nothing where it does not hold: `if ($p/b > 1) then $p/a else ()` is `$p/a` if `a` is
+  sent only where `b > 1`.
 
-Both say the same of an *anchor*, an element without which the expression gives nothing: wherever it is sent, the
-condition holds. For `<hit/>` that is the item itself.
-Only conditions that are understood exactly go; those on elements inside an item never do, for elements are sent by what
-holds of the item as a whole (LAWS, case 4).
+Both are proven by an *anchor*, an element without which the expression returns nothing: wherever the anchor is sent,
+the condition holds. The anchor of `<hit/>` is the item itself.
+Only conditions that are understood exactly are left out; conditions on elements inside an item never are, for elements
+are sent by what holds for the item as a whole (LAWS, case 4).
 
-At first all such conditions are taken to go, which says what is sent and so where anchors are; those that turn out to
-be needed are put back until the rest is proven.
-Whatever has another form than one loop over the items is left as it is.
+First all such conditions are left out, which decides what is sent and so where anchors are; those that cannot be proven
+are put back, until all others are proven.
+A query of any other form than one loop over the items is left as it is.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ from anabranch.sharing.restructuring.loop import (
     with_predicates,
 )
 from anabranch.sharing.restructuring.windows import over_windows
-from anabranch.sharing.rules.conditions import CONTEXT, Conditions, Names, Nodes, locate
 from anabranch.sharing.rules.derive import derive
+from anabranch.sharing.rules.paths import CONTEXT, Names, StreamNodes, locate
 from anabranch.sharing.settle import settled, unwindowed
-from anabranch.sharing.tree import ITEM, Output, PropertyTree, Steps, both, union_of
+from anabranch.sharing.tree import ITEM, OutputAnnotation, PropertyTree, Steps, both, union_of
 from anabranch.stream.schema import Schema
 
 _MOST_ATTEMPTS = 8
-"""A query of which conditions still have to be put back after so many is left as it is."""
+"""After so many attempts to put conditions back, a query is left as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restructured:
-    """What is sent to a subscriber, and the query that makes its answer of that."""
+    """What is sent to a subscriber, and the query that makes its answer from that."""
 
     tree: PropertyTree
     query: ast.Query
@@ -72,7 +72,7 @@ def restructure(query: ast.Query, schema: Schema | None = None) -> Restructured:
 
 
 def _over_items(loop: Loop, plain: PropertyTree) -> tuple[PropertyTree, ast.Query] | None:
-    """The optimised tree of a query over items, and the query over what is sent by it."""
+    """The optimised tree of a query over items, and the restructuring query."""
     asked_again: list[ast.If] = []
     for _ in range(_MOST_ATTEMPTS):
         attempt = _Attempt(plain, loop, asked_again)
@@ -86,13 +86,13 @@ def _over_items(loop: Loop, plain: PropertyTree) -> tuple[PropertyTree, ast.Quer
     return None
 
 
-def _is_proven(outputs: Iterable[Output], anchors: Iterable[Steps], condition: Predicate) -> bool:
+def _is_proven(outputs: Iterable[OutputAnnotation], anchors: Iterable[Steps], condition: Predicate) -> bool:
     """Whether the condition holds wherever one of the anchors is sent."""
     return all(implies(_sent(outputs, anchor), condition) for anchor in anchors)
 
 
-def _sent(outputs: Iterable[Output], path: Steps) -> Predicate:
-    """When there is anything of the element at a path: what stands below brings it, and what is whole around it."""
+def _sent(outputs: Iterable[OutputAnnotation], path: Steps) -> Predicate:
+    """The condition under which an element is sent: with anything below it, or within an element that is sent whole."""
     return union_of(
         each.condition
         for each in outputs
@@ -101,23 +101,22 @@ def _sent(outputs: Iterable[Output], path: Steps) -> Predicate:
 
 
 class _Attempt:
-    """A restructuring query without all conditions that may go, except those of some branches."""
+    """A restructuring query without all conditions that may be left out, except those of some branches."""
 
     def __init__(self, plain: PropertyTree, loop: Loop, asked_again: list[ast.If]) -> None:
         self.plain = plain
         self.item = loop.item
         self.asked_again = asked_again
-        self.conditions = Conditions(lambda expression, names: None)
         self.pieces: list[tuple[ast.Expression, Predicate]] = []
-        """What the restructuring query consists of, and under which conditions of the original it stands."""
+        """The expressions that it consists of, each with the conditions under which it stands in the original."""
         self.gone: list[tuple[ast.If, list[Steps], Predicate]] = []
-        """Conditions of branches that are gone, with the anchors of what stands under them."""
-        here = Nodes(self.item)
-        of_items, tail = split(self.conditions, predicates(loop.source), {CONTEXT: here})
+        """Conditions of branches that were left out, with the anchors of what stands under them."""
+        here = StreamNodes(self.item)
+        of_items, tail = split(predicates(loop.source), {CONTEXT: here})
         self.names: Names = names_of(loop.flwor.clauses[1:], {loop.first.variable: here}, {})
-        of_rounds, where = split(self.conditions, loop.where(), self.names)
+        of_rounds, where = split(loop.where(), self.names)
         self.selection = both(of_items, of_rounds)
-        """What is gone of the conditions on the loop."""
+        """The conditions on the loop that were left out."""
         first = replace(loop.first, source=with_predicates(loop.source, tail))
         clauses = (first, *loop.flwor.clauses[1:])
         self.loop = replace(loop.flwor, clauses=clauses, where=conjunction(where))
@@ -126,7 +125,7 @@ class _Attempt:
     # --- what is returned ---------------------------------------------------------------------------------
 
     def result(self, expression: ast.Expression, when: Predicate) -> ast.Expression:
-        """What gives the same where `when` holds; it is asked for in pieces."""
+        """An expression that returns the same where `when` holds; its pieces are noted."""
         match expression:
             case ast.ElementConstructor():
                 self.pieces.append((ast.ElementConstructor(expression.name), when))
@@ -135,7 +134,7 @@ class _Attempt:
             case ast.Sequence(items):
                 return replace(expression, items=tuple(self.result(each, when) for each in items))
             case ast.If(condition, then, otherwise) if expression not in self.asked_again:
-                known, others = split(self.conditions, conjuncts_of(condition), self.names)
+                known, others = split(conjuncts_of(condition), self.names)
                 if not others and implies(when, known):
                     return self.result(then, when)
                 if not others and implies(when, not_(known)):
@@ -160,7 +159,7 @@ class _Attempt:
                 return rebuild(part, lambda inner: self.content(inner, when))
 
     def anchors(self, expression: ast.Expression) -> Iterator[Steps]:
-        """Elements such that nothing is given, nor looked at, where none of them is there."""
+        """The anchors: elements such that nothing is returned, nor looked at, where none of them is sent."""
         match expression:
             case ast.Sequence(items):
                 for each in items:
@@ -174,9 +173,9 @@ class _Attempt:
 
     # --- what is sent -------------------------------------------------------------------------------------
 
-    def outputs(self) -> tuple[Output, ...] | None:
+    def outputs(self) -> tuple[OutputAnnotation, ...] | None:
         """What the pieces need, each under its conditions; None where that is more than items."""
-        found: list[Output] = []
+        found: list[OutputAnnotation] = []
         for piece, when in self.pieces:
             part = derive(replace(self.query, body=replace(self.loop, result=piece)), self.plain.schema)
             if part.window or part.aggregates or any(each.path[:ITEM] != self.item for each in part.outputs):

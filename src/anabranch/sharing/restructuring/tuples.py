@@ -1,102 +1,69 @@
-"""Join queries over tuples that have been made already: reading the elements of figure 15.
+"""Join queries over tuples that were made already: reading the elements of figure 15.
 
-A tuple travels as one element with one for each of its items: `<photon_photon><photon1>...</photon1>...`, as
+A tuple is sent as one element with one element for each of its items: `<photon_photon><photon1>...</photon1>...`, as
 `render.render_join` writes it.
-The restructuring query of a join runs over these elements, its loops over the items inside; windows and preselections
-are gone, and of the `where` all that is exactly understood and was asked of every tuple on the way: so the optimised
-forest sends of each item what is returned, and what is still asked.
-
-The bounds of an interval join stay, for a join without them would have to wait for ever (LAWS 3.4).
+A join that is served by such tuples loops over these elements, and inside over their items; windows and preselections
+are left out, and so are conditions that hold for every tuple.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
-from types import MappingProxyType
 from typing import Any
 
 from anabranch.language import ast
 from anabranch.language.rewrite import parts, rebuild
-from anabranch.predicate import EVERYTHING, And, Or, Predicate, implies, terms
-from anabranch.sharing.forest import PropertyForest, is_bounded, labels
-from anabranch.sharing.match import missing
+from anabranch.predicate import And, Or, Predicate
+from anabranch.sharing.forest import PropertyForest, labels
 from anabranch.sharing.restructuring.loop import (
     child,
     conjunction,
     conjuncts_of,
-    names_of,
     predicates,
     split,
     with_loop,
     with_predicates,
 )
-from anabranch.sharing.rules.conditions import CONTEXT, Conditions, Names, Nodes
-from anabranch.sharing.rules.derive import derive_forest
-from anabranch.sharing.tree import both
-from anabranch.stream.schema import Schema
-
-
-@dataclass(frozen=True, slots=True)
-class RestructuredJoin:
-    """The tuples that are sent to a subscriber, and the query that makes its answer of them."""
-
-    forest: PropertyForest
-    query: ast.Query
-
-
-def restructure_join(
-    query: ast.Query, stream: str, schemas: Mapping[str, Schema] = MappingProxyType({})
-) -> RestructuredJoin | None:
-    """The optimised form of a checked join, over the named stream of its tuples; None for what is no join."""
-    plain = derive_forest(query, schemas)
-    flwors = (part for part in parts(query.body) if isinstance(part, ast.Flwor))
-    join = next((each for each in flwors if any(map(_source, each.clauses))), None)
-    if plain.kind == "apart" or join is None:
-        return None
-    gone, rest = _without_asked(join, plain)
-    forest = _selected(derive_forest(with_loop(query, join, rest), schemas), gone)
-    bounded = forest.kind == plain.kind and (forest.kind == "step" or is_bounded(forest))
-    if not bounded or not implies(forest.guard, gone) or not _is_within(forest, plain):
-        forest, rest = plain, join
-    return RestructuredJoin(forest, with_loop(query, join, _over_tuples(rest, forest, stream)))
+from anabranch.sharing.rules.paths import Names, StreamNodes
 
 
 def over_tuples(query: ast.Query, forest: PropertyForest, stream: str) -> ast.Query:
     """A checked join over the tuples of a forest that has all it needs, and may have more.
 
-    All is asked again but what was asked of every tuple and cannot fail; and where a loop has exactly one item in each
-    tuple, a path stands in its place, which is read in columns.
+    All conditions are evaluated again, except those that hold for every tuple and cannot raise an error.
+    A loop that has exactly one item in each tuple is replaced by a path, which is evaluated in columns.
 
     `for $x in stream("s")/r/i|count 2| for $y in stream("u")/r/i|count 2| where $x/k = $y/k and $x/v > 2 return $y/v`
     `for $tuple in stream("j")/r_r/i_i where $tuple/s/v > 2 return $tuple/u/v`
     """
     flwors = (part for part in parts(query.body) if isinstance(part, ast.Flwor))
-    join = next(each for each in flwors if any(map(_source, each.clauses)))
+    join = next(each for each in flwors if any(map(input_path, each.clauses)))
     asked = [each for each in conjuncts_of(join.where) if not _is_settled(each, join, forest)]
-    rest = _over_tuples(replace(join, where=conjunction(asked)), forest, stream)
+    rest = loops_over_tuples(replace(join, where=conjunction(asked)), forest, stream)
     return with_loop(query, join, _with_paths(rest))
 
 
 def _is_settled(condition: ast.Expression, join: ast.Flwor, forest: PropertyForest) -> bool:
-    """Whether a condition holds for every tuple that is sent, and fails for none: it compares two elements (LAWS 2.3).
+    """Whether a condition holds for every tuple and raises for none: it compares two elements (LAWS 2.3).
 
-    A tuple is sent where the condition of the forest holds or fails.
+    A tuple is sent where the condition of the forest holds or raises an error.
     """
-    loops = (each.variable for each in join.clauses if isinstance(each, ast.For) and _source(each))
-    names: Names = {name: Nodes(tree.item, input=tree.input) for name, tree in zip(loops, forest.trees, strict=True)}
+    loops = (each.variable for each in join.clauses if isinstance(each, ast.For) and input_path(each))
+    names: Names = {
+        name: StreamNodes(tree.item, input=tree.input) for name, tree in zip(loops, forest.trees, strict=True)
+    }
     match condition:
         case ast.Comparison(_, ast.Path(ast.Variable(first)), ast.Path(ast.Variable(second))):
-            known, others = split(Conditions(lambda expression, names: None), [condition], names)
+            known, others = split([condition], names)
             return {first, second} <= names.keys() and not others and _asks(forest.guard, known)
         case _:
             return False
 
 
 def _asks(guard: Predicate, known: Predicate) -> bool:
-    """Whether a condition asks for something in so many words, so that it is false where that is."""
+    """Whether a condition has another as a conjunct in all its disjuncts, so that it is false where the other is."""
     match guard:
         case And(parts):
             return any(_asks(each, known) for each in parts)
@@ -107,7 +74,7 @@ def _asks(guard: Predicate, known: Predicate) -> bool:
 
 
 def _with_paths(loop: ast.Flwor) -> ast.Flwor:
-    """A loop over tuples with paths in the place of the loops over the one item that each of them has."""
+    """A loop over tuples in which each inner loop over the one item of a tuple is replaced by a path."""
     first, *others = loop.clauses
     bound = Counter(each.variable for each in parts(loop) if isinstance(each, ast.For | ast.Let))
     bound.update(name for each in parts(loop) if isinstance(each, ast.Quantified) for name, _ in each.bindings)
@@ -133,8 +100,8 @@ def _with_paths(loop: ast.Flwor) -> ast.Flwor:
     return ast.Flwor((first, *kept), visit(loop.where), order, visit(loop.result), span=loop.span)
 
 
-def _source(clause: ast.For | ast.Let) -> ast.Path | None:
-    """The path from a stream that a clause runs over: it is one input of the join."""
+def input_path(clause: ast.For | ast.Let) -> ast.Path | None:
+    """The path from a stream that a clause loops over, if it is one input of the join."""
     match clause:
         case ast.For(_, ast.Path(ast.Source()) as source):
             return source
@@ -142,52 +109,8 @@ def _source(clause: ast.For | ast.Let) -> ast.Path | None:
             return None
 
 
-def _without_asked(join: ast.Flwor, plain: PropertyForest) -> tuple[Predicate, ast.Flwor]:
-    """What is asked of tuples on the way, and the join that is left to ask the rest; windows keep what enters them."""
-    conditions = Conditions(lambda expression, names: None)
-    interval = plain.kind == "interval"
-    gone: Predicate = EVERYTHING
-    clauses: list[ast.For | ast.Let] = []
-    names: Names = {}
-    inputs = iter(plain.trees)
-    for clause in join.clauses:
-        if isinstance(clause, ast.For) and (source := _source(clause)):
-            tree = next(inputs)
-            here = Nodes(tree.item, input=tree.input)
-            names = {**names, clause.variable: here}
-            if interval:
-                known, others = split(conditions, predicates(source), {CONTEXT: here})
-                gone = both(gone, known)
-                clause = replace(clause, source=with_predicates(source, others))
-        else:
-            names = names_of([clause], names, {})
-        clauses.append(clause)
-    kept: list[ast.Expression] = []
-    for each in conjuncts_of(join.where):
-        known, others = split(conditions, [each], names)
-        if others or (interval and len({term.input for term in terms(known)}) > 1):
-            kept.append(each)
-        else:
-            gone = both(gone, known)
-    return gone, replace(join, clauses=tuple(clauses), where=conjunction(kept))
-
-
-def _selected(forest: PropertyForest, condition: Predicate) -> PropertyForest:
-    """A forest of only those tuples that fulfil a condition."""
-    trees = (
-        replace(tree, outputs=tuple(replace(each, condition=both(condition, each.condition)) for each in tree.outputs))
-        for tree in forest.trees
-    )
-    return replace(forest, trees=tuple(trees))
-
-
-def _is_within(forest: PropertyForest, plain: PropertyForest) -> bool:
-    """Whether the plain form has all that is sent."""
-    return not any(list(missing(*trees)) for trees in zip(plain.trees, forest.trees, strict=True))
-
-
-def _over_tuples(join: ast.Flwor, forest: PropertyForest, stream: str) -> ast.Flwor:
-    """The join with its loops over the items of the tuples."""
+def loops_over_tuples(join: ast.Flwor, forest: PropertyForest, stream: str) -> ast.Flwor:
+    """The join with loops over the items inside the tuples."""
     trees = forest.trees
     steps = tuple(map(child, forest.tuple_path))
     taken = {part.variable for part in parts(join) if isinstance(part, ast.For | ast.Let)}
@@ -195,7 +118,7 @@ def _over_tuples(join: ast.Flwor, forest: PropertyForest, stream: str) -> ast.Fl
     clauses: list[ast.For | ast.Let] = [ast.For(name, ast.Path(ast.Source("stream", stream), steps))]
     inputs = iter(zip(trees, labels(trees), strict=True))
     for clause in join.clauses:
-        if isinstance(clause, ast.For) and (source := _source(clause)):
+        if isinstance(clause, ast.For) and (source := input_path(clause)):
             tree, label = next(inputs)
             whole = any(each.whole and each.path == tree.item for each in tree.outputs)
             inside = ast.Path(ast.Variable(name), (child(label), child(tree.item[1])) if whole else (child(label),))

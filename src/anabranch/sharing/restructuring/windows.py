@@ -1,17 +1,17 @@
-"""Window queries over windows that have been made already: reading the generic elements of figure 6.
+"""Window queries over windows that were made already: reading the generic elements of figure 6.
 
-A window travels as one element with its aggregates and, where elements are asked for, its items: `render.py` writes
+A window is sent as one element with its aggregates and, where elements are needed, its items: `render.py` writes
 `<photon><avg_en>1.5</avg_en><win_photon>...</win_photon></photon>`.
-So the restructuring query of a window query runs over these elements: an aggregate becomes the value that was sent, the
-window the items that were, and conditions on windows and values that have been asked on the way are gone.
+The restructuring query of a window query runs over these elements: an aggregate becomes the value that was sent, the
+window becomes the items that were sent, and conditions that were evaluated on the way are left out.
 
-A value is read back by `max`, which of one number is that number, and of none, where a value was not sent or is empty,
-none; a double that was printed is the same double again.
-Only a count is an integer, which prints otherwise than a double, so it is left as the text it came as, and may then be
-returned, or compared with a number, and no more.
+A value is read back by `max`: of one number it is that number, and of none, where a value was not sent or is empty,
+nothing; a double that was printed is the same double again.
+A count is an integer, which prints otherwise than a double, so it stays the text as which it was sent, and may only be
+returned, or compared with a number.
 
-That every path of the restructuring query leads to something that is sent is checked at the end; what does not fit in
-is left to the caller, who sends the items.
+At the end it is checked that every path of the restructuring query leads to something that is sent; for a query that
+does not fit the caller sends the items.
 """
 
 from __future__ import annotations
@@ -25,34 +25,43 @@ from anabranch.language.signatures import AGGREGATES
 from anabranch.predicate import Predicate, and_, equivalent, implies, terms
 from anabranch.sharing.render import generic_names, window_name
 from anabranch.sharing.restructuring.loop import Loop, child, conjunction, names_of, split, with_predicates
-from anabranch.sharing.rules.conditions import Conditions, Names, Nodes, locate
+from anabranch.sharing.rules.conditions import conditions_at_nodes
 from anabranch.sharing.rules.derive import derive
+from anabranch.sharing.rules.paths import Names, StreamNodes, locate
 from anabranch.sharing.settle import tidy, unwindowed
-from anabranch.sharing.tree import Aggregate, PropertyTree, Steps, Window, both, conjuncts, is_value, union_of
+from anabranch.sharing.tree import (
+    AggregateAnnotation,
+    PropertyTree,
+    Steps,
+    WindowAnnotation,
+    both,
+    conjuncts,
+    is_value,
+    union_of,
+)
 
 
 def over_windows(loop: Loop, plain: PropertyTree) -> tuple[PropertyTree, ast.Query] | None:
-    """The optimised tree of a query over windows, and the query over what is sent by it."""
+    """The optimised tree of a query over windows, and the restructuring query; None where it does not fit."""
     if plain.window is None or not _has_names_once(loop.query):
         return None
-    reading = _Reading(loop, plain, plain.window)
+    reading = _WindowReader(loop, plain, plain.window)
     query = reading.query()
     fits = reading.prints(query.body) and _is_given(query, reading.tree, plain.window.path)
     return (reading.tree, query) if fits else None
 
 
-class _Reading:
-    """What becomes of a window query's parts where windows are elements that have been sent."""
+class _WindowReader:
+    """Turns a window query into one over windows that are sent as elements."""
 
-    def __init__(self, loop: Loop, plain: PropertyTree, window: Window) -> None:
+    def __init__(self, loop: Loop, plain: PropertyTree, window: WindowAnnotation) -> None:
         self.loop = loop
         self.plain = plain
-        self.conditions = Conditions(self.aggregate)
-        self.names: Names = {loop.first.variable: Nodes(window.path, window=True)}
+        self.names: Names = {loop.first.variable: StreamNodes(window.path, window=True)}
         for clause in loop.flwor.clauses[1:]:
             value = self.aggregate(clause.value, self.names) if isinstance(clause, ast.Let) else None
             self.names = names_of([clause], self.names, {clause.variable: value} if value else {})
-        gone, self.kept = split(self.conditions, loop.where(), self.names)
+        gone, self.kept = split(loop.where(), self.names, self.aggregate)
         self.tree = self.without(gone)
         if not implies(and_(_sent(self.tree), window.post), gone):
             self.tree, self.kept = plain, loop.where()
@@ -61,24 +70,24 @@ class _Reading:
         self.items = (child(window_name(window.path)), child(window.path[-1]))
         """From a window's element to its items."""
 
-    def aggregate(self, expression: ast.Expression, names: Names) -> Aggregate | None:
+    def aggregate(self, expression: ast.Expression, names: Names) -> AggregateAnnotation | None:
         """The aggregate of the plain tree that an expression is, if any."""
         match expression:
             case ast.Variable(name):
                 meaning = names.get(name)
-                return meaning if isinstance(meaning, Aggregate) else None
+                return meaning if isinstance(meaning, AggregateAnnotation) else None
             case ast.Call(name, (argument,)) if name.removeprefix("fn:") in AGGREGATES:
                 found = locate(argument, names)
                 if found is None or not found.complete or not (found.base.window and found.base.exact):
                     return None
-                pre = self.conditions.at_nodes(found, {})
+                pre = conditions_at_nodes(found, {}, self.aggregate)
                 alike = (each for each in self.plain.aggregates if each.function == name.removeprefix("fn:"))
                 return next((each for each in alike if each.path == found.path and _same(each.pre, pre)), None)
             case _:
                 return None
 
     def without(self, gone: Predicate) -> PropertyTree:
-        """The tree without what is only looked at by conditions that are gone."""
+        """The tree without elements that only conditions look at that were left out."""
         rest = self.loop.replaced(replace(self.loop.flwor, where=conjunction(self.kept)))
         needed = derive(rest, self.plain.schema)
         about_values = and_(*(each for each in conjuncts(gone) if any(map(is_value, terms(each)))))
@@ -89,7 +98,7 @@ class _Reading:
         return tidy(replace(needed, outputs=outputs, aggregates=aggregates, window=self.plain.window))
 
     def query(self) -> ast.Query:
-        """The query over what the tree sends."""
+        """The restructuring query, over what the tree sends."""
         flwor = self.loop.flwor
         first = replace(self.loop.first, source=with_predicates(self.loop.source, ()), window=None)
         clauses, order, result = self.read((flwor.clauses[1:], flwor.order, flwor.result))
@@ -137,7 +146,7 @@ class _Reading:
         match node:
             case ast.Variable(name):
                 meaning = self.names.get(name)
-                return isinstance(meaning, Aggregate) and meaning.function == "count"
+                return isinstance(meaning, AggregateAnnotation) and meaning.function == "count"
             case ast.Call("data", (ast.Path(ast.Variable(name), (ast.Step(test=ast.NameTest(local)),)),)):
                 return name == self.loop.first.variable and local in self.elements.values()
             case _:
@@ -145,12 +154,12 @@ class _Reading:
 
 
 def _sent(tree: PropertyTree) -> Predicate:
-    """When anything of a window is sent."""
+    """The condition under which anything of a window is sent."""
     return union_of([each.condition for each in tree.outputs] + [each.selection for each in tree.aggregates])
 
 
 def _has_names_once(query: ast.Query) -> bool:
-    """Whether no name means two things."""
+    """Whether no variable is bound twice."""
     bound = [part.variable for part in parts(query) if isinstance(part, ast.For | ast.Let)]
     for part in parts(query):
         bound += [name for name, _ in part.bindings] if isinstance(part, ast.Quantified) else []

@@ -1,178 +1,227 @@
-"""Conditions of queries as predicates over the paths of a stream, and what the variables of a query mean there.
+"""Conditions of queries as predicates over the paths of a stream.
 
-A condition is understood as far as it can be: what `found` says holds wherever the condition does, perhaps elsewhere
-too, so it may decide what is sent.
-Where the predicate says exactly the same as the condition, `exact` is set, and only then may it be negated.
-What is not understood is left to the subscriber, who needs all that it looks at: `rest` are those parts.
+A condition is understood as far as possible: the predicate holds wherever the condition does, and may hold elsewhere
+too, so it can decide what is sent.
+Where the predicate says exactly what the condition says, `exact` is set, and only then may it be negated.
+The parts that are not understood are left to the subscriber, who is sent everything these parts look at: `rest`.
 
-A predicate speaks of an item as a whole, of any values at a path.
+A predicate speaks of an item as a whole: of any of the values at a path.
 So it is exact for a variable that stands for the item itself, and too wide for one that runs over elements inside:
 `$c/ra > 5 and $c/dec > 5` asks for one `c` with both, `c/ra > 5 and c/dec > 5` for two that may differ (LAWS, case 4).
+
+Comparisons are understood with constants, between two paths, and with one sum or difference:
+`$x/en >= $y/en + 0.5` and `$x/en - $y/en <= 3` are predicates, with the rounding of doubles in them.
+A product or a second sum is not understood.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
 from typing import TypeAlias
 
 from anabranch.language import ast
 from anabranch.language.rewrite import parts as parts_of
-from anabranch.predicate import EVERYTHING, NOTHING, Predicate, and_, not_, or_
-from anabranch.sharing.rules.comparing import Found, Of, compared, unknown
-from anabranch.sharing.tree import ITEM, Aggregate, Steps, item_term
+from anabranch.predicate import (
+    EVERYTHING,
+    NOTHING,
+    Operator,
+    Predicate,
+    Term,
+    and_,
+    compare,
+    difference,
+    not_,
+    or_,
+)
+from anabranch.predicate.formula import MIRRORED
+from anabranch.sharing.rules.paths import CONTEXT, LocatedPath, Names, StreamNodes, locate
+from anabranch.sharing.tree import ITEM, AggregateAnnotation, is_value, item_term
+
+Recogniser: TypeAlias = Callable[[ast.Expression, Names], AggregateAnnotation | None]
+"""Tells which aggregate of the tree an expression is, if any."""
+
+_LARGEST = 300
+"""Constants with more digits before the point, or as many zeros behind it, may be beyond the doubles."""
 
 
 @dataclass(frozen=True, slots=True)
-class Nodes:
-    """A variable that stands for nodes of the stream, all at one path.
+class Understood:
+    """What is known of a condition."""
 
-    `exact`: conditions on them are exactly those on the item, or on the window.
-    `usable`: conditions on them say something of the item at all.
-    """
-
-    path: Steps
+    predicate: Predicate
     exact: bool = True
-    usable: bool = True
-    window: bool = False
-    input: str = ""
-    """Which tree of a forest they belong to."""
+    rest: tuple[ast.Expression, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Something:
-    """A variable that stands for a value, or for nodes that have already been asked for whole."""
+def no_aggregate(expression: ast.Expression, names: Names) -> None:
+    """The recogniser of a query whose aggregates, if any, are no part of a tree."""
 
 
-Meaning: TypeAlias = Nodes | Aggregate | Something
-Names: TypeAlias = Mapping[str, Meaning]
-CONTEXT = "."
-"""The name of the node that a predicate looks at."""
-
-
-def stream_name(name: str) -> str:
-    """The name under which a stream as a whole may be given a meaning, where a query reads several."""
-    return f"stream({name})"
-
-
-@dataclass(frozen=True, slots=True)
-class Located:
-    """A path of child steps from nodes of the stream: where it leads, and the predicates on the way."""
-
-    path: Steps
-    base: Nodes
-    tails: tuple[tuple[int, tuple[ast.Expression, ...]], ...] = ()
-    """Predicates, each with the number of steps it stands behind."""
-    complete: bool = True
-    """False where a step without a rule ends what is known; `path` then leads to the element above it."""
-
-
-def locate(expression: ast.Expression, names: Names) -> Located | None:
-    """Where a path leads; None for what is no path from the stream."""
-    match expression:
-        case ast.Variable(name):
-            meaning = names.get(name)
-            return Located(meaning.path, meaning) if isinstance(meaning, Nodes) else None
-        case ast.ContextItem():
-            return locate(ast.Variable(CONTEXT), names)
-        case ast.Source("stream", name):
-            stream = names.get(stream_name(name), Nodes(()))
-            return Located((), stream) if isinstance(stream, Nodes) else None
-        case ast.Filter(base, tail):
-            filtered = locate(base, names)
-            return None if filtered is None else _with_tail(filtered, tail)
-        case ast.Path(start, steps):
-            found = locate(ast.ContextItem() if start is None else start, names)
-            for step in steps:
-                if found is None or not found.complete:
-                    break
-                found = _step(found, step)
-            return found
+def understand(condition: ast.Expression, names: Names, aggregate: Recogniser = no_aggregate) -> Understood:
+    """What is known of a condition."""
+    match condition:
+        case ast.And(operands):
+            parts = [understand(each, names, aggregate) for each in operands]
+            predicate = and_(*(each.predicate for each in parts))
+            return Understood(predicate, all(p.exact for p in parts), tuple(r for p in parts for r in p.rest))
+        case ast.Or(operands):
+            parts = [understand(each, names, aggregate) for each in operands]
+            if any(each.rest for each in parts):
+                return _unknown(condition)
+            return Understood(or_(*(each.predicate for each in parts)), all(each.exact for each in parts))
+        case ast.Call("not" | "fn:not", (operand,)):
+            inner = understand(operand, names, aggregate)
+            return Understood(not_(inner.predicate)) if inner.exact else _unknown(condition)
+        case ast.Call("true" | "fn:true", ()):
+            return Understood(EVERYTHING)
+        case ast.Call("false" | "fn:false", ()):
+            return Understood(NOTHING)
+        case ast.Comparison(operator, left, right):
+            sides = _operand(left, names, aggregate), _operand(right, names, aggregate)
+            found = _compared(sides[0], operator, sides[1]) or _compared(sides[1], MIRRORED[operator], sides[0])
+            return found or _unknown(condition)
         case _:
+            return _unknown(condition)
+
+
+def _unknown(condition: ast.Expression) -> Understood:
+    return Understood(EVERYTHING, False, (condition,))
+
+
+def conditions_on_way(found: LocatedPath, names: Names, aggregate: Recogniser) -> list[tuple[Names, Understood]]:
+    """What each predicate of a path says of the item, with the names in scope inside the predicate."""
+    parts: list[tuple[Names, Understood]] = []
+    for depth, conditions in found.tails:
+        at_item = depth <= len(found.base.path) or (found.from_stream and depth == ITEM)
+        usable = found.base.usable and depth >= ITEM
+        here = replace(found.base, path=found.path[:depth], exact=found.base.exact and at_item, usable=usable)
+        inside: Names = {**names, CONTEXT: here}
+        parts += [(inside, understand(each, inside, aggregate)) for each in conditions]
+    return parts
+
+
+def conditions_at_nodes(
+    found: LocatedPath, names: Names, aggregate: Recogniser = no_aggregate
+) -> tuple[tuple[int, Predicate], ...] | None:
+    """The predicates of a path as conditions on the nodes they stand at; None where one is not understood exactly."""
+    parts: dict[int, Predicate] = {}
+    for depth, conditions in found.tails:
+        inside = {**names, CONTEXT: StreamNodes(found.path[:depth], input=found.base.input)}
+        known = [understand(each, inside, aggregate) for each in conditions]
+        if depth < ITEM or not all(each.exact for each in known) or _names_others(conditions):
             return None
-
-
-def _step(found: Located, step: ast.Step) -> Located:
-    match step:
-        case ast.Step("child", ast.NameTest(name, None), tail, False) if name != "*":
-            longer = Located((*found.path, name), found.base, found.tails)
-            return _with_tail(longer, tail)
-        case ast.Step("self", ast.KindTest("node"), tail, False):
-            return _with_tail(found, tail)
-        case _:
-            return Located(found.path, found.base, found.tails, complete=False)
-
-
-def _with_tail(found: Located, tail: tuple[ast.Predicate | ast.Qualifier, ...]) -> Located:
-    if not tail:
-        return found
-    conditions = tuple(each.condition for each in tail if isinstance(each, ast.Predicate))
-    complete = found.complete and len(conditions) == len(tail)
-    return Located(found.path, found.base, (*found.tails, (len(found.path), conditions)), complete)
-
-
-class Conditions:
-    """Turns conditions into predicates; `aggregate` recognises the calls that are aggregates of the tree."""
-
-    def __init__(self, aggregate: Callable[[ast.Expression, Names], Aggregate | None]) -> None:
-        self._aggregate = aggregate
-
-    def find(self, condition: ast.Expression, names: Names) -> Found:
-        """What is known of a condition."""
-        match condition:
-            case ast.And(operands):
-                parts = [self.find(each, names) for each in operands]
-                predicate = and_(*(each.predicate for each in parts))
-                return Found(predicate, all(p.exact for p in parts), tuple(r for p in parts for r in p.rest))
-            case ast.Or(operands):
-                parts = [self.find(each, names) for each in operands]
-                if any(each.rest for each in parts):
-                    return unknown(condition)
-                return Found(or_(*(each.predicate for each in parts)), all(each.exact for each in parts))
-            case ast.Call("not" | "fn:not", (operand,)):
-                inner = self.find(operand, names)
-                return Found(not_(inner.predicate)) if inner.exact else unknown(condition)
-            case ast.Call("true" | "fn:true", ()):
-                return Found(EVERYTHING)
-            case ast.Call("false" | "fn:false", ()):
-                return Found(NOTHING)
-            case ast.Comparison():
-                return compared(condition, lambda each: self._term(each, names))
-            case _:
-                return unknown(condition)
-
-    def on_way(self, found: Located, names: Names) -> list[tuple[Names, Found]]:
-        """What each predicate on a path says of the item, with the names that it was read with."""
-        parts: list[tuple[Names, Found]] = []
-        for depth, conditions in found.tails:
-            at_item = depth <= len(found.base.path) or (not found.base.path and depth == ITEM)
-            usable = found.base.usable and depth >= ITEM
-            here = replace(found.base, path=found.path[:depth], exact=found.base.exact and at_item, usable=usable)
-            inside: Names = {**names, CONTEXT: here}
-            parts += [(inside, self.find(each, inside)) for each in conditions]
-        return parts
-
-    def at_nodes(self, found: Located, names: Names) -> tuple[tuple[int, Predicate], ...] | None:
-        """The predicates on a path as what they say of the nodes they stand at; None where that cannot be said."""
-        parts: dict[int, Predicate] = {}
-        for depth, conditions in found.tails:
-            inside = {**names, CONTEXT: Nodes(found.path[:depth], input=found.base.input)}
-            known = [self.find(each, inside) for each in conditions]
-            if depth < ITEM or not all(each.exact for each in known) or _names_others(conditions):
-                return None
-            parts[depth] = and_(parts.get(depth, EVERYTHING), *(each.predicate for each in known))
-        return tuple(parts.items())
-
-    def _term(self, expression: ast.Expression, names: Names) -> Of | None:
-        aggregate = self._aggregate(expression, names)
-        if aggregate is not None:
-            return Of(aggregate.term, True)
-        found = locate(expression, names)
-        if found is None or not found.complete or found.tails or not found.base.path or not found.base.usable:
-            return None
-        return Of(item_term(found.path, found.base.input), found.base.exact)
+        parts[depth] = and_(parts.get(depth, EVERYTHING), *(each.predicate for each in known))
+    return tuple(parts.items())
 
 
 def _names_others(conditions: tuple[ast.Expression, ...]) -> bool:
     """Whether a condition looks at more than the node it stands at."""
     return any(isinstance(part, ast.Variable | ast.Source) for part in parts_of(conditions))
+
+
+# --- comparisons ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _TermValues:
+    """The values of a term; `exact`: they are exactly those that the query looks at."""
+
+    term: Term
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Literal:
+    expression: ast.Expression
+
+
+@dataclass(frozen=True, slots=True)
+class _Shifted:
+    """`values + offset`"""
+
+    values: _TermValues
+    offset: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class _Distance:
+    """`first - second`"""
+
+    first: _TermValues
+    second: _TermValues
+
+
+_Operand: TypeAlias = _TermValues | _Literal | _Shifted | _Distance | None
+
+
+def _operand(expression: ast.Expression, names: Names, aggregate: Recogniser) -> _Operand:
+    match expression:
+        case ast.Negation() | ast.Number() | ast.String():
+            return _Literal(expression)
+        case ast.Arithmetic(first, ((operator, second),)):
+            return _arithmetic(_operand(first, names, aggregate), operator, _operand(second, names, aggregate))
+    value = aggregate(expression, names)
+    if value is not None:
+        return _TermValues(value.term, True)
+    found = locate(expression, names)
+    if found is None or not found.complete or found.tails or found.from_stream or not found.base.usable:
+        return None
+    return _TermValues(item_term(found.path, found.base.input), found.base.exact)
+
+
+def _arithmetic(first: _Operand, operator: str, second: _Operand) -> _Operand:
+    match first, operator, second:
+        case (_TermValues() as values, "+" | "-", _Literal(expression)) | (
+            _Literal(expression),
+            "+",
+            _TermValues() as values,
+        ):
+            offset = _constant(expression)
+            if is_value(values.term) or not isinstance(offset, Fraction):
+                return None
+            return _Shifted(values, -offset if operator == "-" else offset)
+        case _TermValues() as one, "-", _TermValues() as other if not is_value(one.term) and not is_value(other.term):
+            return _Distance(one, other)
+        case _:
+            return None
+
+
+def _compared(left: _Operand, operator: Operator, right: _Operand) -> Understood | None:
+    """What is known with these two sides; None where they have to be turned round, or nothing is known."""
+    match left, right:
+        case _TermValues(term, exact), _Literal(expression):
+            value = _constant(expression, rounded=is_value(term) and not term.input.startswith("count"))
+            if value is None or (is_value(term) and isinstance(value, str)):
+                return None
+            return Understood(compare(term, operator, value), exact)
+        case _TermValues(first, exact), _TermValues(second, other) if not is_value(first) and not is_value(second):
+            return Understood(difference(first, operator, second), exact and other)
+        case _TermValues(first, exact), _Shifted(_TermValues(second, other), offset) if not is_value(first):
+            return Understood(difference(first, operator, second, offset), exact and other)
+        case _Distance(_TermValues(first, exact), _TermValues(second, other)), _Literal(expression):
+            value = _constant(expression)
+            if not isinstance(value, Fraction):
+                return None
+            return Understood(difference(first, operator, second, value, "distance"), exact and other)
+        case _:
+            return None
+
+
+def _constant(expression: ast.Expression, *, rounded: bool = False) -> Fraction | str | None:
+    """A literal's value; against computed doubles it is `rounded` to a double as the comparison itself rounds it."""
+    match expression:
+        case ast.String(value):
+            return value
+        case ast.Negation(operand):
+            positive = _constant(operand, rounded=rounded)
+            return -positive if isinstance(positive, Fraction) else None
+        case ast.Number(text):
+            number = Decimal(text)
+            if number and abs(number.adjusted()) > _LARGEST:
+                return None
+            return Fraction(Decimal(repr(float(number)))) if rounded else Fraction(number)
+        case _:
+            return None

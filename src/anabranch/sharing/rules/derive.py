@@ -1,13 +1,14 @@
-"""From a query to what sharing knows of it: the property tree of a query over one stream, the forest of any other.
+"""From a query to its property tree, if it reads one stream, or to its property forest.
 
-The rules (`rules.py`) find what the query needs, and it is put into its one form (`settle.py`).
+The rules (`rules.py`) find what the query needs, and it is brought into one form (`settle.py`).
 Trees and forests are in plain form: whatever a query looks at is an output, because the subscriber runs the query
 itself over what it is sent.
 
-A construct without a rule (`//`, `*`, attributes, quantifiers, functions, ordering, positions in the past) adds all it
-may touch as outputs and no condition: sharing may lose by it, answers may not.
-So does a window or an aggregate that does not fit into one tree, a second one say, and a join that is not the only one
-who reads streams, or whose preselections are not understood: its inputs are sent *apart*, whole items of each.
+A construct without a rule (`fallback.py`) adds everything that it may look at as outputs, and no condition.
+So does a window or an aggregate that does not fit into the tree, such as a second one; the query is then translated
+once more, without windows.
+A join that is not the only reader of streams in its query, or whose preselections are not understood, has no forest of
+a join: its inputs are sent *apart*.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from anabranch.language.rewrite import parts
 from anabranch.language.unbounded import flowing_fors
 from anabranch.predicate import EVERYTHING, NOTHING
 from anabranch.sharing.forest import PropertyForest, alone, is_bounded
-from anabranch.sharing.rules.clauses import input_name
-from anabranch.sharing.rules.conditions import Names, Nodes, stream_name
-from anabranch.sharing.rules.rules import Rules
+from anabranch.sharing.rules.findings import Environment, Findings
+from anabranch.sharing.rules.paths import StreamNodes, stream_name
+from anabranch.sharing.rules.rules import input_name, translate
 from anabranch.sharing.settle import forest_of, tree_of
-from anabranch.sharing.tree import Output, PropertyTree
+from anabranch.sharing.tree import OutputAnnotation, PropertyTree
 from anabranch.stream.schema import Schema
 
 
@@ -39,15 +40,15 @@ def derive(query: ast.Query, schema: Schema | None = None, text: str | None = No
         case _:
             raise _no_tree("a query over several inputs has a property forest, not a tree", query, text)
     if _looks_out(query):
-        return tree_of(stream, (Output(()),), None, (), schema)
-    for windows in (True, False):
-        rules = Rules(windows=windows)
-        rules.result(query.body, {}, EVERYTHING)
-        if rules.fits and (rules.window or not rules.aggregates or not rules.outputs):
-            break
+        return tree_of(stream, (OutputAnnotation(()),), None, (), schema)
+    found = Findings()
+    translate(query.body, Environment(), found)
+    if not found.fits or (found.aggregates and found.outputs and not found.window):  # no tree has all of these
+        found = Findings(windows=False)
+        translate(query.body, Environment(), found)
     # a value that is only named is computed all the same, and may fail
-    values = [replace(each, selection=EVERYTHING) if each.selection == NOTHING else each for each in rules.found]
-    return tree_of(stream, rules.outputs[""], rules.window, values, schema)
+    values = [replace(each, selection=EVERYTHING) if each.selection == NOTHING else each for each in found.aggregates]
+    return tree_of(stream, found.outputs[""], found.window, values, schema)
 
 
 def derive_forest(
@@ -61,11 +62,10 @@ def derive_forest(
     joined = None if looks_out else _joined(query, streams, schemas)
     if joined is not None:
         return joined
-    rules = Rules(windows=False)
-    names: Names = {stream_name(each): Nodes((), input=each) for each in streams}
-    rules.result(query.body, names, EVERYTHING)
-    found = {each: [Output(())] if looks_out else rules.outputs[each] for each in streams}
-    trees = [alone(PropertyTree(each, tuple(outputs), input=each)) for each, outputs in found.items()]
+    found = Findings(windows=False)
+    translate(query.body, Environment({stream_name(each): StreamNodes((), input=each) for each in streams}), found)
+    outputs = {each: [OutputAnnotation(())] if looks_out else found.outputs[each] for each in streams}
+    trees = [alone(PropertyTree(each, tuple(needed), input=each)) for each, needed in outputs.items()]
     return PropertyForest(
         "apart", tuple(tree_of(each.stream, each.outputs, None, (), schemas.get(each.stream)) for each in trees)
     )
@@ -77,21 +77,21 @@ def _joined(query: ast.Query, streams: list[str], schemas: Mapping[str, Schema])
     sources = [part.name for part in parts(query) if isinstance(part, ast.Source)]
     if [count for _, count in joins] != [len(sources)]:
         return None
-    rules = Rules(windows=False, join=joins[0][0])
-    rules.result(query.body, {}, EVERYTHING)
-    if not rules.fits or len(rules.inputs) != len(sources):
+    found = Findings(windows=False)
+    translate(query.body, Environment(join=joins[0][0]), found)
+    if not found.fits or len(found.inputs) != len(sources):
         return None
     trees: list[PropertyTree] = []
-    for number, (stream, (path, window)) in enumerate(zip(sources, rules.inputs, strict=True)):
+    for number, (stream, (path, window)) in enumerate(zip(sources, found.inputs, strict=True)):
         name = input_name(number)
-        outputs = tuple(rules.outputs[name])
+        outputs = tuple(found.outputs[name])
         trees.append(PropertyTree(stream, outputs, window, (), schemas.get(stream), input=name, item=path))
-    found = forest_of("step" if trees[0].window else "interval", trees)
-    if found.guard == NOTHING:  # whatever meets, nothing is asked for
+    forest = forest_of("step" if trees[0].window else "interval", trees)
+    if forest.guard == NOTHING:  # whatever meets, nothing is asked for
         return PropertyForest("apart", tuple(tree_of(each, (), None, (), schemas.get(each)) for each in streams))
-    if found.kind == "interval" and not is_bounded(found):  # it is bounded, but by what no predicate says
+    if forest.kind == "interval" and not is_bounded(forest):  # it is bounded, but by what no predicate says
         return None
-    return found
+    return forest
 
 
 def _streams(query: ast.Query, text: str | None) -> list[str]:
@@ -122,7 +122,7 @@ def _no_tree(message: str, query: ast.Query, text: str | None) -> Unsupported:
 
 
 def _looks_out(query: ast.Query) -> bool:
-    """Whether what a path finds is not to be seen from it: above the item, in the past, in another namespace."""
+    """Whether paths may lead out of their items: upwards, into the past, into another namespace."""
     everything = list(parts(query))
     absolute = sum(isinstance(p, ast.TimeWindow) and isinstance(p.reference.start, ast.Root) for p in everything)
     if sum(isinstance(part, ast.Root) for part in everything) > absolute:

@@ -32,10 +32,10 @@ from anabranch.algebra.history.events import (
     StartRegion,
     StartStream,
 )
-from anabranch.algebra.history.results import Arranged, ByResult
 from anabranch.algebra.history.wrapper import Place
 from anabranch.algebra.numbers import exact_number
 from anabranch.stream.tree import Name
+from models.pipeline.results import Arranged, ByResult
 
 Rank: TypeAlias = tuple[int, Decimal | str]
 Key: TypeAlias = Callable[[Sequence[Content]], str | None]

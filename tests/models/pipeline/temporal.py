@@ -38,8 +38,8 @@ from anabranch.algebra.history.events import (
 )
 from anabranch.algebra.history.qualifier import Qualifier
 from anabranch.algebra.history.regions import Regions
-from anabranch.algebra.history.transformer import Nothing
 from anabranch.algebra.history.wrapper import Mode, Place, Stage
+from models.pipeline.transformer import Nothing
 
 SNAPSHOT = Qualifier("version", Decimal(0))
 """What a step without a qualifier means."""

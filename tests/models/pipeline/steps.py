@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from anabranch.algebra.history.events import Characters, Content, EndElement, StartElement
-from anabranch.algebra.history.transformer import Inert, Passing
 from anabranch.algebra.history.wrapper import Mode
 from anabranch.stream.tree import Name
+from models.pipeline.transformer import Inert, Passing
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from anabranch.algebra.accents.items import altered
-from anabranch.algebra.accents.rules import parts
 from anabranch.algebra.accents.sets import (
     UNDECLARED,
     Domains,
@@ -42,6 +41,7 @@ from anabranch.predicate import Compare, Predicate, and_, not_, or_
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item, Punctuation, StreamElement
 from anabranch.stream.path import Path
+from models.rules import parts
 
 
 def canonical(elements: Iterable[StreamElement], domains: Domains = UNDECLARED) -> list[StreamElement]:

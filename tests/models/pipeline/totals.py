@@ -34,11 +34,11 @@ from anabranch.algebra.history.events import (
     StartRegion,
     StartStream,
 )
-from anabranch.algebra.history.results import Arranged, ByResult
-from anabranch.algebra.history.transformer import State
 from anabranch.algebra.history.wrapper import Place
 from anabranch.algebra.numbers import exact_number, nearest_double, no_number, spell_double, summand
 from anabranch.errors import DynamicError
+from models.pipeline.results import Arranged, ByResult
+from models.pipeline.transformer import State
 
 
 @dataclass(frozen=True, slots=True)

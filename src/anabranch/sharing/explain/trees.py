@@ -1,9 +1,11 @@
 """Property trees line by line: every line is an element, with its annotations behind it.
 
 A bullet marks what is sent whole, a ring what is sent as an element only; the paper's letters stand for the kinds of
-annotation: sigma for a selection, pulled up to the first element that has all it holds for below it (3.2.2), omega for
-a window, gamma for an aggregate.
-The bowtie of a join stands where a condition names other inputs; these have their names before their paths.
+annotation: sigma for a selection, omega for a window, gamma for an aggregate.
+A selection is pulled up to the first element below which it holds for every output (3.2.2), and holds for an output if
+no other selection is named in between.
+The bowtie of a join stands where a condition names other inputs, whose names stand before their paths.
+So the lines say all there is to know of a tree: tests read them back.
 """
 
 from __future__ import annotations
@@ -16,8 +18,7 @@ from anabranch.predicate import EVERYTHING, Predicate, and_, equivalent, terms
 from anabranch.predicate.writing import number_text
 from anabranch.sharing.forest import PropertyForest, labels
 from anabranch.sharing.render import window_text
-from anabranch.sharing.tree import ITEM, PropertyTree, Steps, aggregate_label, conjuncts, is_value
-from anabranch.sharing.writing import joined_text
+from anabranch.sharing.tree import ITEM, PropertyTree, Steps, aggregate_label, conjuncts, is_value, joined_text
 
 SELECT, WINDOW, AGGREGATE, JOIN = (
     "\N{GREEK SMALL LETTER SIGMA}",
@@ -27,13 +28,12 @@ SELECT, WINDOW, AGGREGATE, JOIN = (
 )
 
 Inputs: TypeAlias = Mapping[str, tuple[Steps, str]]
-"""What the paths of conditions begin with, by the name of the input: what of them is left out, and what stands there
-instead."""
+"""For each input, the path that its paths in conditions begin with, and the label that is printed in its place."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """An element: its place, its name, whether it is sent, and its annotations, each a sign and a text."""
+class TreeLine:
+    """An element: its path, its name, whether it is sent, and its annotations, each a sign and a text."""
 
     path: Steps
     name: str
@@ -46,12 +46,12 @@ class Line:
         return f"{'  ' * (len(self.path) - 1)}{head}{f'  {notes}' if notes else ''}"
 
 
-def lines(tree: PropertyTree) -> list[Line]:
+def lines(tree: PropertyTree) -> list[TreeLine]:
     """A tree that stands alone."""
     return _lines(tree, _alone(tree))
 
 
-def joined_lines(forest: PropertyForest) -> Iterator[tuple[str, list[Line]]]:
+def joined_lines(forest: PropertyForest) -> Iterator[tuple[str, list[TreeLine]]]:
     """The trees of a join with the names of their inputs."""
     inputs = _joined(forest)
     for tree in forest.trees:
@@ -96,7 +96,7 @@ def indented(lines: Sequence[str] | Iterator[str]) -> Iterator[str]:
 
 
 def _alone(tree: PropertyTree) -> Inputs:
-    """Paths from the item down where all are of one item."""
+    """Paths are printed from the item down, where the tree has one kind of item only."""
     items = {path[:ITEM] for path in tree.paths if len(path) >= ITEM}
     return {"": (next(iter(items)) if len(items) == 1 else (), "")}
 
@@ -106,17 +106,17 @@ def _joined(forest: PropertyForest) -> Inputs:
     return {tree.input: (tree.item, name) for tree, name in zip(forest.trees, names, strict=True)}
 
 
-def _lines(tree: PropertyTree, inputs: Inputs) -> list[Line]:
+def _lines(tree: PropertyTree, inputs: Inputs) -> list[TreeLine]:
     if any(each.path == () for each in tree.outputs):
-        return [Line((), "everything", ("•",))]
+        return [TreeLine((), "everything", ("•",))]
     if not tree.paths:
-        return [Line((), "nothing")]
+        return [TreeLine((), "nothing")]
     notes = _Notes(tree, inputs)
-    return [Line(path, path[-1], notes.marks(path), tuple(notes.of(path))) for path in tree.paths]
+    return [TreeLine(path, path[-1], notes.marks(path), tuple(notes.of(path))) for path in tree.paths]
 
 
 class _Notes:
-    """What stands behind each element."""
+    """The marks and annotations of each element of a tree."""
 
     def __init__(self, tree: PropertyTree, inputs: Inputs) -> None:
         self.tree = tree
@@ -126,7 +126,7 @@ class _Notes:
             self.pull_up(path, named=False)
 
     def pull_up(self, path: Steps, *, named: bool) -> None:
-        """Find the elements at which conditions are named, from `path` down; `named`: one above has been."""
+        """Find the elements at which conditions are named, from `path` down; `named`: one was named above."""
         below = [each for each in self.tree.outputs if each.path[: len(path)] == path]
         own = next((each.condition for each in below if each.path == path), None)
         children = list(dict.fromkeys(each.path[: len(path) + 1] for each in below if each.path != path))
@@ -158,7 +158,7 @@ class _Notes:
         return notes
 
     def selection(self, condition: Predicate) -> list[tuple[str, str]]:
-        """The selection annotation, and the join annotation where other inputs have a say."""
+        """The selection annotation, and the join annotation where the condition names other inputs."""
         own = [each for each in conjuncts(condition) if self.is_own(each)]
         others = [each for each in conjuncts(condition) if each not in own]
         found = [(SELECT, self.text(and_(*own)))] if own or not others else []
@@ -168,7 +168,7 @@ class _Notes:
         return all(is_value(term) or term.input == self.tree.input for term in terms(condition))
 
     def text(self, condition: Predicate) -> str:
-        """A condition on the tree's own paths, which need no name."""
+        """A condition on the tree's own paths, without the label of its input."""
         base, _ = self.inputs[self.tree.input]
         return _text(self.tree, condition, {self.tree.input: (base, "")})
 

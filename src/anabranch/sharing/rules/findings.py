@@ -1,0 +1,123 @@
+"""What the inference rules carry along, and what they add to.
+
+The judgment of a rule (sharing paper, 3.2.4) is read so: under an *environment*, an expression adds to the *findings*.
+The environment is immutable, and each rule hands its own to the rules of the parts; the findings are one object per
+walk, to which rules only add.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from anabranch.language import ast
+from anabranch.language.signatures import AGGREGATES
+from anabranch.language.signatures import Aggregate as AggregateFunction
+from anabranch.predicate import EVERYTHING, Predicate, and_, simplify
+from anabranch.sharing.rules.conditions import conditions_at_nodes
+from anabranch.sharing.rules.paths import Meaning, Names, StreamNodes, locate
+from anabranch.sharing.tree import (
+    ITEM,
+    AggregateAnnotation,
+    OutputAnnotation,
+    Steps,
+    WindowAnnotation,
+    conjuncts,
+    union,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Where an expression stands in its query: the paper's Env, and the conditions and loops around the expression."""
+
+    names: Names = field(default_factory=dict)
+    """What the variables in scope mean."""
+    when: Predicate = EVERYTHING
+    """The condition under which the expression is evaluated: all conditions around it, joined by *and*."""
+    loops: tuple[StreamNodes, ...] = ()
+    """What the loops around the expression run over."""
+    join: ast.Flwor | None = None
+    """The expression whose loops over streams are the inputs of a forest; a tree has none."""
+
+    def bind(self, name: str, meaning: Meaning) -> Environment:
+        """The environment with one more variable."""
+        return Environment({**self.names, name: meaning}, self.when, self.loops, self.join)
+
+    def under(self, when: Predicate) -> Environment:
+        """The environment with another condition."""
+        return Environment(self.names, when, self.loops, self.join)
+
+
+_Key: TypeAlias = tuple[AggregateFunction, Steps, tuple[tuple[int, Predicate], ...]]
+
+
+@dataclass(slots=True)
+class Findings:
+    """What the rules have found so far in one walk over a query."""
+
+    windows: bool = True
+    """Whether windows and aggregates are looked for; if not, they are constructs without a rule."""
+    outputs: defaultdict[str, list[OutputAnnotation]] = field(default_factory=lambda: defaultdict(list))
+    """What is returned or looked at, by the input it belongs to; the only input of a tree has the name ''."""
+    values: dict[_Key, AggregateAnnotation] = field(default_factory=dict)
+    window: WindowAnnotation | None = None
+    inputs: list[tuple[Steps, WindowAnnotation | None]] = field(default_factory=list)
+    """What the loops of a join run over, in their order."""
+    stream_loops: int = 0
+    """The number of loops over the stream."""
+    fits: bool = True
+    """Whether all windows and aggregates found so far are parts of one tree."""
+
+    @property
+    def aggregates(self) -> tuple[AggregateAnnotation, ...]:
+        """The aggregates, in the order of first mention."""
+        return tuple(self.values.values())
+
+    def output(self, path: Steps, when: Predicate, *, whole: bool = True, input: str = "") -> None:
+        """An element is needed under a condition."""
+        self.outputs[input].append(OutputAnnotation(path, when, whole))
+
+    def select(self, aggregate: AggregateAnnotation, when: Predicate) -> None:
+        """The value of an aggregate is needed under a condition; occurrences are joined by *or*."""
+        key = (aggregate.function, aggregate.path, aggregate.pre)
+        known = self.values[key]
+        self.values[key] = replace(known, selection=union(known.selection, when))
+
+    def unfit(self, unless: bool = False) -> None:
+        """What was found does not make up one tree, unless a condition holds."""
+        self.fits = self.fits and unless
+
+    def aggregate(self, expression: ast.Expression, names: Names) -> AggregateAnnotation | None:
+        """The aggregate that an expression is, of a window or of the whole stream; None for anything else."""
+        match expression:
+            case ast.Variable(name):
+                meaning = names.get(name)
+                return meaning if isinstance(meaning, AggregateAnnotation) else None
+            case ast.Call(name, (argument,)) if self.windows:
+                function = next((each for each in AGGREGATES if each == name.removeprefix("fn:")), None)
+                found = locate(argument, names)
+                if function is None or found is None or not found.complete:
+                    return None
+                of_stream = found.from_stream and len(found.path) >= ITEM
+                if of_stream and (self.stream_loops or self.outputs):
+                    self.unfit()
+                    return None
+                if not of_stream and not (found.base.window and found.base.exact):
+                    return None
+                pre = conditions_at_nodes(found, {}, self.aggregate)
+                if pre is None:
+                    self.unfit(unless=not of_stream)
+                    return None
+                pre = tuple((depth, _in_one_form(each)) for depth, each in pre)
+                return self.values.setdefault(
+                    (function, found.path, pre), AggregateAnnotation(function, found.path, pre)
+                )
+            case _:
+                return None
+
+
+def _in_one_form(condition: Predicate) -> Predicate:
+    """A condition as it is written whoever writes it, so that equal aggregates have equal names."""
+    return and_(*sorted(conjuncts(simplify(condition)), key=repr))
