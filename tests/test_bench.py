@@ -13,29 +13,18 @@ import pyarrow as pa
 import pytest
 
 import papers
-from anabranch.bench import (
-    BENCHES,
-    evolution,
-    ingest,
-    joins,
-    live,
-    memory,
-    network,
-    queries,
-    sharing,
-    silence,
-    steady,
-    windows,
-)
+from anabranch.bench import BENCHES, evolution, ingest, joins, memory, network, sharing, silence, steady, windows
 from anabranch.bench import run as run_bench
-from anabranch.bench.photons import write_files
-from anabranch.bench.subscriptions import SCHEMA, Sky
-from anabranch.bench.timing import Figures, compare
-from anabranch.bench.workload import placed
-from anabranch.columnar.shred import Wanted
+from anabranch.bench.harness import live
+from anabranch.bench.harness.timing import Figures, compare
+from anabranch.bench.workloads import queries
+from anabranch.bench.workloads.paper import placed
+from anabranch.bench.workloads.photons import write_files
+from anabranch.bench.workloads.subscriptions import SCHEMA, Sky
+from anabranch.columnar.scan.shred import Wanted
 from anabranch.errors import UsageError
 from anabranch.language import check, parse
-from anabranch.reference import evaluate, text_input
+from anabranch.law import evaluate, text_input
 from anabranch.site import read_site
 from anabranch.stream.photons import photons
 

@@ -36,20 +36,20 @@ import pytest
 import papers
 from anabranch import engine
 from anabranch.engine.reading import looked_into
-from anabranch.engine.timelines import timelines
+from anabranch.engine.reports.timelines import timelines
 from anabranch.errors import AnabranchError
 from anabranch.language import check, parse
-from anabranch.language.check_streams import MAX_OVERLAP
-from anabranch.language.cursor import MAX_CHARACTERS, MAX_DEPTH
-from anabranch.language.refusals import REFUSALS
+from anabranch.language.checks.refusals import REFUSALS
+from anabranch.language.checks.streams import MAX_OVERLAP
+from anabranch.language.parsing.cursor import MAX_CHARACTERS, MAX_DEPTH
 from anabranch.language.signatures import SIGNATURES
-from anabranch.reference import Input, document_input, evaluate, text_input
+from anabranch.law import Input, document_input, evaluate, text_input
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import LONGEST_NAME, Limits
-from anabranch.stream.parse import parse_document
 from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.reading.parse import parse_document
+from anabranch.stream.reading.source import Source, domains_of
 from anabranch.stream.schema import Schema
-from anabranch.stream.source import Source, domains_of
 from anabranch.stream.tree import Document
 from spark.bare import BareTrunk
 

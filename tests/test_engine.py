@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 import anabranch
 from anabranch.engine.handles import Subscription
 from anabranch.errors import QueryError, StreamError, Unsupported, UsageError
-from anabranch.spark.metrics import Metrics
+from anabranch.spark.epoch.metrics import Metrics
 
 ALL = '<all>{ for $p in stream("s")/root/p return $p }</all>'
 

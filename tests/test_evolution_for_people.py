@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from anabranch.cli import main
-from anabranch.engine.history import StreamCourse
+from anabranch.engine.reports.evolution import StreamCourse
 from anabranch.errors import UsageError
 from anabranch.looking import stream_course
 from anabranch.site import read_site

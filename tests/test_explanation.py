@@ -8,14 +8,14 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import papers
-from anabranch.engine.explanation import Explanation, explanation
+from anabranch.engine.reports.explanation import Explanation, explanation
 from anabranch.language import check, parse, print_query
-from anabranch.reference.texts import Texts
+from anabranch.runtime.texts import Texts
 from anabranch.sharing.explain.scene import MOST
-from anabranch.spark.membership import subscriptions_of
-from anabranch.spark.plan import Plan, StreamPlan
+from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
+from anabranch.spark.plan.membership import subscriptions_of
 from anabranch.stream.limits import Limits
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 
 STREAMS = {name: Source(name, Path(name), "lines") for name in ("photons", "photon1", "photon2")}
 

@@ -16,11 +16,11 @@ from anabranch.network.topology import topology
 from anabranch.peers.links import Link
 from anabranch.running import run
 from anabranch.site import read_site
-from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.sinks import Console, Files, Parquet
 from anabranch.spark.sinks.claims import check_sinks, settled
 from anabranch.stream.files import Claim, called, check_claims, is_file_name
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 
 QUERY = 'for $p in stream("s")/root/p return <r>{ $p/x }</r>'
 SITE = """\

@@ -18,7 +18,7 @@ from anabranch import network_run
 from anabranch.cli import main
 from anabranch.network.description import Network
 from anabranch.peers.running import RunningNetwork
-from anabranch.spark.wanted import Epoch
+from anabranch.spark.plan.wanted import Epoch
 from anabranch.stream.photons import photons_dtd
 from peers.working import bare_network
 from test_docs import REWRITE, TOP, blocks, show

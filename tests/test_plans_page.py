@@ -6,11 +6,11 @@ import doctest
 from pathlib import Path
 from random import Random
 
-from anabranch.algebra import builder
-from anabranch.algebra.interpret import StreamSource
-from anabranch.algebra.written import write_plan
+from anabranch.algebra.plans import builder
+from anabranch.algebra.plans.interpret import StreamSource
+from anabranch.algebra.plans.written import write_plan
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
 from test_docs import TOP, blocks
 

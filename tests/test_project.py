@@ -88,7 +88,7 @@ def test_the_map_goes_downwards() -> None:
 
 
 def test_modules_that_documents_name_are_there() -> None:
-    """A file named in a document or a docstring, as `branch/merge.py`, ends the path of one in the project."""
+    """A file named in a document or a docstring, as `branch/intake/merge.py`, ends the path of one in the project."""
     files = [*(TOP / "src").rglob("*.py"), *(TOP / "tests").rglob("*.py")]
     paths = [f"/{path.relative_to(TOP)}" for path in files]
     texts = [*TOP.glob("*.md"), *(TOP / "docs").rglob("*.md"), *files]

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
-from anabranch.engine.history import StreamCourse
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.stream.source import Source, domains_of
+from anabranch.engine.reports.evolution import StreamCourse
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.stream.reading.source import Source, domains_of
 from spark.bare import BareTrunk
 
 N = 'xmlns:s="urn:anabranch:stream"'

@@ -9,7 +9,7 @@ import pytest
 from anabranch.engine.preparing import Inputs, prepare, refuse_endless
 from anabranch.errors import Unsupported
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 
 ITEM = 'for $p in stream("s")/r/p where $p/t > 1 return <a>{ $p/t }</a>'
 WINDOW = 'for $w in stream("s")/r/p|t diff 10| return avg($w/t)'

@@ -23,8 +23,8 @@ from rich.status import Status
 from rich.text import Text
 
 from anabranch.errors import AnabranchError, UsageError
-from anabranch.spark.waits import Wait
-from anabranch.spark.wanted import Epoch
+from anabranch.spark.epoch.waits import Wait
+from anabranch.spark.plan.wanted import Epoch
 from anabranch.visible import visible, visible_json
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)

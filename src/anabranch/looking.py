@@ -10,25 +10,25 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from anabranch.algebra.written import is_plan
+from anabranch.algebra.plans.written import is_plan
 from anabranch.engine.checking import Checking
-from anabranch.engine.history import History, StreamCourse
 from anabranch.engine.preparing import Inputs
 from anabranch.engine.publishing import Publication, partitions_of, publication
-from anabranch.engine.reactions import Forecast, forecast
-from anabranch.engine.sampling import unseen_paths
-from anabranch.engine.tables import aligned, named
+from anabranch.engine.reports.evolution import History, StreamCourse
+from anabranch.engine.reports.reactions import Forecast, forecast
+from anabranch.engine.reports.sampling import unseen_paths
+from anabranch.engine.reports.tables import aligned, named
 from anabranch.errors import StreamError, UsageError, did_you_mean
 from anabranch.language import parse
-from anabranch.reference.standing import standing
+from anabranch.runtime.standing import standing
 from anabranch.site import read_site
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.manifest import Manifests
-from anabranch.spark.membership import subscriptions_of
-from anabranch.spark.plan import Plan, StreamPlan, Subscription
-from anabranch.spark.plans import Plans
-from anabranch.spark.roles import Functions, edited_streams, keeper_of, numbers_of, past_of
-from anabranch.spark.stream_views import Said
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifests
+from anabranch.spark.evolution.stream_views import Said
+from anabranch.spark.plan.epoch_plan import Plan, StreamPlan, Subscription
+from anabranch.spark.plan.files import Plans
+from anabranch.spark.plan.membership import subscriptions_of
+from anabranch.spark.plan.roles import Functions, edited_streams, keeper_of, numbers_of, past_of
 from anabranch.stream.admission import TURNED_OFF
 from anabranch.stream.limits import Limits
 from anabranch.visible import visible

@@ -19,14 +19,14 @@ from anabranch.attending import Log, Waits, Watch, changes, reason_of, signals
 from anabranch.engine import Inputs
 from anabranch.engine.checking import Checking
 from anabranch.errors import AnabranchError, UsageError
+from anabranch.law.steps import allow
 from anabranch.network.description import Network, read_network
 from anabranch.network.planner import Planner
 from anabranch.peers.letters import LetterFile
 from anabranch.peers.looking import RanNetwork
 from anabranch.peers.running import RunningNetwork
-from anabranch.reference.steps import allow
+from anabranch.spark.plan.wanted import Epoch
 from anabranch.spark.session import local_session
-from anabranch.spark.wanted import Epoch
 
 _PAUSE = 0.2
 _FIXED = ("topology", "strategy", "budget", "checkpoint", "epoch_bytes", "log", "dead_letters", "max_steps")

@@ -22,22 +22,22 @@ from anabranch.attending import Log, Waits, Watch, changes, reason_of, signals
 from anabranch.engine import Inputs, prepare
 from anabranch.engine.checking import Checking
 from anabranch.engine.registering import import_all
-from anabranch.engine.timelines import line
+from anabranch.engine.reports.timelines import line
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.language import print_query
-from anabranch.reference.calls import ImportedFunction
-from anabranch.reference.steps import allow
+from anabranch.law.calls import ImportedFunction
+from anabranch.law.steps import allow
 from anabranch.site import Site, read_site
-from anabranch.spark.answers import AnswerLog
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.epochs import Trunk
-from anabranch.spark.plan import StreamPlan
-from anabranch.spark.retention import Keep
-from anabranch.spark.roles import not_begun
+from anabranch.spark.answers.log import AnswerLog
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.retention import Keep
+from anabranch.spark.epoch.trunk import Trunk
+from anabranch.spark.plan.epoch_plan import StreamPlan
+from anabranch.spark.plan.roles import not_begun
+from anabranch.spark.plan.wanted import Listener, Settings, Wanted
 from anabranch.spark.session import local_session
 from anabranch.spark.sinks import Console as ConsoleSink
 from anabranch.spark.sinks import Parquet, Sink
-from anabranch.spark.wanted import Listener, Settings, Wanted
 from anabranch.stream.limits import Limits
 from anabranch.visible import note
 

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from anabranch.algebra.signature import POLICIES, Policy
+from anabranch.algebra.reactions.signature import POLICIES, Policy
 from anabranch.engine.registering import function_named
 from anabranch.errors import UsageError
-from anabranch.reference.calls import ImportedFunction
+from anabranch.law.calls import ImportedFunction
 from anabranch.spark.sinks import Console, Files, Parquet, Sink, file_of
 from anabranch.spark.sinks.claims import check_sinks, sink_use
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim, FileConflict, stream_use
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from anabranch.stream.tables import Table, max_steps_of, read_tables, read_text, source_of
 
 

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from anabranch.algebra.accents.boxes import overlap, within
 from anabranch.algebra.accents.items import leaves, spelled, values
 from anabranch.algebra.accents.sets import items_of
-from anabranch.algebra.interpret import Apply, Plan, StreamSource, run
-from anabranch.algebra.judged import Element
-from anabranch.algebra.numbers import nearest_double, spell_double
-from anabranch.algebra.operator import Operator
-from anabranch.algebra.readings import Spelling
-from anabranch.algebra.signature import Policy
+from anabranch.algebra.operators.operator import Operator
+from anabranch.algebra.plans.admitted import Element
+from anabranch.algebra.plans.interpret import Apply, Plan, StreamSource, run
+from anabranch.algebra.reactions.readings import Spelling
+from anabranch.algebra.reactions.signature import Policy
 from anabranch.predicate import Domain, Predicate, or_
 from anabranch.stream.affine import parse as parse_map
 from anabranch.stream.description import Everything
@@ -21,6 +20,7 @@ from anabranch.stream.elements import Accent, Add, Alter, Drop, Item, Place, Pun
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element as Tree
 from anabranch.stream.tree import Name, Text
+from anabranch.values.numbers import nearest_double, spell_double
 
 HERE = Place("test", "0", 0)
 CELSIUS = "(. - 32) * 5 div 9"

@@ -15,22 +15,22 @@ from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.items import altered
 from anabranch.algebra.accents.sets import fulfils, items_of
 from anabranch.algebra.aggregate import Function
-from anabranch.algebra.choose import choose
-from anabranch.algebra.construct import Computed, Constant, Construct, Copy, Linear, Value
-from anabranch.algebra.grouped import Aggregate
-from anabranch.algebra.interpret import Apply, Plan, StreamSource
-from anabranch.algebra.intersect import Intersect
-from anabranch.algebra.join import Join
-from anabranch.algebra.judged import Element
-from anabranch.algebra.operator import Operator
-from anabranch.algebra.order import Key, Order
-from anabranch.algebra.project import Project
-from anabranch.algebra.quantify import Quantify
-from anabranch.algebra.readings import without
-from anabranch.algebra.select import Select
-from anabranch.algebra.union import Union
+from anabranch.algebra.operators.choose import choose
+from anabranch.algebra.operators.construct import Computed, Constant, Construct, Copy, Linear, Value
+from anabranch.algebra.operators.grouped import Aggregate
+from anabranch.algebra.operators.intersect import Intersect
+from anabranch.algebra.operators.join import Join
+from anabranch.algebra.operators.operator import Operator
+from anabranch.algebra.operators.order import Key, Order
+from anabranch.algebra.operators.project import Project
+from anabranch.algebra.operators.quantify import Quantify
+from anabranch.algebra.operators.select import Select
+from anabranch.algebra.operators.union import Union
+from anabranch.algebra.operators.windowed import WID, Window
+from anabranch.algebra.plans.admitted import Element
+from anabranch.algebra.plans.interpret import Apply, Plan, StreamSource
+from anabranch.algebra.reactions.readings import without
 from anabranch.algebra.window import Extent
-from anabranch.algebra.windowed import WID, Window
 from anabranch.predicate import Integers
 from anabranch.stream.affine import IDENTITY
 from anabranch.stream.description import parse

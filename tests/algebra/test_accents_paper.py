@@ -17,9 +17,9 @@ from algebra.evolving import faults
 from anabranch.algebra.accents.boxes import for_all, for_some, within
 from anabranch.algebra.accents.items import spelled
 from anabranch.algebra.accents.sets import below, items_of
-from anabranch.algebra.builder import DerivedStream, stream
-from anabranch.algebra.interpret import Apply, Query, leaving, run
-from anabranch.algebra.judged import Element
+from anabranch.algebra.plans.admitted import Element
+from anabranch.algebra.plans.builder import DerivedStream, stream
+from anabranch.algebra.plans.interpret import Apply, Query, leaving, run
 from anabranch.errors import Aborted
 from anabranch.predicate import Domain, Finite, Predicate, and_, or_
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item, Punctuation

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from anabranch.algebra.aggregate import Function, Partial, merged
 from anabranch.errors import DynamicError
-from anabranch.reference.functions import BUILTINS
-from anabranch.reference.values import Untyped, spell
+from anabranch.law.functions import BUILTINS
+from anabranch.values.atomic import Untyped, spell
 
 FUNCTIONS: tuple[Function, ...] = ("min", "max", "sum", "count", "avg")
 NUMBERS = st.one_of(

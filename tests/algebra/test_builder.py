@@ -9,14 +9,14 @@ from fractions import Fraction
 import pytest
 
 from algebra.accented import CELSIUS, alter, path, shown
-from anabranch.algebra import builder
-from anabranch.algebra.builder import DerivedStream, constant, linear, stream
-from anabranch.algebra.grouped import Aggregate
-from anabranch.algebra.interpret import Apply, StreamSource
-from anabranch.algebra.join import Join
-from anabranch.algebra.judged import Element
+from anabranch.algebra.operators.grouped import Aggregate
+from anabranch.algebra.operators.join import Join
+from anabranch.algebra.operators.windowed import Window
+from anabranch.algebra.plans import builder
+from anabranch.algebra.plans.admitted import Element
+from anabranch.algebra.plans.builder import DerivedStream, constant, linear, stream
+from anabranch.algebra.plans.interpret import Apply, StreamSource
 from anabranch.algebra.window import Extent
-from anabranch.algebra.windowed import Window
 from anabranch.errors import UsageError
 
 S = stream("s")

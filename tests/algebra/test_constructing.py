@@ -7,11 +7,11 @@ from fractions import Fraction
 import pytest
 
 from algebra.accented import CELSIUS, HERE, add, alter, answer, closed, drop, item, path, shown
-from anabranch.algebra.builder import stream
-from anabranch.algebra.construct import Computed, Constant, Construct, Copy, Linear, Value
-from anabranch.algebra.interpret import Apply, Query, StreamSource
-from anabranch.algebra.order import Key, Order
-from anabranch.algebra.quantify import Quantify
+from anabranch.algebra.operators.construct import Computed, Constant, Construct, Copy, Linear, Value
+from anabranch.algebra.operators.order import Key, Order
+from anabranch.algebra.operators.quantify import Quantify
+from anabranch.algebra.plans.builder import stream
+from anabranch.algebra.plans.interpret import Apply, Query, StreamSource
 from anabranch.errors import Aborted
 from anabranch.predicate import Finite
 from anabranch.stream.description import parse

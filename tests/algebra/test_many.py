@@ -16,11 +16,11 @@ from algebra.accented import add, alter, closed, drop, item, path, show
 from anabranch.algebra.accents.index import Box
 from anabranch.algebra.accents.possible import possible
 from anabranch.algebra.accents.sets import fulfils
-from anabranch.algebra.builder import DerivedStream, stream
-from anabranch.algebra.course import Course
-from anabranch.algebra.interpret import Apply, Query, leaving
-from anabranch.algebra.join import Join
-from anabranch.algebra.judged import Element
+from anabranch.algebra.operators.join import Join
+from anabranch.algebra.plans.admitted import Element
+from anabranch.algebra.plans.builder import DerivedStream, stream
+from anabranch.algebra.plans.interpret import Apply, Query, leaving
+from anabranch.algebra.reactions.course import Course
 from anabranch.errors import Aborted
 from anabranch.predicate import Domain, Finite, Predicate
 from anabranch.stream.path import Path
@@ -118,7 +118,7 @@ def courses(query: Query) -> list[Course]:
 
 def test_what_falls_into_too_many_parts_aborts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unit changes by paths that have nothing to do with each other make twice as many units each; there is an end."""
-    monkeypatch.setattr("anabranch.algebra.tiling.MOST_TILES", 100)
+    monkeypatch.setattr("anabranch.algebra.reactions.tiling.MOST_TILES", 100)
     running = Query(A.union(B).plan)
     crossing = [alter("t", f". + {number + 1}", f"x{number} = 1") for number in range(40)]
     with pytest.raises(Aborted, match="Union cannot follow this evolution: the described items fall into too many"):

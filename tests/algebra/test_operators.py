@@ -9,15 +9,15 @@ import pytest
 
 from algebra.accented import CELSIUS, HERE, add, alter, answer, closed, drop, item, path, same, shown, together
 from anabranch.algebra.aggregate import Function
-from anabranch.algebra.grouped import Aggregate
-from anabranch.algebra.interpret import Apply, Query, StreamSource, run
-from anabranch.algebra.intersect import Intersect
-from anabranch.algebra.join import Join
-from anabranch.algebra.project import Project
-from anabranch.algebra.select import Select
-from anabranch.algebra.union import Union
+from anabranch.algebra.operators.grouped import Aggregate
+from anabranch.algebra.operators.intersect import Intersect
+from anabranch.algebra.operators.join import Join
+from anabranch.algebra.operators.project import Project
+from anabranch.algebra.operators.select import Select
+from anabranch.algebra.operators.union import Union
+from anabranch.algebra.operators.windowed import Window
+from anabranch.algebra.plans.interpret import Apply, Query, StreamSource, run
 from anabranch.algebra.window import Extent
-from anabranch.algebra.windowed import Window
 from anabranch.errors import Aborted
 from anabranch.predicate import Finite, Reals
 from anabranch.stream.description import parse

@@ -9,11 +9,11 @@ import pytest
 from algebra.accented import CELSIUS, alter, answer, path, shown
 from algebra.evolving import stream
 from anabranch.algebra.aggregate import Function
-from anabranch.algebra.grouped import Aggregate
-from anabranch.algebra.interpret import Apply, StreamSource
-from anabranch.algebra.operator import Operator
-from anabranch.algebra.project import Project
-from anabranch.algebra.untouched import Untouched
+from anabranch.algebra.operators.grouped import Aggregate
+from anabranch.algebra.operators.operator import Operator
+from anabranch.algebra.operators.project import Project
+from anabranch.algebra.plans.interpret import Apply, StreamSource
+from anabranch.algebra.reactions.untouched import Untouched
 from anabranch.predicate import Finite
 
 SENSORS = {path("s"): Finite(frozenset(map(str, range(1, 4))))}

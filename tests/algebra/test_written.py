@@ -9,10 +9,10 @@ import pytest
 
 from algebra.evolving import Planner
 from algebra.written_plans import parse_plan
-from anabranch.algebra.builder import DerivedStream, constant, linear, stream
-from anabranch.algebra.construct import Computed, Construct
-from anabranch.algebra.interpret import Apply, StreamSource
-from anabranch.algebra.written import MOST_DEPTH, MOST_OPERATORS, is_plan, read_plan, streams_of, write_plan
+from anabranch.algebra.operators.construct import Computed, Construct
+from anabranch.algebra.plans.builder import DerivedStream, constant, linear, stream
+from anabranch.algebra.plans.interpret import Apply, StreamSource
+from anabranch.algebra.plans.written import MOST_DEPTH, MOST_OPERATORS, is_plan, read_plan, streams_of, write_plan
 from anabranch.errors import StateError, UsageError
 from anabranch.stream.path import Path
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
-from anabranch.algebra.builder import DerivedStream, constant, linear, stream
-from anabranch.algebra.construct import Value
+from anabranch.algebra.operators.construct import Value
+from anabranch.algebra.plans.builder import DerivedStream, constant, linear, stream
 
 _NAMED = re.compile(r"(r[0-9]+) := (.*)")
 _WINDOW = re.compile(r"window of (.+) every (.+) over (\S+)")

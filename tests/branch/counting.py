@@ -10,31 +10,31 @@ from random import Random
 
 import numpy as np
 
-from anabranch.branch.pane_group import PaneGroup, Served
-from anabranch.branch.pane_plan import PaneLaw, PanePlan, pane_plan
-from anabranch.branch.pane_states import PaneState, pack, unpack
-from anabranch.branch.panes import PaneWindows
+from anabranch.branch.panes.group import PaneGroup, Served
+from anabranch.branch.panes.panes import PaneWindows
+from anabranch.branch.panes.plan import PaneLaw, PanePlan, pane_plan
+from anabranch.branch.panes.states import PaneState, pack, unpack
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import State
-from anabranch.columnar import guided
-from anabranch.columnar.counted import CountedRange, Reach
-from anabranch.columnar.matching import NO_MATCHES, Matcher
-from anabranch.columnar.pane_query import CompiledMany, compile_many
-from anabranch.columnar.pane_sharing import relaxed, shared
-from anabranch.columnar.panes import Member, PaneCounter
-from anabranch.columnar.shred import Shredded, Shredder, Wanted
-from anabranch.columnar.template import Template
+from anabranch.columnar.match.index import NO_MATCHES, Matcher
+from anabranch.columnar.panes.counted import CountedRange, Reach
+from anabranch.columnar.panes.panes import Member, PaneCounter
+from anabranch.columnar.panes.query import CompiledMany, compile_many
+from anabranch.columnar.panes.sharing import relaxed, shared
+from anabranch.columnar.scan import untemplated as guided
+from anabranch.columnar.scan.shred import Shredded, Shredder, Wanted
+from anabranch.columnar.scan.template import Template
 from anabranch.errors import BadItem
 from anabranch.language import check, parse
-from anabranch.reference import Answer, evaluate
-from anabranch.reference.inputs import stream_input
-from anabranch.reference.standing import standing
+from anabranch.law import Answer, evaluate
+from anabranch.law.inputs import stream_input
+from anabranch.runtime.standing import standing
 from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation
 from anabranch.stream.limits import Limits
-from anabranch.stream.lines import Carry, Cut, LineSplitter
-from anabranch.stream.parse import parse_item, parse_root
 from anabranch.stream.path import Path
-from anabranch.stream.reader import ElementReader
+from anabranch.stream.reading.lines import Carry, Cut, LineSplitter
+from anabranch.stream.reading.parse import parse_item, parse_root
+from anabranch.stream.reading.reader import ElementReader
 from branch.feeding import good
 
 FILE = "f"

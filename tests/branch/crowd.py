@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from random import Random
 
 from anabranch.branch import Branch, Member, State, open_branch
-from anabranch.branch.entries import Origin, pack
 from anabranch.branch.family import family_of
+from anabranch.branch.intake.entries import Origin, pack
 from branch.feeding import Question, Stream, Taken, parts_of, some_of
 
 

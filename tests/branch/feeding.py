@@ -10,22 +10,22 @@ from random import Random
 
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.passing import judged
-from anabranch.branch.asking import Member
-from anabranch.branch.entries import Origin, pack
+from anabranch.branch.intake.entries import Origin, pack
+from anabranch.branch.members import Member
 from anabranch.branch.open import Branch, open_branch
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import State
 from anabranch.language import ast, check, parse
-from anabranch.reference import Answer, Input, evaluate
-from anabranch.reference.inputs import document_input, stream_input
-from anabranch.reference.standing import standing
+from anabranch.law import Answer, Input, evaluate
+from anabranch.law.inputs import document_input, stream_input
+from anabranch.runtime.standing import standing
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
-from anabranch.stream.lines import Cut
-from anabranch.stream.parse import parse_document, parse_root
 from anabranch.stream.path import Path
-from anabranch.stream.reader import ElementReader
-from anabranch.stream.split import DocumentSplitter
+from anabranch.stream.reading.lines import Cut
+from anabranch.stream.reading.parse import parse_document, parse_root
+from anabranch.stream.reading.reader import ElementReader
+from anabranch.stream.reading.split import DocumentSplitter
 from anabranch.stream.tree import Element
 
 PUNCTUATION = '<s:punctuation xmlns:s="urn:anabranch:stream" {}/>'

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 from anabranch.algebra.aggregate import Failure
-from anabranch.branch.backlog import Backlog, backlog_table, restore_backlogs
-from anabranch.branch.entries import Origin, cuts, divided, pack, unpack, without
+from anabranch.branch.intake.backlog import Backlog, backlog_table, restore_backlogs
+from anabranch.branch.intake.entries import Origin, cuts, divided, pack, unpack, without
 from anabranch.branch.state import State, reach, written
 from anabranch.errors import StateError
-from anabranch.stream.lines import Cut
+from anabranch.stream.reading.lines import Cut
 from branch.feeding import Taken
 
 ORIGIN = Origin("s", 2, "file.xml", Fraction(7, 3))

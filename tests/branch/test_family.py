@@ -6,7 +6,7 @@ import pytest
 
 from anabranch.branch.family import family_of, twin_of
 from anabranch.language import check, parse
-from anabranch.reference.standing import Standing, standing
+from anabranch.runtime.standing import Standing, standing
 from anabranch.stream.path import Path
 
 JOIN = 'for $x in stream("s")/r/i|t diff 10| for $y in stream("u")/r/i|t diff 10| where $x/a = $y/a return $x'

@@ -7,11 +7,11 @@ from random import Random
 
 import pytest
 
-from anabranch.branch.entries import Origin, pack
-from anabranch.branch.joining import JoinColumns
-from anabranch.reference.units import Units
-from anabranch.stream.lines import Cut
+from anabranch.branch.intake.entries import Origin, pack
+from anabranch.branch.joins.columns import JoinColumns
+from anabranch.runtime.units import Units
 from anabranch.stream.photons import photons
+from anabranch.stream.reading.lines import Cut
 from branch.feeding import Flow, Question, Stream
 from branch.looks import PUNCTUATION, TWO_REFERENCES, USUAL, stream
 from papers import SHARING

@@ -6,7 +6,7 @@ from fractions import Fraction
 from heapq import merge
 from random import Random
 
-from anabranch.branch.backlog import SMALL
+from anabranch.branch.intake.backlog import SMALL
 from branch.feeding import Flow, Question, Stream
 
 

@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from anabranch.branch.pane_group import PaneGroup, Served
-from anabranch.branch.pane_states import PaneState, pack, unpack
-from anabranch.branch.panes import PaneWindows
+from anabranch.branch.panes.group import PaneGroup, Served
+from anabranch.branch.panes.panes import PaneWindows
+from anabranch.branch.panes.states import PaneState, pack, unpack
 from anabranch.branch.state import State
 from anabranch.errors import StateError
 from branch.counting import Found, Stream

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from anabranch.branch.passing_columns import PassingColumns
-from anabranch.reference.units import Units
+from anabranch.branch.items.columns import PassingColumns
+from anabranch.runtime.units import Units
 from anabranch.stream.photons import photons
 from branch.feeding import Flow, Question, Stream
 from branch.looks import BAD, HEARTBEAT, STAMPED, USUAL, stream

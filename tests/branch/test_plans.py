@@ -10,21 +10,21 @@ import pytest
 from algebra.accented import CELSIUS, alter, closed, drop, item
 from algebra.evolving import STATEFUL
 from algebra.test_square import OPERATORS, World
-from anabranch.algebra.builder import linear, stream
-from anabranch.algebra.interpret import Plan, run
-from anabranch.algebra.judged import Element
-from anabranch.algebra.signature import Policy
-from anabranch.algebra.written import streams_of
-from anabranch.branch import left
-from anabranch.branch.entries import Origin, pack
-from anabranch.branch.plans import PlanMember, Planned
+from anabranch.algebra.plans.admitted import Element
+from anabranch.algebra.plans.builder import linear, stream
+from anabranch.algebra.plans.interpret import Plan, run
+from anabranch.algebra.plans.written import streams_of
+from anabranch.algebra.reactions.signature import Policy
+from anabranch.branch import cache as left
+from anabranch.branch.intake.entries import Origin, pack
+from anabranch.branch.plans.plans import PlanMember, Planned
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import State
-from anabranch.reference.evolving.outlet import accent_text
+from anabranch.runtime.evolution.outlet import accent_text
 from anabranch.stream.elements import Accent, Item
-from anabranch.stream.lines import Cut
+from anabranch.stream.reading.lines import Cut
+from anabranch.stream.reading.wire import write
 from anabranch.stream.serialize import serialize
-from anabranch.stream.wire import write
 from branch.feeding import Stream, Taken
 
 NEVER_LATE = Fraction(10**6)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from anabranch.algebra.aggregate import Partial
-from anabranch.algebra.written import is_plan
-from anabranch.branch.sent.layout import Layout
-from anabranch.branch.sent.lines import (
+from anabranch.algebra.plans.written import is_plan
+from anabranch.branch.remote.layout import Layout
+from anabranch.branch.remote.lines import (
     From,
     Mark,
     NoLine,
@@ -22,10 +22,10 @@ from anabranch.branch.sent.lines import (
     read_line,
     window_text,
 )
-from anabranch.branch.sent.making import sent_plan
-from anabranch.branch.sent.queries import can_travel
-from anabranch.branch.sent.tiling import Tiling
-from anabranch.branch.sent.written import is_sent, read_sent, stream_of, write_sent, write_tuples
+from anabranch.branch.remote.making import sent_plan
+from anabranch.branch.remote.queries import can_travel
+from anabranch.branch.remote.tiling import Tiling
+from anabranch.branch.remote.written import is_sent, read_sent, stream_of, write_sent, write_tuples
 from anabranch.errors import DynamicError, StateError, UsageError
 from anabranch.language import check, parse
 from anabranch.sharing.match import merge
@@ -34,7 +34,7 @@ from anabranch.sharing.rules.derive import derive
 from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows, SendTuples
 from anabranch.sharing.tree import PropertyTree
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item
+from anabranch.stream.reading.parse import parse_item
 
 LARGE = 'for $w in stream("s")/r/i[g = 1] |t diff 30 step 10| let $a := avg($w/en) where $a >= 1.3 return <o>{ $a }</o>'
 SMALL = 'for $w in stream("s")/r/i[g = 1] |t diff 20 step 10| return <m>{ min($w/en[. > 1]) }</m>'

@@ -10,14 +10,14 @@ from random import Random
 import pytest
 
 from anabranch.branch import Member
-from anabranch.branch.ahead import Entries
-from anabranch.branch.asking import Asker
-from anabranch.branch.batches import Batch, BatchReader
-from anabranch.branch.joins import Pairing, StepJoin
-from anabranch.branch.keeping import Held, Shelf
-from anabranch.branch.narrower import Leaders, Led, shifts
-from anabranch.columnar.selecting import CompiledFor
-from anabranch.reference.units import Units
+from anabranch.branch.held_items import Held, Shelf
+from anabranch.branch.intake.batches import Batch, BatchReader
+from anabranch.branch.intake.lookahead import Entries
+from anabranch.branch.joins.nested import Leaders, Led, shifts
+from anabranch.branch.joins.step_join import Pairing, StepJoin
+from anabranch.branch.members import Asker
+from anabranch.columnar.match.selecting import CompiledFor
+from anabranch.runtime.units import Units
 from anabranch.sharing.match_joins import FullResults, SelectedResults, level
 from anabranch.sharing.rules.derive import derive_forest
 from anabranch.stream.photons import photons

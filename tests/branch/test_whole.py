@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anabranch.branch.backlog import SMALL
+from anabranch.branch.intake.backlog import SMALL
 from branch.feeding import Flow, Question, Stream
 
 

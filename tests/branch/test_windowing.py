@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 
-from anabranch.branch.entries import Entry
-from anabranch.branch.keeping import Kept, Shelf
-from anabranch.branch.windowing import WindowColumns
-from anabranch.reference.units import Units
+from anabranch.branch.held_items import Kept, Shelf
+from anabranch.branch.intake.entries import Entry
+from anabranch.branch.windows.columns import WindowColumns
+from anabranch.runtime.units import Units
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Item
 from anabranch.stream.path import Path

@@ -6,23 +6,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from anabranch.columnar.answering import StreamAnswers
-from anabranch.columnar.delivering import Rows
-from anabranch.columnar.programs import ItemQueries
-from anabranch.columnar.programs import ItemQuery as Asked
-from anabranch.columnar.shred import Shredder
+from anabranch.columnar.items.answering import StreamAnswers
+from anabranch.columnar.items.delivery import Rows
+from anabranch.columnar.items.programs import ItemQueries
+from anabranch.columnar.items.programs import ItemQuery as Asked
+from anabranch.columnar.scan.shred import Shredder
 from anabranch.errors import DynamicError
 from anabranch.language import ast, check, parse
-from anabranch.reference.standing import standing
-from anabranch.reference.units import Units
+from anabranch.runtime.standing import standing
+from anabranch.runtime.units import Units
 from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item
 from anabranch.stream.limits import Limits
-from anabranch.stream.lines import Cut
-from anabranch.stream.parse import parse_root
-from anabranch.stream.reader import ElementReader, Format
+from anabranch.stream.reading.lines import Cut
+from anabranch.stream.reading.parse import parse_root
+from anabranch.stream.reading.reader import ElementReader, Format
+from anabranch.stream.reading.split import Carry, DocumentSplitter, LineSplitter
 from anabranch.stream.schema import Schema
 from anabranch.stream.serialize import serialize
-from anabranch.stream.split import Carry, DocumentSplitter, LineSplitter
 from anabranch.stream.tree import Element
 
 NUMBERS = [

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anabranch.columnar import matching
-from anabranch.columnar.query import compile_query
-from anabranch.columnar.template import Template
+from anabranch.columnar.items.query import compile_query
+from anabranch.columnar.match import index as matching
+from anabranch.columnar.scan.template import Template
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item
 from anabranch.stream.photons import photons, photons_dtd
-from anabranch.stream.reader import Format
+from anabranch.stream.reading.parse import parse_item
+from anabranch.stream.reading.reader import Format
 from anabranch.stream.schema import Schema
 from columnar.streams import FRONT, NUMBERS, SHAPES, TEXTS, USUAL, Stream, item_queries
 from mass import Mass

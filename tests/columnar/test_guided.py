@@ -7,14 +7,14 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anabranch.columnar import guided
-from anabranch.columnar.shred import Shredder, Wanted
-from anabranch.columnar.template import Template
+from anabranch.columnar.scan import untemplated as guided
+from anabranch.columnar.scan.shred import Shredder, Wanted
+from anabranch.columnar.scan.template import Template
 from anabranch.stream.elements import Item
 from anabranch.stream.limits import Limits
-from anabranch.stream.lines import Carry, LineSplitter
-from anabranch.stream.parse import parse_item
-from anabranch.stream.reader import ElementReader
+from anabranch.stream.reading.lines import Carry, LineSplitter
+from anabranch.stream.reading.parse import parse_item
+from anabranch.stream.reading.reader import ElementReader
 from anabranch.stream.tree import Element, string_value
 from columnar.streams import NUMBERS, SHAPES, TEXTS
 

@@ -8,11 +8,11 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.columnar.shred import Shredder, Wanted
-from anabranch.columnar.template import Template
+from anabranch.columnar.scan.shred import Shredder, Wanted
+from anabranch.columnar.scan.template import Template
 from anabranch.stream.limits import Limits
-from anabranch.stream.lines import Carry, LineSplitter
-from anabranch.stream.parse import parse_item
+from anabranch.stream.reading.lines import Carry, LineSplitter
+from anabranch.stream.reading.parse import parse_item
 
 ITEM = b"<p><n>1</n></p>"
 BEHIND = Carry(1_000)

@@ -8,8 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from anabranch.columnar import guided
-from anabranch.columnar.condition import (
+from anabranch.columnar.match.condition import (
     NO,
     UNCLEAR,
     YES,
@@ -23,14 +22,15 @@ from anabranch.columnar.condition import (
     Then,
     judge,
 )
-from anabranch.columnar.matching import Matcher, Matches
-from anabranch.columnar.selecting import wanted_leaves
-from anabranch.columnar.shred import Shredded, Shredder
-from anabranch.columnar.template import Template
-from anabranch.language.ast import ComparisonOperator
+from anabranch.columnar.match.index import Matcher, Matches
+from anabranch.columnar.match.selecting import wanted_leaves
+from anabranch.columnar.scan import untemplated as guided
+from anabranch.columnar.scan.shred import Shredded, Shredder
+from anabranch.columnar.scan.template import Template
 from anabranch.stream.limits import Limits
-from anabranch.stream.lines import LineSplitter
-from anabranch.stream.parse import parse_item
+from anabranch.stream.reading.lines import LineSplitter
+from anabranch.stream.reading.parse import parse_item
+from anabranch.values.operators import ComparisonOperator
 
 _OPERATORS: tuple[ComparisonOperator, ...] = ("=", "!=", "<", "<=", ">", ">=")
 _LEAVES = 4

@@ -7,13 +7,13 @@ from xml.parsers import expat
 
 import pytest
 
-from anabranch.columnar import guided
-from anabranch.columnar.shred import Shredder, Wanted
-from anabranch.columnar.template import Template
+from anabranch.columnar.scan import untemplated as guided
+from anabranch.columnar.scan.shred import Shredder, Wanted
+from anabranch.columnar.scan.template import Template
 from anabranch.stream.limits import Limits
-from anabranch.stream.lines import Carry, LineSplitter
-from anabranch.stream.parse import parse_item
-from anabranch.stream.reader import Format
+from anabranch.stream.reading.lines import Carry, LineSplitter
+from anabranch.stream.reading.parse import parse_item
+from anabranch.stream.reading.reader import Format
 from columnar.near_misses import INSIDE, OUTSIDE, RAW, near_miss
 from columnar.streams import FRONT, USUAL, Stream, item_queries
 from mass import Mass
@@ -30,7 +30,7 @@ QUERIES = item_queries(
 
 
 def accepted(line: bytes) -> bool:
-    """Whether expat takes a line for one element, alone; a document type is not allowed (`stream/parse.py`)."""
+    """Whether expat takes a line for one element, alone; a document type is not allowed (`stream/reading/parse.py`)."""
 
     def refuse(*_: object) -> None:
         raise ValueError

@@ -9,16 +9,16 @@ from random import Random
 import numpy as np
 import pytest
 
-from anabranch.columnar.condition import NO, YES, Settled
-from anabranch.columnar.entries import shred_entries
-from anabranch.columnar.pair_condition import PairCondition, PairJudge
-from anabranch.columnar.pair_relaxing import relaxed
-from anabranch.columnar.pairs import CompiledJoin, compile_join, read_together
-from anabranch.columnar.template import Template
+from anabranch.columnar.joins.condition import PairCondition, PairJudge
+from anabranch.columnar.joins.pairs import CompiledJoin, compile_join, read_together
+from anabranch.columnar.joins.relaxing import relaxed
+from anabranch.columnar.match.condition import NO, YES, Settled
+from anabranch.columnar.scan.entries import shred_entries
+from anabranch.columnar.scan.template import Template
 from anabranch.language import ast, check, parse
-from anabranch.reference.standing import standing
+from anabranch.runtime.standing import standing
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item
+from anabranch.stream.reading.parse import parse_item
 
 ITEM = "<p><en>{}</en><n>{}</n><t>{}</t></p>"
 CONJUNCTS = (

@@ -15,21 +15,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anabranch.algebra.window import Extent
-from anabranch.columnar import joining
-from anabranch.columnar.entries import Decimals, common_unit, shred_entries
-from anabranch.columnar.joining import Lane, PairAnswers, PairColumns, StepJoin
-from anabranch.columnar.kernels_entries import SELECTED, SHOWN, VOID
-from anabranch.columnar.merging import merged
-from anabranch.columnar.pairs import CompiledJoin, compile_join
-from anabranch.columnar.template import Template
+from anabranch.columnar.joins import step_join as joining
+from anabranch.columnar.joins.merging import merged
+from anabranch.columnar.joins.pairs import CompiledJoin, compile_join
+from anabranch.columnar.joins.step_join import Lane, PairAnswers, PairColumns, StepJoin
+from anabranch.columnar.scan.entries import Decimals, common_unit, shred_entries
+from anabranch.columnar.scan.kernels_entries import SELECTED, SHOWN, VOID
+from anabranch.columnar.scan.template import Template
 from anabranch.errors import BadItem, DynamicError
 from anabranch.language import ast, check, parse
-from anabranch.reference.joins import Entry, Moved, Side, step_join
-from anabranch.reference.standing import standing
-from anabranch.reference.units import Units
+from anabranch.law.rounds.joins import Entry, Moved, Side, step_join
+from anabranch.runtime.standing import standing
+from anabranch.runtime.units import Units
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item, parse_root
 from anabranch.stream.path import Path
+from anabranch.stream.reading.parse import parse_item, parse_root
 from anabranch.stream.tree import Element
 from columnar.streams import NUMBERS, SHAPES, TEXTS, USUAL
 

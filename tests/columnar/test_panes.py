@@ -9,18 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anabranch.algebra.aggregate import Failure, ItemAt, Partial, merged
-from anabranch.algebra.numbers import exact_number
 from anabranch.algebra.window import Extent, Panes
-from anabranch.columnar.kernels import number_at
-from anabranch.columnar.kernels_panes import NODES, add_up, best_places, exact_ticks, place, read_decimals, text_ticks
-from anabranch.columnar.pane_query import PaneQuery, compile_panes
-from anabranch.columnar.pane_rows import Pane, Rows, together
-from anabranch.columnar.pane_tables import ManyPanes
-from anabranch.columnar.template import Template
+from anabranch.columnar.panes.kernels import NODES, add_up, best_places, exact_ticks, place, read_decimals, text_ticks
+from anabranch.columnar.panes.query import PaneQuery, compile_panes
+from anabranch.columnar.panes.rows import Pane, Rows, together
+from anabranch.columnar.panes.tables import ManyPanes
+from anabranch.columnar.scan.kernels import number_at
+from anabranch.columnar.scan.template import Template
 from anabranch.errors import DynamicError
 from anabranch.language import ast, parse
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item
+from anabranch.stream.reading.parse import parse_item
+from anabranch.values.numbers import exact_number
 
 DIGITS = st.tuples(st.integers(-(10**15) + 1, 10**15 - 1), st.integers(0, 18)).map(
     lambda given: f"{Decimal(given[0]).scaleb(-given[1]):f}"

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from anabranch.columnar import kernels
-from anabranch.columnar.shred import Shredded, Shredder, Wanted
-from anabranch.columnar.template import Template
+from anabranch.columnar.scan import kernels
+from anabranch.columnar.scan.shred import Shredded, Shredder, Wanted
+from anabranch.columnar.scan.template import Template
 from anabranch.stream.limits import Limits
-from anabranch.stream.lines import START, Carry, Cut
-from anabranch.stream.parse import parse_item
-from anabranch.stream.reader import Format
-from anabranch.stream.split import DocumentSplitter, LineSplitter
+from anabranch.stream.reading.lines import START, Carry, Cut
+from anabranch.stream.reading.parse import parse_item
+from anabranch.stream.reading.reader import Format
+from anabranch.stream.reading.split import DocumentSplitter, LineSplitter
 from columnar.streams import FRONT, NUMBERS, SHAPES, TEXTS, USUAL
 
 LIMITS = Limits(item_bytes=300)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from anabranch.columnar.template import Template
-from anabranch.columnar.trees import LONGEST, TemplateTrees, UsualTrees
+from anabranch.columnar.scan.template import Template
+from anabranch.columnar.scan.trees import LONGEST, TemplateTrees, UsualTrees
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item
 from anabranch.stream.photons import photons
+from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Attribute, Element, Node, Text
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.columnar.units import mapped
-from anabranch.spark.following import Following
+from anabranch.columnar.items.units import mapped
+from anabranch.spark.evolution.following import Following
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Item
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
 
 decimals = st.builds(

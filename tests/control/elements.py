@@ -18,8 +18,8 @@ from random import Random
 from typing import Literal, TypeAlias
 
 from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.reading.source import Source
 from anabranch.stream.schema import Schema
-from anabranch.stream.source import Source
 
 N = 'xmlns:s="urn:anabranch:stream"'
 

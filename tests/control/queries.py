@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from anabranch.algebra import builder
-from anabranch.algebra.written import write_plan
+from anabranch.algebra.plans import builder
+from anabranch.algebra.plans.written import write_plan
 
 ITEMS = ("lines", "timed", "document", "json", "packed", "partitions", "merged", "strict", "promised")
 EDITED = ("edited", "edited_document", "edited_json", "edited_merged")

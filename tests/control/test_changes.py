@@ -11,11 +11,11 @@ import pytest
 
 from anabranch.engine import Inputs, answering, prepare
 from anabranch.language import check, parse
-from anabranch.reference.history.changed import Dependence
+from anabranch.law.history.changed import Dependence
 from anabranch.stream.description import Everything
 from anabranch.stream.elements import Accent, DeadLetter, Drop, Place
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
 
 N = 'xmlns:s="urn:anabranch:stream"'

@@ -13,9 +13,9 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from anabranch.algebra.written import is_plan
+from anabranch.algebra.plans.written import is_plan
 from anabranch.cli import main
-from anabranch.spark import epochs
+from anabranch.spark.epoch import trunk as epochs
 from control.elements import KINDS, SCHEMA, World
 from control.queries import subscriptions
 from spark.bare import BareTrunk

@@ -11,7 +11,7 @@ import pytest
 
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
-from anabranch.stream.source import Source, read
+from anabranch.stream.reading.source import Source, read
 from spark.bare import BareTrunk
 
 UNREADABLE = {

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from anabranch.algebra.written import is_plan
+from anabranch.algebra.plans.written import is_plan
 from anabranch.engine import Inputs, answering, prepare
 from anabranch.stream.elements import DeadLetter
 from control.elements import World

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from algebra.accented import HERE, item
-from anabranch.branch import Branch, Member, State, following, open_branch
+from anabranch.branch import Branch, Member, State, open_branch
+from anabranch.branch.evolution import following
 from anabranch.branch.ports import InputStream
-from anabranch.reference.standing import standing
+from anabranch.runtime.standing import standing
 from anabranch.stream.elements import Accent, Punctuation, StreamElement
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item
-from anabranch.stream.wire import element_of, write
+from anabranch.stream.reading.parse import parse_item
+from anabranch.stream.reading.wire import element_of, write
 from branch.feeding import Flow, Question, Stream, Taken
 from evolving.outlets import checked, told
 

@@ -12,16 +12,16 @@ from algebra.accented import HERE
 from algebra.evolving import faults
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.items import number
-from anabranch.reference import Input, evaluate
-from anabranch.reference.inputs import stream_input
-from anabranch.reference.sequences import Value, atomize
-from anabranch.reference.values import spell
+from anabranch.law import Input, evaluate
+from anabranch.law.inputs import stream_input
 from anabranch.stream.elements import Accent, Item, StreamElement
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item, parse_root
+from anabranch.stream.reading.parse import parse_item, parse_root
+from anabranch.stream.reading.wire import element_of
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Attribute, Element, Text, copy, descendants, renumber
-from anabranch.stream.wire import element_of
+from anabranch.values.atomic import spell
+from anabranch.values.sequences import Value, atomize
 from evolving.outlets import checked
 from evolving.questions import TIME
 from models.canonical import canonical

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.language import check, parse
-from anabranch.reference import Answer, Input, evaluate, stream_input, text_input
-from anabranch.reference.calls import PythonFunction
-from anabranch.reference.evolving.canonical import canonical
+from anabranch.law import Answer, Input, evaluate, stream_input, text_input
+from anabranch.law.calls import PythonFunction
+from anabranch.law.evolution.canonical import canonical
 from anabranch.stream.elements import Accent, Item
-from anabranch.stream.parse import implied_root
 from anabranch.stream.path import Path
+from anabranch.stream.reading.parse import implied_root
 
 
 def evolved(accents: Iterable[Accent]) -> Evolution:

@@ -8,22 +8,22 @@ from algebra.accented import HERE
 from algebra.accented import item as short_item
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.sets import Domains
-from anabranch.algebra.signature import Policy
+from anabranch.algebra.reactions.signature import Policy
 from anabranch.language import ast, check, parse
-from anabranch.reference import Input, evaluate
-from anabranch.reference.construct import content_text
-from anabranch.reference.evolving.canonical import canonical
-from anabranch.reference.evolving.lineage import Lineage
-from anabranch.reference.evolving.outlet import Outlet
-from anabranch.reference.evolving.tracing import lineage_of
-from anabranch.reference.inputs import stream_input
-from anabranch.reference.sequences import Values
-from anabranch.reference.standing import Standing, standing
+from anabranch.law import Input, evaluate
+from anabranch.law.construct import content_text
+from anabranch.law.evolution.canonical import canonical
+from anabranch.law.inputs import stream_input
+from anabranch.runtime.evolution.lineage import Lineage
+from anabranch.runtime.evolution.outlet import Outlet
+from anabranch.runtime.evolution.tracing import lineage_of
+from anabranch.runtime.standing import Standing, standing
 from anabranch.stream.description import Everything
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item, Punctuation
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item
+from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.tree import Element, Name, renumber
+from anabranch.values.sequences import Values
 
 Given = Accent | Punctuation | str
 ROUND = 'for $p in stream("a")/r/i '

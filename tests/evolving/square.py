@@ -12,11 +12,11 @@ from algebra.evolving import faults, merged, stream
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.items import number
 from anabranch.errors import Aborted
-from anabranch.reference import evaluate
-from anabranch.reference.sequences import Value
+from anabranch.law import evaluate
 from anabranch.stream.elements import Accent, Item, Punctuation, StreamElement
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element, Text, copy, descendants, renumber
+from anabranch.values.sequences import Value
 from evolving.outlets import ROUND, Asked, given
 from models.canonical import canonical
 

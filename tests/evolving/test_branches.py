@@ -8,7 +8,7 @@ import pytest
 
 from algebra.accented import CELSIUS, HERE, add, alter, closed, drop
 from anabranch.branch.ports import InputStream, Start
-from anabranch.reference.evolving.views import views
+from anabranch.runtime.evolution.views import views
 from anabranch.stream.affine import parse as parse_map
 from anabranch.stream.elements import Accent, DeadLetter, Doubt
 from branch.feeding import Flow, Stream

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from algebra.accented import CELSIUS, add, alter, drop
-from anabranch.algebra.signature import Policy
+from anabranch.algebra.reactions.signature import Policy
 from anabranch.engine import Inputs, Run, answering, prepare
+from anabranch.stream.reading.source import Source
 from anabranch.stream.schema import Schema
-from anabranch.stream.source import Source
 from evolving.branching import Given, raw
 
 ALTERED = '<s:accent xmlns:s="urn:anabranch:stream"><s:alter path="t" by=". * 5 div 9 - 160 div 9"/></s:accent>'

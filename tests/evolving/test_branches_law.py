@@ -14,9 +14,9 @@ from algebra.evolving import stream
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.passing import judged
 from anabranch.branch.ports import Start
-from anabranch.reference.evolving.views import views
+from anabranch.runtime.evolution.views import views
 from anabranch.stream.elements import Accent, Item, Punctuation, StreamElement
-from anabranch.stream.wire import write
+from anabranch.stream.reading.wire import write
 from branch.feeding import Stream
 from evolving.branching import At, Together, run
 from evolving.judging import across, law

@@ -11,11 +11,11 @@ from algebra import evolving as algebra_evolving
 from algebra.evolving import stream
 from anabranch.engine.evolved import answer_evolving, fed, text_of
 from anabranch.engine.reading import read_stream
-from anabranch.reference.standing import standing
+from anabranch.runtime.standing import standing
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
-from anabranch.stream.wire import write
+from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.wire import write
 from evolving.outlets import checked
 from evolving.questions import Kind, question, timed
 from evolving.square import EXACT

@@ -12,20 +12,20 @@ import pytest
 from algebra.accents.making import PLACE, add, alter, drop, path, tree
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.items import nodes
-from anabranch.algebra.numbers import exact_number, nearest_double, no_number, spell_double
-from anabranch.language.ast import ComparisonOperator
+from anabranch.law import text_input
+from anabranch.law.evolution.canonical import canonical, measured, remeasured
 from anabranch.predicate.writing import number_text
-from anabranch.reference import text_input
-from anabranch.reference.evolving.canonical import canonical, measured, remeasured
-from anabranch.reference.values import Atomic, Untyped, compare
 from anabranch.stream.affine import IDENTITY, parse
 from anabranch.stream.description import Everything
 from anabranch.stream.elements import Accent, Alter
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item
 from anabranch.stream.path import Path
+from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Attribute, Element, Text, descendants, in_document_order, texts
+from anabranch.values.atomic import Atomic, Untyped, compare
+from anabranch.values.numbers import exact_number, nearest_double, no_number, spell_double
+from anabranch.values.operators import ComparisonOperator
 from evolving.measuring import ask, evolved
 from evolving.measuring import measured as measured_input
 from oracle.generate import Case, case
@@ -213,7 +213,7 @@ def both(one: Case, random: Random) -> tuple[str, str]:
 @pytest.mark.parametrize(("family", "count"), [("items", 40), ("windows", 40), ("joins", 25), ("partitions", 15)])
 def test_queries_see_what_is_meant(family: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A query over items behind accents answers to the byte as over the same items in the units of its start."""
-    monkeypatch.setattr(import_module("anabranch.reference.evaluate"), "compare", strict)
+    monkeypatch.setattr(import_module("anabranch.law.evaluate"), "compare", strict)
     for number in range(count):
         one = case(family, number)
         plain, behind = both(one, Random(number))

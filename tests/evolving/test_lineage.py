@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from algebra.accented import path
-from anabranch.reference.evolving.lineage import DEEP, Origin, leads
-from anabranch.reference.evolving.tracing import lineage_of
+from anabranch.runtime.evolution.lineage import DEEP, Origin, leads
+from anabranch.runtime.evolution.tracing import lineage_of
 from anabranch.stream.affine import parse as parse_map
 from anabranch.stream.elements import Add, Alter, Drop
 from anabranch.stream.path import Path

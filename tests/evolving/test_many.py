@@ -19,7 +19,7 @@ import pytest
 import anabranch
 from anabranch.algebra.accents import states
 from anabranch.algebra.accents.layers import Layers
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from evolving.windowed import alter, item
 from spark.bare import BareTrunk
 

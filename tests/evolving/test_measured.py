@@ -8,10 +8,10 @@ import pytest
 
 from algebra.accents.making import alter
 from anabranch.language import parse
-from anabranch.reference.sequences import atom
-from anabranch.reference.values import Measured
 from anabranch.stream.elements import Accent
 from anabranch.stream.tree import Element, Measure, Text
+from anabranch.values.atomic import Measured
+from anabranch.values.sequences import atom
 from evolving.measuring import ask, behind
 from oracle.saxon import canonical, judge
 

@@ -11,22 +11,22 @@ from algebra import evolving as algebra_evolving
 from algebra.accented import CELSIUS, HERE, add, alter, closed, drop, path, show
 from algebra.evolving import stream
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.interpret import Apply, StreamSource, run
-from anabranch.algebra.project import Project
-from anabranch.algebra.select import Select
+from anabranch.algebra.operators.project import Project
+from anabranch.algebra.operators.select import Select
+from anabranch.algebra.plans.interpret import Apply, StreamSource, run
 from anabranch.errors import Aborted, StreamError
 from anabranch.predicate import Finite
-from anabranch.reference.evolving.outlet import Outlet, accent_text
-from anabranch.reference.sequences import Values
+from anabranch.runtime.evolution.outlet import Outlet, accent_text
 from anabranch.stream.affine import parse as parse_map
 from anabranch.stream.description import Everything
 from anabranch.stream.description import parse as parse_description
 from anabranch.stream.elements import Accent, Alter, Drop, Item
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item
 from anabranch.stream.path import Path
+from anabranch.stream.reading.parse import parse_item
+from anabranch.stream.reading.wire import element_of
 from anabranch.stream.tree import Element
-from anabranch.stream.wire import element_of
+from anabranch.values.sequences import Values
 from evolving.outlets import ROUND, Asked, Given, ask, item, lineage
 from evolving.square import EXACT, item_query, join_query, square, window_query
 

@@ -14,20 +14,20 @@ import numpy as np
 import pytest
 
 from anabranch.algebra.aggregate import Partial, merged
-from anabranch.columnar import pane_units
-from anabranch.columnar.pane_rows import Pane
-from anabranch.columnar.pane_tables import ManyPanes
-from anabranch.columnar.pane_units import decimals
-from anabranch.columnar.panes import PaneCounter
-from anabranch.reference.aggregates import extreme
-from anabranch.reference.values import Atomic, Rounded, Untyped
-from anabranch.spark import ranges
-from anabranch.spark.counting import Again, RangeResult
-from anabranch.spark.pane_branches import PaneBranches
-from anabranch.spark.ranges import Range
+from anabranch.columnar.panes import units as pane_units
+from anabranch.columnar.panes.panes import PaneCounter
+from anabranch.columnar.panes.rows import Pane
+from anabranch.columnar.panes.tables import ManyPanes
+from anabranch.columnar.panes.units import decimals
+from anabranch.law.aggregates import extreme
+from anabranch.spark.epoch.counting import Again, RangeResult
+from anabranch.spark.intake import ranges
+from anabranch.spark.intake.ranges import Range
+from anabranch.spark.state.pane_branches import PaneBranches
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation
-from anabranch.stream.source import Source, domains_of
+from anabranch.stream.reading.source import Source, domains_of
+from anabranch.values.atomic import Atomic, Rounded, Untyped
 from evolving.windowed import OVER, TO_CELSIUS, Law, add, alter, closing, drop, elements, item, lay
 from spark.bare import BareTrunk
 

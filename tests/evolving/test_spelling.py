@@ -10,11 +10,11 @@ import pytest
 from algebra.accented import path
 from anabranch.cli import main
 from anabranch.language import ast
-from anabranch.reference.evolving.tracing import lineage_of
-from anabranch.reference.spelling import Spelling
+from anabranch.law.spelling import Spelling
+from anabranch.runtime.evolution.tracing import lineage_of
 from anabranch.stream.affine import parse as parse_map
 from anabranch.stream.elements import Alter
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from evolving.outlets import taken
 from spark.bare import BareTrunk
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from algebra.accented import HERE, alter, closed, item
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.reference.evolving.vantage import Vantage
+from anabranch.law.evolution.vantage import Vantage
 from anabranch.stream.affine import parse
 from anabranch.stream.description import parse as describe
 from anabranch.stream.elements import Accent, DeadLetter, Doubt

@@ -15,7 +15,7 @@ from anabranch.algebra.accents.index import Box
 from anabranch.algebra.accents.layers import State
 from anabranch.algebra.accents.sets import below, description_of, items_of, lacking, names, rewritten
 from anabranch.predicate import EVERYTHING, NOTHING, Finite, and_
-from anabranch.reference.evolving.views import View, views
+from anabranch.runtime.evolution.views import View, views
 from anabranch.stream import affine
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.description import Everything

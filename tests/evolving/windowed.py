@@ -12,27 +12,27 @@ from random import Random
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.items import nodes
 from anabranch.algebra.accents.passing import judged
-from anabranch.algebra.signature import Policy
+from anabranch.algebra.reactions.signature import Policy
 from anabranch.errors import Aborted
 from anabranch.language import ast, check, parse
-from anabranch.reference.evolving.canonical import canonical
-from anabranch.reference.evolving.outlet import Outlet, accent_text
-from anabranch.reference.evolving.tracing import lineage_of
-from anabranch.reference.evolving.views import views
-from anabranch.reference.slices import path_in_item
-from anabranch.reference.spelling import Spelling
-from anabranch.reference.standing import standing
-from anabranch.reference.units import Units
-from anabranch.reference.windows import Progress, count_windows, extent_of, time_windows
-from anabranch.spark.plan import StreamPlan
+from anabranch.law.evolution.canonical import canonical
+from anabranch.law.rounds.windows import Progress, count_windows, extent_of, time_windows
+from anabranch.law.slices import path_in_item
+from anabranch.law.spelling import Spelling
+from anabranch.runtime.evolution.outlet import Outlet, accent_text
+from anabranch.runtime.evolution.tracing import lineage_of
+from anabranch.runtime.evolution.views import views
+from anabranch.runtime.standing import standing
+from anabranch.runtime.units import Units
+from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.stream.cover import passed
 from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item, parse_root
 from anabranch.stream.path import Path
-from anabranch.stream.source import Source, read_partitions
+from anabranch.stream.reading.parse import parse_item, parse_root
+from anabranch.stream.reading.source import Source, read_partitions
+from anabranch.stream.reading.wire import element_of
 from anabranch.stream.tree import Attribute, Element, copy
-from anabranch.stream.wire import element_of
 
 NAMESPACE = 'xmlns:s="urn:anabranch:stream"'
 TO_CELSIUS = "(. - 32) * 5 div 9"

@@ -21,14 +21,14 @@ from random import Random
 from algebra.evolving import stream
 from anabranch.engine.evolved import Fed, answer_evolving, fed, text_of
 from anabranch.engine.reading import read_stream
-from anabranch.reference import Input
-from anabranch.reference.standing import standing
+from anabranch.law import Input
+from anabranch.runtime.standing import standing
 from anabranch.stream.elements import Accent, DeadLetter, Drop, StreamElement
-from anabranch.stream.json_items import to_json
 from anabranch.stream.limits import Limits
-from anabranch.stream.reader import Format
-from anabranch.stream.source import Source
-from anabranch.stream.wire import write
+from anabranch.stream.reading.json_items import to_json
+from anabranch.stream.reading.reader import Format
+from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.wire import write
 from evolving.judging import across, answered, canonical_input
 from evolving.outlets import checked
 from evolving.questions import TIME, Kind, question, timed

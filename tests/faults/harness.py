@@ -3,8 +3,9 @@
 A chain is a sequence of runs on one site.
 Before each run the streams grow by a part; the run is killed with SIGKILL, and the next one goes on, with epochs of
 another size and another number of shards.
-Some kills come at a named point of an epoch (`anabranch.spark.crash`): the run is told of the point in its environment
-and kills itself there, to the instruction; each point is the end of one durable step and the beginning of the next.
+Some kills come at a named point of an epoch (`anabranch.spark.checkpoint.crash`): the run is told of the point in its
+environment and kills itself there, to the instruction; each point is the end of one durable step and the beginning of
+the next.
 At a point in a task it is the task's process that dies, as often as Spark tries, until the run gives up.
 Others come at a random moment from outside.
 To be random without a clock such a kill waits until so many new files have shown up in the checkpoint, which happens
@@ -36,8 +37,8 @@ from typing import Literal
 
 from anabranch.algebra.history.replay import OPENING, Replay
 from anabranch.errors import StateError
-from anabranch.spark.checkpoint import Checkpoint, RunLock
-from anabranch.spark.crash import POINTS, TASK_POINTS
+from anabranch.spark.checkpoint.crash import POINTS, TASK_POINTS
+from anabranch.spark.checkpoint.folder import Checkpoint, RunLock
 from faults.site import BY_ARRIVAL, DISPLAYS, EPOCH_BYTES, Feed, Site, twins_in_order
 
 _PATIENCE = 180.0

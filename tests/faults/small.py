@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from anabranch import Engine
 from anabranch.engine import Inputs, answering, prepare
-from anabranch.spark import epochs
-from anabranch.stream.source import Source
+from anabranch.spark.epoch import trunk as epochs
+from anabranch.stream.reading.source import Source
 
 QUERIES = {
     "all": '<all>{ for $p in stream("lines")/root/p return $p }</all>',

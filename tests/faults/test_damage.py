@@ -13,9 +13,10 @@ from pyspark.sql import SparkSession
 
 from anabranch.branch.state import VERSION
 from anabranch.errors import AnabranchError, StateError
-from anabranch.spark import durable, plans
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.states import Blob
+from anabranch.spark.checkpoint import durable
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.plan import files as plans
+from anabranch.spark.state.files import Blob
 from faults.small import Small
 
 DAMAGE: Mapping[str, Callable[[bytes], bytes]] = {

@@ -16,7 +16,8 @@ from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 from anabranch.errors import StateError
-from anabranch.spark import intake, stages
+from anabranch.spark.epoch import stages
+from anabranch.spark.intake import source as intake
 from faults.small import EPOCH_BYTES, Small
 
 

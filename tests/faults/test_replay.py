@@ -7,8 +7,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from anabranch import Engine
-from anabranch.spark.answers import AnswerLog
-from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.answers.log import AnswerLog
+from anabranch.spark.checkpoint.folder import Checkpoint
 from faults.small import QUERIES, Small
 
 

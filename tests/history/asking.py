@@ -5,13 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 from anabranch.language import check, parse
-from anabranch.reference.history.document import Document
-from anabranch.reference.history.timeline import answer, arrivals, timeline
+from anabranch.law.history.document import Document
+from anabranch.law.history.timeline import answer, arrivals, timeline
 from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import implied_root, parse_item
+from anabranch.stream.reading.parse import implied_root, parse_item
+from anabranch.stream.reading.wire import element_of
 from anabranch.stream.tree import STREAM_NAMESPACE, Element
-from anabranch.stream.wire import element_of
 
 
 def elements(text: str, name: str = "s") -> list[StreamElement]:

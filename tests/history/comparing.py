@@ -8,7 +8,7 @@ from random import Random
 
 from lxml import etree
 
-from anabranch.reference.history.timeline import answer, arrivals
+from anabranch.law.history.timeline import answer, arrivals
 from history import saxon
 from history.annotated import Annotated
 from history.asking import Asked

@@ -11,15 +11,15 @@ from typing import Any
 from unittest import mock
 
 from anabranch.algebra.history.edits import Edit, apply
-from anabranch.branch import left
-from anabranch.branch.history.continuous import Continuous
-from anabranch.branch.history.layers import Layers, read_layers, shown
-from anabranch.branch.history.resumed import Resumed
+from anabranch.branch import cache as left
+from anabranch.branch.display.continuous import Continuous
+from anabranch.branch.document.layers import Layers, read_layers, shown
+from anabranch.branch.document.resumed import Resumed
 from anabranch.errors import DynamicError
 from anabranch.language import check, parse
-from anabranch.reference.history.document import Document
-from anabranch.reference.history.timeline import Arriving, answer, arrivals
-from anabranch.stream.parse import implied_root
+from anabranch.law.history.document import Document
+from anabranch.law.history.timeline import Arriving, answer, arrivals
+from anabranch.stream.reading.parse import implied_root
 from history.asking import elements
 from history.writing import Writer
 

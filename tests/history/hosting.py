@@ -11,14 +11,14 @@ from anabranch.algebra.history.edits import apply
 from anabranch.algebra.history.replay import Replay
 from anabranch.errors import AnabranchError, DynamicError
 from anabranch.language import check, parse
-from anabranch.reference.arrivals.past import named
-from anabranch.reference.history.document import Document
-from anabranch.reference.history.timeline import answer, arrivals, timeline
-from anabranch.spark.answers import AnswerLog
+from anabranch.law.arrivals.past import named
+from anabranch.law.history.document import Document
+from anabranch.law.history.timeline import answer, arrivals, timeline
+from anabranch.spark.answers.log import AnswerLog
 from anabranch.stream.elements import DeadLetter, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Contents, Source
+from anabranch.stream.reading.source import Contents, Source
 from anabranch.stream.tree import STREAM_NAMESPACE
 from history.following import Asking
 from history.writing import Writer

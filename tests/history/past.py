@@ -8,9 +8,9 @@ from heapq import merge
 from itertools import count
 
 from anabranch.language import Checked, check, parse
-from anabranch.reference import Input, evaluate, text_input
-from anabranch.reference.arrivals.timeline import Timeline, timeline_of
-from anabranch.reference.calls import PythonFunction
+from anabranch.law import Input, evaluate, text_input
+from anabranch.law.calls import PythonFunction
+from anabranch.runtime.past.timeline import Timeline, timeline_of
 
 
 def item(time: object, **children: object) -> str:

@@ -12,9 +12,9 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
-from anabranch.algebra.builder import stream
 from anabranch.algebra.history.edits import apply
 from anabranch.algebra.history.replay import CLOSING, OPENING
+from anabranch.algebra.plans.builder import stream
 from anabranch.cli import main
 from anabranch.engine.checking import Checking
 from anabranch.engine.displays import Display
@@ -22,8 +22,8 @@ from anabranch.engine.handles import Subscription
 from anabranch.engine.preparing import Inputs
 from anabranch.errors import UsageError
 from anabranch.site import read_site
-from anabranch.spark.answers import AnswerLog, Frame
-from anabranch.stream.source import Source
+from anabranch.spark.answers.log import AnswerLog, Frame
+from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
 
 LINES = (

@@ -11,11 +11,11 @@ import pytest
 
 import papers
 from anabranch.language import parse
-from anabranch.reference import evaluate, stream_input
+from anabranch.law import evaluate, stream_input
 from anabranch.stream.elements import Item, Place
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import implied_root, parse_item
 from anabranch.stream.path import Path
+from anabranch.stream.reading.parse import implied_root, parse_item
 from history.past import asked, checked, given, item, merged, stream, timeline
 from oracle.saxon import canonical, judge
 

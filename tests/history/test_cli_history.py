@@ -15,7 +15,7 @@ from anabranch.cli import main
 from anabranch.engine.reading import looked_into
 from anabranch.site import read_site
 from anabranch.stream.limits import Limits
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from test_docs import TOP, blocks, show
 
 TICKERS = """\

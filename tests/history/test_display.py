@@ -17,8 +17,8 @@ from anabranch.algebra.history.showing import Shown
 from anabranch.algebra.history.tokens import Tokens
 from anabranch.stream.elements import Place
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item
-from anabranch.stream.wire import element_of
+from anabranch.stream.reading.parse import parse_item
+from anabranch.stream.reading.wire import element_of
 from history.tokenized import events, moments, random_stream, written
 
 

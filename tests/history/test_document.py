@@ -7,13 +7,13 @@ from fractions import Fraction
 import pytest
 
 from anabranch.language import parse
-from anabranch.reference.history.document import Document
-from anabranch.reference.history.timeline import answer, arrivals
+from anabranch.law.history.document import Document
+from anabranch.law.history.timeline import answer, arrivals
 from anabranch.stream.elements import Place
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import implied_root, parse_item
+from anabranch.stream.reading.parse import implied_root, parse_item
+from anabranch.stream.reading.wire import element_of
 from anabranch.stream.tree import STREAM_NAMESPACE
-from anabranch.stream.wire import element_of
 from history.asking import Asked, ask, elements, shown
 
 ALL = 'for $e in stream("s")/root//e return string($e)'

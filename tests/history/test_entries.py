@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import pytest
 
-from anabranch.branch.history.kept import Kept
+from anabranch.branch.document.projection import Kept
 from anabranch.language import check, parse
-from anabranch.reference.history.chains import Chain, Content, Lived
+from anabranch.law.history.chains import Chain, Content, Lived
 from anabranch.sharing.retention import needs_of
-from anabranch.stream.parse import implied_root
+from anabranch.stream.reading.parse import implied_root
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element
 from history.asking import elements

@@ -11,9 +11,9 @@ from anabranch.algebra.history.showing import Shown
 from anabranch.algebra.history.tokens import Elements, Tokens
 from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item
+from anabranch.stream.reading.parse import parse_item
+from anabranch.stream.reading.wire import element_of, write
 from anabranch.stream.tree import Name
-from anabranch.stream.wire import element_of, write
 from history.tokenized import events, moments, random_stream, written
 
 HERE = Place("s", "0", 0)

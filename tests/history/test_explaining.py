@@ -9,9 +9,9 @@ import pytest
 
 import papers
 from anabranch.cli import main
-from anabranch.engine.explanation import explanation
+from anabranch.engine.reports.explanation import explanation
 from anabranch.language import check, parse, print_query
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 
 TICKER = """\
 q: about the past, answered by itself; it keeps

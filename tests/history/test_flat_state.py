@@ -13,8 +13,8 @@ from anabranch.algebra.history.display import Piece
 from anabranch.algebra.history.publishing import Published, heartbeat
 from anabranch.algebra.history.replay import Replay
 from anabranch.bench.steady import LongRun
-from anabranch.bench.tickers import RISEN
-from anabranch.reference.history import register
+from anabranch.bench.workloads.tickers import RISEN
+from anabranch.law.history import register
 from anabranch.stream.tree import STREAM_NAMESPACE
 from mass import Mass
 

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anabranch.algebra.history.ordered import Ordered
-from anabranch.branch.history.arranged import Arranged
-from anabranch.branch.history.folds import Share, fold
-from anabranch.branch.history.written import read_fraction, read_rank, write_fraction, write_rank
+from anabranch.branch.display.folds import Share, fold
+from anabranch.branch.display.sorted import Arranged
+from anabranch.branch.document.plain import read_fraction, read_rank, write_fraction, write_rank
 from anabranch.errors import DynamicError
-from anabranch.reference.functions import BUILTINS
-from anabranch.reference.sequences import Values
-from anabranch.reference.values import Untyped, order_rank
+from anabranch.law.functions import BUILTINS
+from anabranch.values.atomic import Untyped, order_rank
+from anabranch.values.sequences import Values
 
 NUMBERS = st.sampled_from([Untyped("1"), Untyped("2.50"), Untyped("-3"), Untyped("1e3"), 7, Decimal("0.1"), 2.5])
 SPECIAL = st.sampled_from([Untyped("INF"), Untyped("-INF"), Untyped("NaN"), math.inf, math.nan])

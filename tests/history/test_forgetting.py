@@ -10,15 +10,15 @@ from random import Random
 import pytest
 
 from anabranch.algebra.history.publishing import Published
-from anabranch.branch.history.continuous import Continuous
-from anabranch.branch.history.strands import spreads
-from anabranch.reference.history import register
-from anabranch.reference.history.document import Document
-from anabranch.reference.history.timeline import arrivals
+from anabranch.branch.display.continuous import Continuous
+from anabranch.branch.display.strands import spreads
+from anabranch.law.history import register
+from anabranch.law.history.document import Document
+from anabranch.law.history.timeline import arrivals
 from anabranch.stream.elements import Item, Punctuation
-from anabranch.stream.parse import implied_root
+from anabranch.stream.reading.parse import implied_root
+from anabranch.stream.reading.wire import tree_of
 from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element, Text
-from anabranch.stream.wire import tree_of
 from history.asking import elements
 from history.following import Followed, ids_of, items, random_case, replaced
 from history.test_strands import Stranded

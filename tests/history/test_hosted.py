@@ -9,10 +9,10 @@ from random import Random
 
 import pytest
 
-from anabranch.branch.history.showing import wire_time
-from anabranch.spark.roles import keeper_of
+from anabranch.branch.display.publishing import wire_time
+from anabranch.spark.plan.roles import keeper_of
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from anabranch.stream.tree import STREAM_NAMESPACE
 from history.hosting import WHEN, Case, Law, random_case, replayed
 from spark.bare import BareTrunk

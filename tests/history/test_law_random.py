@@ -10,9 +10,9 @@ from lxml import etree
 
 from anabranch.errors import DynamicError
 from anabranch.language import check, parse
-from anabranch.reference import Answer, evaluate, text_input
-from anabranch.reference.history.document import Document
-from anabranch.reference.history.timeline import answer
+from anabranch.law import Answer, evaluate, text_input
+from anabranch.law.history.document import Document
+from anabranch.law.history.timeline import answer
 from anabranch.stream.elements import Item
 from history.asking import Asked, elements
 from history.comparing import case

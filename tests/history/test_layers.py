@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from anabranch.algebra.history.edits import Edit, Insert, Remove, apply
-from anabranch.branch import left
-from anabranch.branch.history.continuous import Continuous
-from anabranch.branch.history.layers import Layer, read_layers, shown
-from anabranch.branch.history.resumed import Resumed
+from anabranch.branch import cache as left
+from anabranch.branch.display.continuous import Continuous
+from anabranch.branch.document.layers import Layer, read_layers, shown
+from anabranch.branch.document.resumed import Resumed
 from anabranch.branch.state import State
 from anabranch.errors import StateError
 from history.asking import elements

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from anabranch.branch.history.parts import describe
+from anabranch.branch.display.parts import describe
 from anabranch.errors import Unsupported
-from anabranch.reference.history.timeline import arrivals
+from anabranch.law.history.timeline import arrivals
 from history.following import TICKER, Followed, items, random_case, replaced
 from mass import Mass
 

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from anabranch.branch.history.parts import describe
+from anabranch.branch.display.parts import describe
 from history.following import Followed, items, replaced
 
 # --- how queries split ------------------------------------------------------------------------------------

@@ -11,16 +11,16 @@ import pytest
 
 from anabranch import engine
 from anabranch.engine.reading import looked_into
-from anabranch.engine.timelines import timelines
+from anabranch.engine.reports.timelines import timelines
 from anabranch.engine.updating import Updating, Written
 from anabranch.errors import Unsupported
-from anabranch.reference.arrivals.past import decimal
-from anabranch.reference.arrivals.timeline import Timeline, timeline_of
-from anabranch.reference.inputs import Arrival, Input
+from anabranch.law.arrivals.past import decimal
+from anabranch.law.inputs import Arrival, Input
+from anabranch.runtime.past.timeline import Timeline, timeline_of
 from anabranch.stream.elements import Item, Punctuation
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from anabranch.stream.tree import Element, copy
 from history.past import checked, given, item, stream
 from history.test_remember import BODIES, PATHS, QUALIFIERS, some_stream

@@ -10,10 +10,10 @@ from random import Random
 import pytest
 
 from anabranch import engine
-from anabranch.engine.timelines import line, timelines
+from anabranch.engine.reports.timelines import line, timelines
 from anabranch.errors import Refused, Unsupported
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from anabranch.stream.tree import STREAM_NAMESPACE
 from history.test_mixed import ORDERS, PRICES
 from history.writing import Writer

@@ -9,7 +9,7 @@ import pytest
 
 from anabranch import engine
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from anabranch.stream.tree import STREAM_NAMESPACE
 from spark.bare import BareTrunk
 

@@ -8,10 +8,10 @@ from random import Random
 import pytest
 
 import papers
-from anabranch.reference import evaluate
-from anabranch.reference.arrivals.timeline import Timeline
+from anabranch.law import evaluate
+from anabranch.runtime.past.timeline import Timeline
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from history.hosting import replayed
 from history.past import checked, given, item, stream
 from history.test_remember import BODIES, PATHS, QUALIFIERS, some_stream

@@ -8,13 +8,13 @@ import pytest
 
 import papers
 from anabranch.language import parse
-from anabranch.reference import evaluate
-from anabranch.reference.arrivals.asked import asked_of, only_past
-from anabranch.reference.arrivals.past import Past
-from anabranch.reference.arrivals.recollection import Recollection
-from anabranch.reference.arrivals.remember import Remembering, answer_by_item, shape_of
-from anabranch.reference.arrivals.timeline import Corrected, Growing, Timeline, timeline_of
-from anabranch.reference.inputs import Input
+from anabranch.law import evaluate
+from anabranch.law.arrivals.past import Past
+from anabranch.law.inputs import Input
+from anabranch.runtime.past.asked import asked_of, only_past
+from anabranch.runtime.past.recollection import Recollection
+from anabranch.runtime.past.remember import Remembering, answer_by_item, shape_of
+from anabranch.runtime.past.timeline import Corrected, Growing, Timeline, timeline_of
 from history.past import checked, given, item, stream
 
 PATHS = ("stream('b')/r/i", "stream('b')//i", "stream('b')/r/i[v > 2]", "stream('a')/r/i[v != 1]", "stream('b')/r/i/v")

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from random import Random
 
 from anabranch.algebra.history.publishing import Published
-from anabranch.branch.history.continuous import Continuous
-from anabranch.branch.history.findings import Told, packed, unpacked
-from anabranch.branch.history.showing import wire_time
-from anabranch.branch.history.strands import Braid, Strand, spreads
+from anabranch.branch.display.continuous import Continuous
+from anabranch.branch.display.findings import Told, packed, unpacked
+from anabranch.branch.display.publishing import wire_time
+from anabranch.branch.display.strands import Braid, Strand, spreads
 from anabranch.language import check, parse
-from anabranch.reference.history.document import Document
-from anabranch.reference.history.timeline import Arriving, arrivals
-from anabranch.spark.dividing import strands_for
+from anabranch.law.history.document import Document
+from anabranch.law.history.timeline import Arriving, arrivals
+from anabranch.spark.plan.dividing import strands_for
 from anabranch.stream.elements import DeadLetter
-from anabranch.stream.parse import implied_root
+from anabranch.stream.reading.parse import implied_root
 from history.following import TICKER, Followed, items, random_case, replaced
 
 ROOTS = {"s": implied_root("root"), "t": implied_root("root")}

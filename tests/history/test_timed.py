@@ -8,10 +8,10 @@ from random import Random
 import pytest
 
 from anabranch.engine.preparing import Inputs, prepare
-from anabranch.engine.timelines import line, timelines
+from anabranch.engine.reports.timelines import line, timelines
 from anabranch.errors import Unsupported
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from history.past import item, stream
 from spark.bare import BareTrunk
 

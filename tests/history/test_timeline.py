@@ -7,15 +7,15 @@ from fractions import Fraction
 
 import pytest
 
-from anabranch.engine.timelines import line
-from anabranch.reference import evaluate, stream_input
-from anabranch.reference.answer import Shown
-from anabranch.reference.arrivals.past import decimal
-from anabranch.reference.arrivals.timeline import Timeline
+from anabranch.engine.reports.timelines import line
+from anabranch.law import evaluate, stream_input
+from anabranch.law.answer import Shown
+from anabranch.law.arrivals.past import decimal
+from anabranch.runtime.past.timeline import Timeline
 from anabranch.stream.elements import Item, Place
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import implied_root, parse_item
 from anabranch.stream.path import Path
+from anabranch.stream.reading.parse import implied_root, parse_item
 from history.past import checked, given, item, stream, timeline
 
 FIVE = stream(item(1, v=3), item(2, v=1), item(2, v=2), item(11, v=9), item(25, v=4))

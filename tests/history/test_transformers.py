@@ -24,9 +24,9 @@ from anabranch.algebra.history.events import (
 )
 from anabranch.algebra.history.qualifier import Qualifier
 from anabranch.algebra.history.showing import Shown
-from anabranch.algebra.numbers import spell_double
 from anabranch.errors import DynamicError
 from anabranch.stream.tree import Name
+from anabranch.values.numbers import spell_double
 from history.tokenized import Applied, events, random_stream, texts, written
 from models.pipeline.combining import Clone, Concatenate, Construct, Pipeline
 from models.pipeline.sorting import Sorted, child_text, rank

@@ -12,7 +12,7 @@ from anabranch.algebra.history.events import EndRegion, Now, StartElement
 from anabranch.algebra.history.qualifier import Qualifier
 from anabranch.algebra.history.showing import Shown
 from anabranch.algebra.history.tokens import Tokens
-from anabranch.reference.history.timeline import answer, arrivals
+from anabranch.law.history.timeline import answer, arrivals
 from anabranch.stream.tree import Name
 from history.asking import Asked
 from history.tokenized import Applied, events, random_stream, written

@@ -8,7 +8,7 @@ import papers
 from anabranch.errors import QueryError
 from anabranch.language import Checked, ast, check, parse, print_query
 from anabranch.language.signatures import SIGNATURES
-from anabranch.reference.functions import BUILTINS
+from anabranch.law.functions import BUILTINS
 from anabranch.stream.photons import photons_dtd
 from anabranch.stream.schema import Schema
 

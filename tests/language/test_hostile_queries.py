@@ -11,7 +11,7 @@ import pytest
 
 from anabranch.errors import AnabranchError, QueryError
 from anabranch.language import check, parse, print_query
-from anabranch.reference import evaluate, text_input
+from anabranch.law import evaluate, text_input
 
 ITEMS = "<r><i><a>1</a></i><i><a>2</a></i></r>"
 

@@ -4,7 +4,7 @@ import pytest
 
 from anabranch.errors import Refused
 from anabranch.language import Checked, check, parse
-from anabranch.language.refusals import REFUSALS
+from anabranch.language.checks.refusals import REFUSALS
 
 MARKED = {
     "union operator": "|",

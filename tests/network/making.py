@@ -6,12 +6,12 @@ from functools import lru_cache
 from random import Random
 
 import papers
+from anabranch.law import text_input
 from anabranch.network.description import Strategy
 from anabranch.network.needs import provides
 from anabranch.network.planner import Planner
 from anabranch.network.sample import Sample
 from anabranch.network.topology import Topology, built, hypercube
-from anabranch.reference import text_input
 from anabranch.stream.path import Path
 from anabranch.stream.photons import photons, photons_dtd
 from anabranch.stream.schema import Schema

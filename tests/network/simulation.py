@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from anabranch.language import check, parse, print_query
+from anabranch.law import evaluate, text_input
+from anabranch.law.aggregates import rounded
 from anabranch.network.catalogue import Catalogue
 from anabranch.network.operators import (
     Ask,
@@ -22,13 +24,11 @@ from anabranch.network.operators import (
 )
 from anabranch.network.sample import Sample
 from anabranch.predicate import And, Compare, Not, Or, Predicate, Term
-from anabranch.reference import evaluate, text_input
-from anabranch.reference.aggregates import rounded
-from anabranch.reference.values import Untyped, finite_value, spell
 from anabranch.sharing.render import generic_names
 from anabranch.sharing.restructuring.restructure import restructure
 from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows
 from anabranch.sharing.tree import AggregateAnnotation, PropertyTree
+from anabranch.values.atomic import Untyped, finite_value, spell
 
 TIME = "det_time"
 

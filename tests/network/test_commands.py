@@ -17,7 +17,7 @@ from anabranch.attending import Log, Watch
 from anabranch.cli import main
 from anabranch.network.description import Network, read_network
 from anabranch.peers.running import RunningNetwork
-from anabranch.spark.wanted import Epoch
+from anabranch.spark.plan.wanted import Epoch
 from anabranch.stream.photons import photons
 from peers.working import bare_network
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import papers
-from anabranch.bench.workload import workload
+from anabranch.bench.workloads.paper import workload
+from anabranch.law import text_input
 from anabranch.network.estimates import PROGRESS, Estimates
 from anabranch.network.needs import need_of, whole
 from anabranch.network.sample import YES, Sample
 from anabranch.predicate import Path, Term, and_, compare, difference, not_, or_
-from anabranch.reference import text_input
 from anabranch.sharing.render import render
 from anabranch.sharing.tree import PropertyTree
 from network.making import SCHEMA, document, sample

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from anabranch.bench.workload import workload
-from anabranch.network.layout import layout
-from anabranch.network.picture import draw
+from anabranch.bench.workloads.paper import workload
+from anabranch.network.map.layout import layout
+from anabranch.network.map.picture import draw
 from anabranch.network.planner import Planner
 from anabranch.network.rates import planned
 from anabranch.network.topology import built

@@ -11,7 +11,7 @@ from anabranch.network.needs import Need, need_of, whole
 from anabranch.network.travelling import asks_when, feeding, references, tells, travelling
 from anabranch.predicate import EVERYTHING
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 
 SELECTION = 'for $p in stream("s")/r/i where $p/k >= 2 return if ($p/k >= 3) then $p/t else $p/v'
 WINDOW = 'for $w in stream("s")/r/i[k >= 2]|t diff 10| return sum($w/v)'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from anabranch.language import check, parse, print_query
-from anabranch.reference import Input, evaluate, stream_input, text_input
+from anabranch.law import Input, evaluate, stream_input, text_input
 from anabranch.stream.elements import Item
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element

@@ -11,7 +11,7 @@ from anabranch.network.description import RegisteredStream, Strategy
 from anabranch.peers.running import RunningNetwork
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.photons import photons
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from network.making import SCHEMA, some_query, some_topology
 from peers.working import Alone, GrowingStream, bare_network, network_of
 

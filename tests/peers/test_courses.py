@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anabranch.spark.courses import Axis, Course, Top
+from anabranch.spark.evolution.courses import Axis, Course, Top
 
 AXES = (Axis("i/t", "2"), Axis("*/u"))
 

@@ -18,7 +18,7 @@ from anabranch.network.topology import built, line
 from anabranch.peers.running import RunningNetwork
 from anabranch.sharing.forest import PropertyForest
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from network.making import RARE
 from network.simulation import alone as by_law
 from peers.test_running import ITEMS, deadly, killed_run, photon_items, photon_stream

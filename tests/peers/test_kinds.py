@@ -10,7 +10,7 @@ import pytest
 from anabranch.network.description import RegisteredStream
 from anabranch.network.topology import line
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from peers.working import Alone, GrowingStream, bare_network, network_of
 
 S = 'xmlns:s="urn:anabranch:stream"'

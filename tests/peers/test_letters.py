@@ -15,7 +15,7 @@ from anabranch.peers.letters import LetterFile
 from anabranch.peers.programs import is_items
 from anabranch.peers.running import RunningNetwork
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from peers.test_kinds import ITEMS, S
 from peers.working import GrowingStream, bare_network, network_of
 

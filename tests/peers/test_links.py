@@ -11,7 +11,7 @@ from anabranch.network.description import RegisteredStream
 from anabranch.network.topology import line
 from anabranch.peers.links import Link
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from peers.test_kinds import WINDOWS, S
 from peers.working import Alone, GrowingStream, bare_network, network_of
 

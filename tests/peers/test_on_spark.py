@@ -14,7 +14,7 @@ import pytest
 from anabranch.network.description import Strategy
 from anabranch.network.topology import hypercube, line
 from anabranch.peers.running import RunningNetwork
-from anabranch.spark.manifest import Manifests
+from anabranch.spark.checkpoint.manifest import Manifests
 from network.making import FIGURE_1
 from network.simulation import alone as by_law
 from peers.test_joins import JOIN, tuple_flows

@@ -21,7 +21,7 @@ from anabranch.peers.records import Planned
 from anabranch.peers.sending import Sender
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.photons import photons
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from network.making import FIGURE_1, SCHEMA
 from network.simulation import alone as by_law
 from peers.some import some_run

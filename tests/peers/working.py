@@ -10,9 +10,9 @@ from anabranch.network.description import Network, RegisteredQuery, RegisteredSt
 from anabranch.network.topology import Topology
 from anabranch.peers.programs import over
 from anabranch.peers.running import RunningNetwork
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.wanted import Wanted
-from anabranch.stream.source import Source
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.plan.wanted import Wanted
+from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
 
 

@@ -16,9 +16,9 @@ from itertools import product
 
 import z3
 
-from anabranch.algebra.numbers import exact_number
 from anabranch.predicate import And, Compare, Difference, Finite, Integers, Not, Or, Predicate, Reals, Term
 from anabranch.stream.affine import Affine
+from anabranch.values.numbers import exact_number
 
 COPIES = 3
 STRINGS = ("", "-INF", "1", "2.5", "INF", "NaN", "a", "b")

@@ -15,6 +15,7 @@ from random import Random
 import pytest
 
 from anabranch.language import check, parse
+from anabranch.law import evaluate, text_input
 from anabranch.predicate import (
     TEXT,
     And,
@@ -41,7 +42,6 @@ from anabranch.predicate import (
     simplify,
     to_text,
 )
-from anabranch.reference import evaluate, text_input
 from anabranch.stream.path import Path
 from predicate.generate import OCCURS, some_atoms, some_predicate
 from predicate.judge import STRINGS

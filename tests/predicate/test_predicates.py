@@ -13,7 +13,6 @@ from fractions import Fraction
 import pytest
 
 import anabranch.predicate
-from anabranch.algebra.numbers import exact_number
 from anabranch.language import parse
 from anabranch.predicate import (
     EVERYTHING,
@@ -48,6 +47,7 @@ from anabranch.predicate import (
 from anabranch.predicate.texts import INF, MINUS_INF, NAN, WORD, number_of
 from anabranch.stream import affine
 from anabranch.stream.path import Path
+from anabranch.values.numbers import exact_number
 
 
 def term(path: str, occurs: Occurs = "one", domain: Domain = TEXT, input: str = "") -> Term:

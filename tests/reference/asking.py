@@ -8,8 +8,8 @@ import pytest
 
 from anabranch.errors import DynamicError
 from anabranch.language import check, parse
-from anabranch.reference import Answer, Input, evaluate, text_input
-from anabranch.reference.calls import PythonFunction
+from anabranch.law import Answer, Input, evaluate, text_input
+from anabranch.law.calls import PythonFunction
 
 
 def ask(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from anabranch.reference.steps import allow
+from anabranch.law.steps import allow
 from anabranch.stream.limits import Limits
 
 

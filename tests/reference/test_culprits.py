@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from anabranch.reference.answer import NoAnswer
+from anabranch.law.answer import NoAnswer
 from reference.asking import ask, leaves, stream
 
 WINDOW = "for $w in stream('s')/r/i|count 4| return "

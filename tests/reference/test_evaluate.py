@@ -4,8 +4,8 @@ import pytest
 
 from anabranch.errors import DynamicError, UsageError
 from anabranch.language import check, parse
-from anabranch.reference import document_input, evaluate, text_input
-from anabranch.stream.parse import parse_document
+from anabranch.law import document_input, evaluate, text_input
+from anabranch.stream.reading.parse import parse_document
 from reference.asking import ask, error, leaves, stream, value
 
 # --- rounds and their errors (LAWS 2.4) -------------------------------------------------------------------

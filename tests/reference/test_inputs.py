@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anabranch.engine import Inputs, answering, prepare
-from anabranch.reference import document_input, stream_input, text_input
-from anabranch.reference.inputs import Signal
+from anabranch.law import document_input, stream_input, text_input
+from anabranch.law.inputs import Signal
 from anabranch.stream.description import parse as parse_description
 from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation, StreamElement
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import implied_root, parse_document, parse_item
 from anabranch.stream.path import Path
-from anabranch.stream.source import Source
+from anabranch.stream.reading.parse import implied_root, parse_document, parse_item
+from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.wire import element_of
 from anabranch.stream.tree import Element, Name, Text, string_value
-from anabranch.stream.wire import element_of
 from reference.asking import ask, leaves
 
 

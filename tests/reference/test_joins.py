@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anabranch.algebra.window import Extent
-from anabranch.reference import Input, stream_input, text_input
-from anabranch.reference.joins import Entry, Moved, Side, step_join
+from anabranch.law import Input, stream_input, text_input
+from anabranch.law.rounds.joins import Entry, Moved, Side, step_join
 from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import implied_root, parse_item
 from anabranch.stream.path import Path
+from anabranch.stream.reading.parse import implied_root, parse_item
+from anabranch.stream.reading.wire import element_of
 from anabranch.stream.tree import STREAM_NAMESPACE
-from anabranch.stream.wire import element_of
 from reference.asking import ask, leaves, stream
 
 PAIR = "<p>{ string($x/t), string($y/t) }</p>"

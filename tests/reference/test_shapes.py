@@ -11,9 +11,9 @@ import pytest
 
 from anabranch.language import ast, check, parse, print_query
 from anabranch.language.rewrite import rebuild
-from anabranch.reference.shapes import Constant, Shapes
-from anabranch.reference.standing import standing
-from anabranch.reference.texts import Texts
+from anabranch.runtime.shapes import Constant, Shapes
+from anabranch.runtime.standing import standing
+from anabranch.runtime.texts import Texts
 
 _TEMPLATES = (
     'for $p in stream("s")/root/p where $p/a >= {} and $p/b < -{} return <hit n="{}">{{ $p/a }}</hit>',

@@ -7,8 +7,8 @@ import pytest
 import papers
 from anabranch.errors import DynamicError
 from anabranch.language import check, parse
-from anabranch.reference.calls import PythonFunction
-from anabranch.reference.standing import Kind, Standing, declared_bounds, ordered_by_time, standing
+from anabranch.law.calls import PythonFunction
+from anabranch.runtime.standing import Kind, Standing, declared_bounds, ordered_by_time, standing
 from anabranch.stream.path import Path
 
 FUNCTIONS: dict[str, PythonFunction] = {"twice": lambda x: x * 2}

@@ -8,10 +8,10 @@ from time import process_time
 import pytest
 
 from anabranch.errors import UsageError
-from anabranch.reference.answer import NoAnswer
-from anabranch.reference.inputs import document_input
+from anabranch.law.answer import NoAnswer
+from anabranch.law.inputs import document_input
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_document
+from anabranch.stream.reading.parse import parse_document
 from reference.asking import ask
 from reference.few_steps import allowing, doubling
 

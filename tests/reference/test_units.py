@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 import papers
 from anabranch.errors import DynamicError, StreamError
 from anabranch.language import check, parse
-from anabranch.reference import Input, evaluate, text_input
-from anabranch.reference.calls import PythonFunction
-from anabranch.reference.sequences import Value, Values
-from anabranch.reference.standing import Standing, standing
-from anabranch.reference.units import NOTHING, Candidates, Piece, Units, joined
+from anabranch.law import Input, evaluate, text_input
+from anabranch.law.calls import PythonFunction
+from anabranch.runtime.standing import Standing, standing
+from anabranch.runtime.units import NOTHING, Candidates, Piece, Units, joined
 from anabranch.stream.elements import Item
 from anabranch.stream.photons import photons
 from anabranch.stream.tree import Element, string_value
+from anabranch.values.sequences import Value, Values
 from reference.asking import leaves, stream
 
 FUNCTIONS: dict[str, PythonFunction] = {"twice": lambda x: x * 2}

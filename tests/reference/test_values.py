@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anabranch.algebra.numbers import nearest_double
 from anabranch.errors import DynamicError
-from anabranch.reference.aggregates import exact_sum
-from anabranch.reference.values import Atomic, Untyped, compare, exact_number, order_rank, spell
+from anabranch.law.aggregates import exact_sum
+from anabranch.values.atomic import Atomic, Untyped, compare, exact_number, order_rank, spell
+from anabranch.values.numbers import nearest_double
 from reference.asking import ask, error, leaves, stream, value
 
 # --- spelling (LAWS 2.1) ----------------------------------------------------------------------------------

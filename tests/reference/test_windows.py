@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anabranch.algebra.window import Extent
-from anabranch.reference import text_input
-from anabranch.reference.windows import time_windows
+from anabranch.law import text_input
+from anabranch.law.rounds.windows import time_windows
 from reference.asking import ask, leaves, stream
 
 SHOW = "<w>{ for $i in $w return string($i/t) }</w>"

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import pytest
 
 from anabranch.algebra.window import Extent
-from anabranch.reference.joins import Entry, Moved, Side, step_join
+from anabranch.law.rounds.joins import Entry, Moved, Side, step_join
 from anabranch.sharing.match_joins import (
     FullResults,
     SelectedResults,

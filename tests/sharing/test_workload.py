@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anabranch.bench.workload import PAPER_WITH, PAPER_WITHOUT, QUERIES, Shared, share, workload
+from anabranch.bench.workloads.paper import PAPER_WITH, PAPER_WITHOUT, QUERIES, Shared, share, workload
 from sharing.making import tree
 
 

@@ -14,34 +14,36 @@ from pathlib import Path
 from random import Random
 from unittest import mock
 
-from anabranch.algebra.signature import Policy
-from anabranch.algebra.written import is_plan
-from anabranch.branch import left
+from anabranch.algebra.plans.written import is_plan
+from anabranch.algebra.reactions.signature import Policy
+from anabranch.branch import cache as left
 from anabranch.language import check, parse, print_query
-from anabranch.spark import shard, states, task
-from anabranch.spark.answers import AnswerLog
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.courses import Axis
-from anabranch.spark.dividing import strands_for
-from anabranch.spark.evolution_log import EvolutionLogs
-from anabranch.spark.evolving import run_evolving
-from anabranch.spark.heartbeats import Pulse, write_reached
-from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
-from anabranch.spark.job import Job, Report
-from anabranch.spark.manifest import Manifest, Manifests
-from anabranch.spark.membership import subscriptions_of
-from anabranch.spark.order import OrderLog
-from anabranch.spark.plan import Plan, StreamPlan
-from anabranch.spark.plans import Plans
-from anabranch.spark.ranges import Offset, Range
-from anabranch.spark.rows import Outbox, Row, read_rows
-from anabranch.spark.scanning import search
-from anabranch.spark.segments import late_places
-from anabranch.spark.stages import manifest_of
-from anabranch.spark.survey import Survey
-from anabranch.spark.waits import Lookout, Wait
+from anabranch.spark.answers.log import AnswerLog
+from anabranch.spark.answers.segments import late_places
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifest, Manifests
+from anabranch.spark.epoch import task
+from anabranch.spark.epoch.job import Job, Report
+from anabranch.spark.epoch.rows import Outbox, Row, read_rows
+from anabranch.spark.epoch.stages import manifest_of
+from anabranch.spark.epoch.waits import Lookout, Wait
+from anabranch.spark.evolution.courses import Axis
+from anabranch.spark.evolution.log import EvolutionLogs
+from anabranch.spark.evolution.rerun import run_evolving
+from anabranch.spark.evolution.scanning import search
+from anabranch.spark.intake.heartbeats import Pulse, write_reached
+from anabranch.spark.intake.order import OrderLog
+from anabranch.spark.intake.ranges import Offset, Range
+from anabranch.spark.intake.settings import IntakeSettings, IntakeStream
+from anabranch.spark.intake.survey import Survey
+from anabranch.spark.plan.dividing import strands_for
+from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
+from anabranch.spark.plan.files import Plans
+from anabranch.spark.plan.membership import subscriptions_of
+from anabranch.spark.state import files as states
+from anabranch.spark.state import shard
 from anabranch.stream.limits import Limits
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 
 
 class BareTrunk:

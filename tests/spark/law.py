@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.passing import judged
 from anabranch.language import ast
-from anabranch.reference import Input, evaluate, stream_input
+from anabranch.law import Input, evaluate, stream_input
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_root
-from anabranch.stream.reader import ElementReader
-from anabranch.stream.source import Source, read_partitions
-from anabranch.stream.split import Cut, DocumentSplitter
+from anabranch.stream.reading.parse import parse_root
+from anabranch.stream.reading.reader import ElementReader
+from anabranch.stream.reading.source import Source, read_partitions
+from anabranch.stream.reading.split import Cut, DocumentSplitter
 
 _PUNCTUATION = b'<s:punctuation xmlns:s="urn:anabranch:stream" where="true()"%s/>\n'
 CLOSING = {True: _PUNCTUATION % b' at="1000000"' + _PUNCTUATION % b' at="1000001"', False: _PUNCTUATION % b""}

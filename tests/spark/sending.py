@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from anabranch.spark.answers import AnswerLog
+from anabranch.spark.answers.log import AnswerLog
 from anabranch.stream.elements import DeadLetter
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
 
 SHARDS = (1, 2, 5)

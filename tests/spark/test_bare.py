@@ -17,9 +17,9 @@ import pytest
 from anabranch.engine import Inputs, prepare, refuse_endless
 from anabranch.errors import QueryError, Unsupported
 from anabranch.language import check, parse
-from anabranch.reference.standing import standing
+from anabranch.runtime.standing import standing
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from branch.feeding import spiced
 from oracle.generate import case
 from spark.bare import BareTrunk

@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from anabranch.engine import Inputs, answering, prepare
-from anabranch.spark.trunk import Outcome, run_queries
+from anabranch.spark.epoch.finite import Outcome, run_queries
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.photons import photons
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from papers import INTERVAL_JOIN, SHARING
 
 pytestmark = pytest.mark.spark

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from anabranch.errors import StateError
-from anabranch.spark import durable
-from anabranch.spark.checkpoint import Checkpoint, RunLock
-from anabranch.spark.manifest import Carried, Manifest, Manifests
-from anabranch.spark.plan import Plan, Subscription
-from anabranch.spark.plans import Plans
-from anabranch.spark.recovery import check_spark
-from anabranch.spark.retention import Keep
-from anabranch.spark.segments import Segment, SegmentWriter, late_line, late_places, read_chunk, read_index
+from anabranch.spark.answers.segments import Segment, SegmentWriter, late_line, late_places, read_chunk, read_index
+from anabranch.spark.checkpoint import durable
+from anabranch.spark.checkpoint.folder import Checkpoint, RunLock
+from anabranch.spark.checkpoint.manifest import Carried, Manifest, Manifests
+from anabranch.spark.checkpoint.recovery import check_spark
+from anabranch.spark.checkpoint.retention import Keep
+from anabranch.spark.plan.epoch_plan import Plan, Subscription
+from anabranch.spark.plan.files import Plans
 from anabranch.stream.elements import Place
 from anabranch.stream.limits import Limits
 

@@ -17,7 +17,7 @@ import pytest
 
 from anabranch.engine import Inputs, answering, prepare
 from anabranch.stream.photons import photons
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from papers import Q4
 from sockets import listening_addresses, own_processes
 

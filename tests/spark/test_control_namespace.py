@@ -11,10 +11,10 @@ import pytest
 
 from anabranch.engine.evolved import answer_evolving, fed, text_of
 from anabranch.engine.reading import read_stream
-from anabranch.reference.standing import standing
+from anabranch.runtime.standing import standing
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from anabranch.stream.tree import STREAM_NAMESPACE
 from evolving.outlets import checked
 from spark.bare import BareTrunk

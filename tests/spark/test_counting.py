@@ -6,9 +6,9 @@ from fractions import Fraction
 from pathlib import Path
 from random import Random
 
-from anabranch.columnar.pane_sharing import relaxed, shared
+from anabranch.columnar.panes.sharing import relaxed, shared
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from branch.counting import FILE, Stream
 from branch.test_panes import one_query, one_stream
 from spark.bare import BareTrunk

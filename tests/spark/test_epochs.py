@@ -13,9 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from anabranch.errors import AnabranchError, StateError, StreamError, UsageError
-from anabranch.spark import crash, durable, epochs, retention
-from anabranch.spark.manifest import Manifests
-from anabranch.spark.retention import Keep
+from anabranch.spark.checkpoint import crash, durable, retention
+from anabranch.spark.checkpoint.manifest import Manifests
+from anabranch.spark.checkpoint.retention import Keep
+from anabranch.spark.epoch import trunk as epochs
 from anabranch.spark.sinks import Files
 from spark.trunks import ALL, Killed, Site, items, lines
 

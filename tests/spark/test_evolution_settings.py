@@ -7,12 +7,12 @@ from random import Random
 
 import pytest
 
-from anabranch.algebra.signature import Policy
+from anabranch.algebra.reactions.signature import Policy
 from anabranch.cli import main
 from anabranch.engine.live import Engine
 from anabranch.errors import UsageError
 from anabranch.site import read_site
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
 
 ACCENT = '<s:accent xmlns:s="urn:anabranch:stream" where="s = 2"><s:alter path="t" by=". * 2"/></s:accent>'

@@ -16,23 +16,26 @@ from anabranch.algebra.accents.items import values
 from anabranch.algebra.accents.passing import is_change, judged
 from anabranch.algebra.accents.rows import Row
 from anabranch.errors import StateError
-from anabranch.spark import evolution_log, ranges, reading, storage, task
-from anabranch.spark.changes import Change
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.evolution_log import EvolutionLogs, Logged, evolution_at, read_log
-from anabranch.spark.job import Job
-from anabranch.spark.manifest import Manifests
-from anabranch.spark.order import Form
-from anabranch.spark.plan import Plan, StreamPlan
-from anabranch.spark.plans import PlanFile
-from anabranch.spark.ranges import Range
-from anabranch.spark.rows import Outbox
-from anabranch.spark.scanning import search
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifests
+from anabranch.spark.epoch import task
+from anabranch.spark.epoch.job import Job
+from anabranch.spark.epoch.rows import Outbox
+from anabranch.spark.evolution import log as evolution_log
+from anabranch.spark.evolution.changes import Change
+from anabranch.spark.evolution.log import EvolutionLogs, Logged, evolution_at, read_log
+from anabranch.spark.evolution.scanning import search
+from anabranch.spark.intake import range_reader as reading
+from anabranch.spark.intake import ranges, storage
+from anabranch.spark.intake.order import Form
+from anabranch.spark.intake.ranges import Range
+from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
+from anabranch.spark.plan.files import PlanFile
 from anabranch.stream.elements import DeadLetter, Item
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.reading.source import Source, domains_of, read_partitions
 from anabranch.stream.schema import Schema
-from anabranch.stream.source import Source, domains_of, read_partitions
 from anabranch.stream.tree import Element
 from spark.bare import BareTrunk
 

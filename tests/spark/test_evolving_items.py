@@ -11,12 +11,12 @@ import pytest
 from algebra import evolving
 from algebra.evolving import stream
 from anabranch.errors import Aborted
-from anabranch.reference.construct import content_text
-from anabranch.reference.evolving.outlet import accent_text
+from anabranch.law.construct import content_text
+from anabranch.runtime.evolution.outlet import accent_text
 from anabranch.stream.elements import Accent, Item, Punctuation
+from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.wire import write
 from anabranch.stream.serialize import serialize
-from anabranch.stream.source import Source
-from anabranch.stream.wire import write
 from evolving.outlets import Asked, item
 from evolving.square import EXACT, item_query
 from spark.bare import BareTrunk

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import anabranch
-from anabranch.spark import epochs
+from anabranch.spark.epoch import trunk as epochs
 from spark.trunks import Killed, Site
 
 CONTROL = 'xmlns:s="urn:anabranch:stream"'

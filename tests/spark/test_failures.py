@@ -11,13 +11,13 @@ from random import Random
 import pytest
 
 from anabranch.language import check, parse
-from anabranch.reference import Answer, evaluate, stream_input
-from anabranch.reference.answer import NoAnswer
+from anabranch.law import Answer, evaluate, stream_input
+from anabranch.law.answer import NoAnswer
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.reader import Format
-from anabranch.stream.source import Source, read_partitions
+from anabranch.stream.reading.reader import Format
+from anabranch.stream.reading.source import Source, read_partitions
 from spark.bare import BareTrunk
 
 QUERIES = {

@@ -7,21 +7,28 @@ from pathlib import Path
 import pytest
 
 from anabranch.errors import AnabranchError, StateError, StreamError
-from anabranch.spark.checkpoint import Checkpoint
+from anabranch.spark.answers.segments import (
+    DEAD_LETTERS,
+    HELD,
+    SegmentWriter,
+    read_chunk,
+    read_dead_letters,
+    read_index,
+)
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Carried
+from anabranch.spark.epoch.job import Job, Report
+from anabranch.spark.epoch.rows import Outbox
+from anabranch.spark.epoch.task import work
 from anabranch.spark.faults import Fault, translated
-from anabranch.spark.job import Job, Report
-from anabranch.spark.manifest import Carried
-from anabranch.spark.order import Form
-from anabranch.spark.plan import Plan, StreamPlan, Subscription
-from anabranch.spark.plans import PlanFile
-from anabranch.spark.ranges import Position, Range
-from anabranch.spark.rows import Outbox
-from anabranch.spark.segments import DEAD_LETTERS, HELD, SegmentWriter, read_chunk, read_dead_letters, read_index
-from anabranch.spark.states import Kept
-from anabranch.spark.task import work
+from anabranch.spark.intake.order import Form
+from anabranch.spark.intake.ranges import Position, Range
+from anabranch.spark.plan.epoch_plan import Plan, StreamPlan, Subscription
+from anabranch.spark.plan.files import PlanFile
+from anabranch.spark.state.files import Kept
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 
 IN_TASK = """\
 [STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Job aborted due to stage failure: Lost task 0.3

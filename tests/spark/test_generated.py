@@ -19,17 +19,17 @@ from pyspark.sql import SparkSession
 
 from anabranch.errors import QueryError, Unsupported
 from anabranch.language import check, parse
-from anabranch.reference import evaluate, stream_input
-from anabranch.reference.standing import standing
-from anabranch.spark.answers import AnswerLog
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.segments import late_places
-from anabranch.spark.trunk import run_queries
+from anabranch.law import evaluate, stream_input
+from anabranch.runtime.standing import standing
+from anabranch.spark.answers.log import AnswerLog
+from anabranch.spark.answers.segments import late_places
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.epoch.finite import run_queries
 from anabranch.stream.elements import Item
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.reading.source import Source, read, read_partitions
 from anabranch.stream.serialize import serialize
-from anabranch.stream.source import Source, read, read_partitions
 from oracle.generate import Writer, case
 
 BROKEN = ("<i><a>1</b></i>", "<i><a>&undefined;</a></i>")

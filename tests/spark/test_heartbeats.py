@@ -13,10 +13,10 @@ import pytest
 
 from anabranch.errors import UsageError
 from anabranch.network.description import read_network
-from anabranch.spark.heartbeats import Pulse
-from anabranch.spark.survey import Survey
+from anabranch.spark.intake.heartbeats import Pulse
+from anabranch.spark.intake.survey import Survey
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
 
 TENS = """<tens>{ for $w in stream("s")/*/p |t diff 10| return <w n="{ count($w) }"/> }</tens>"""

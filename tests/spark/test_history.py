@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 import anabranch
 from anabranch.algebra.history.edits import Remove
-from anabranch.spark.answers import AnswerLog
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.trunk import run_queries
+from anabranch.spark.answers.log import AnswerLog
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.epoch.finite import run_queries
 from history.hosting import Case, Law, random_case, replayed
 
 SEED = int(os.environ.get("ANABRANCH_SEED", "0"))

@@ -6,11 +6,11 @@ from pathlib import Path
 from random import Random
 
 from anabranch.language import check, parse, print_query
-from anabranch.spark.membership import subscriptions_of
-from anabranch.spark.plan import Plan, StreamPlan, Subscription
+from anabranch.spark.plan.epoch_plan import Plan, StreamPlan, Subscription
+from anabranch.spark.plan.membership import subscriptions_of
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
 
 JOIN = """for $x in stream("s")/r/i|t diff {0}| for $y in stream("u")/r/i|t diff {0}|

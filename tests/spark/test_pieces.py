@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.spark.answers import Frame
+from anabranch.spark.answers.log import Frame
 from anabranch.spark.sinks.pieces import results_in
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
 
 ITEMS = [f"<p><x>{number}</x><w>w{number} of &lt;6></w><y/></p>" for number in range(6)]

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from anabranch.spark.order import Form
-from anabranch.spark.planning import Planning
-from anabranch.spark.plans import Plans
-from anabranch.spark.wanted import Settings, Wanted
-from anabranch.stream.source import Source
+from anabranch.spark.intake.order import Form
+from anabranch.spark.plan.files import Plans
+from anabranch.spark.plan.planning import Planning
+from anabranch.spark.plan.wanted import Settings, Wanted
+from anabranch.stream.reading.source import Source
 
 FORM = Form("lines", "<root/>")
 FORMS = {"a": FORM, "b": FORM}

@@ -16,25 +16,25 @@ from pyspark.sql import SparkSession
 import anabranch
 from algebra.accented import HERE
 from algebra.evolving import Planner, stream
-from anabranch.algebra import builder
 from anabranch.algebra.accents.items import values
-from anabranch.algebra.construct import Computed, Construct
-from anabranch.algebra.interpret import Plan, run
-from anabranch.algebra.operator import Operator
-from anabranch.algebra.written import streams_of, write_plan
+from anabranch.algebra.operators.construct import Computed, Construct
+from anabranch.algebra.operators.operator import Operator
+from anabranch.algebra.plans import builder
+from anabranch.algebra.plans.interpret import Plan, run
+from anabranch.algebra.plans.written import streams_of, write_plan
 from anabranch.engine.evolved import answer_plan, fed
-from anabranch.engine.history import StreamCourse
 from anabranch.engine.reading import read_stream
+from anabranch.engine.reports.evolution import StreamCourse
 from anabranch.errors import UsageError
-from anabranch.spark import epochs
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.trunk import run_queries
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.epoch import trunk as epochs
+from anabranch.spark.epoch.finite import run_queries
 from anabranch.stream.elements import Item, StreamElement
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
-from anabranch.stream.wire import element_of, write
+from anabranch.stream.reading.parse import parse_item
+from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.wire import element_of, write
 from evolving.judging import across, plain
 from evolving.questions import TIME, timed
 from models.canonical import canonical

@@ -8,9 +8,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.spark import storage
-from anabranch.spark.order import End, Stretch
-from anabranch.spark.ranges import (
+from anabranch.spark.intake import storage
+from anabranch.spark.intake.order import End, Stretch
+from anabranch.spark.intake.ranges import (
     LARGEST_RANGE,
     MEBIBYTE,
     SMALLEST_RANGE,

@@ -12,27 +12,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anabranch.columnar.answering import StreamAnswers
+from anabranch.columnar.items.answering import StreamAnswers
 from anabranch.errors import StateError, StreamError
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
-from anabranch.spark.job import Job
-from anabranch.spark.order import Form, OrderLog
-from anabranch.spark.passage import Passage
-from anabranch.spark.plan import Plan, StreamPlan, Subscription
-from anabranch.spark.plans import PlanFile
-from anabranch.spark.ranges import Offset, Range
-from anabranch.spark.reading import RangeReader
-from anabranch.spark.segments import DEAD_LETTERS, SegmentWriter, read_dead_letters, read_index
-from anabranch.spark.storage import pieces
-from anabranch.spark.survey import Survey
+from anabranch.spark.answers.segments import DEAD_LETTERS, SegmentWriter, read_dead_letters, read_index
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.epoch.job import Job
+from anabranch.spark.epoch.passage import Passage
+from anabranch.spark.intake.order import Form, OrderLog
+from anabranch.spark.intake.range_reader import RangeReader
+from anabranch.spark.intake.ranges import Offset, Range
+from anabranch.spark.intake.settings import IntakeSettings, IntakeStream
+from anabranch.spark.intake.storage import pieces
+from anabranch.spark.intake.survey import Survey
+from anabranch.spark.plan.epoch_plan import Plan, StreamPlan, Subscription
+from anabranch.spark.plan.files import PlanFile
 from anabranch.stream.elements import DeadLetter, Item, StreamElement
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_root
 from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.reading.parse import parse_root
+from anabranch.stream.reading.source import Source, read
 from anabranch.stream.schema import Schema
 from anabranch.stream.serialize import serialize
-from anabranch.stream.source import Source, read
 
 LIMITS = Limits(item_bytes=200)
 

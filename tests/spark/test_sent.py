@@ -13,18 +13,18 @@ import pytest
 from pyspark.sql import SparkSession
 
 import papers
-from anabranch.branch.sent.written import write_sent
+from anabranch.branch.remote.written import write_sent
 from anabranch.language import check, parse
 from anabranch.network.needs import need_of
 from anabranch.sharing.match import matches, merge_all
 from anabranch.sharing.sent import MakeWindows, OverWindows, PutTogether, ReadWindows
 from anabranch.sharing.tree import PropertyTree
-from anabranch.spark.answers import AnswerLog
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.epochs import Trunk
-from anabranch.spark.wanted import Settings, Wanted
+from anabranch.spark.answers.log import AnswerLog
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.epoch.trunk import Trunk
+from anabranch.spark.plan.wanted import Settings, Wanted
 from anabranch.stream.elements import DeadLetter
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from spark.law import CLOSING, law_of
 from spark.sending import Link, Peer
 from spark.test_branches import photon_files

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from anabranch.branch.sent.written import write_tuples
+from anabranch.branch.remote.written import write_tuples
 from anabranch.language import check, parse, print_query
 from anabranch.network.description import RegisteredStream
 from anabranch.network.needs import need_of, provides, widened
@@ -22,7 +22,7 @@ from anabranch.sharing.render import render_join
 from anabranch.sharing.restructuring.tuples import over_tuples
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from sharing.joining import Joining, joining
 from sharing.making import comparison, some_content
 from spark.law import CLOSING, law_of

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from anabranch.errors import StateError
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
-from anabranch.spark.ranges import Offset, Range
-from anabranch.spark.survey import Survey
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.intake.ranges import Offset, Range
+from anabranch.spark.intake.settings import IntakeSettings, IntakeStream
+from anabranch.spark.intake.survey import Survey
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 
 
 class Delta:

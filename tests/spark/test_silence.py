@@ -9,8 +9,8 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from anabranch.spark.silence import Silence
-from anabranch.stream.source import Source
+from anabranch.spark.epoch.silence import Silence
+from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
 from spark.trunks import Site
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from anabranch.errors import StateError, UsageError
 from anabranch.language import check, parse
-from anabranch.spark import durable
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.plan import Subscription
+from anabranch.spark.checkpoint import durable
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.plan.epoch_plan import Subscription
 from anabranch.spark.sinks.alike import rows_alike
 from anabranch.spark.sinks.console import ConsoleLines
 from anabranch.spark.sinks.growing import GrowingFile

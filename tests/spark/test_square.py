@@ -16,8 +16,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from algebra import evolving as algebra_evolving
-from anabranch.spark.ranges import SMALLEST_RANGE
-from anabranch.spark.trunk import run_queries
+from anabranch.spark.epoch.finite import run_queries
+from anabranch.spark.intake.ranges import SMALLEST_RANGE
 from evolving.square import EXACT
 from evolving.worlds import Given, World
 

@@ -16,9 +16,9 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from anabranch.errors import UsageError
-from anabranch.spark import stages
-from anabranch.spark.job import Job
-from anabranch.spark.shard import answer_shards
+from anabranch.spark.epoch import stages
+from anabranch.spark.epoch.job import Job
+from anabranch.spark.state.shard import answer_shards
 from spark.trunks import Site
 
 pytestmark = pytest.mark.spark

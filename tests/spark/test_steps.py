@@ -8,14 +8,14 @@ from random import Random
 
 import pytest
 
-from anabranch.columnar.query import compile_query
-from anabranch.columnar.shred import LONGEST_FITTING
-from anabranch.columnar.template import Template
+from anabranch.columnar.items.query import compile_query
+from anabranch.columnar.scan.shred import LONGEST_FITTING
+from anabranch.columnar.scan.template import Template
 from anabranch.language import check, parse
-from anabranch.reference.standing import standing
+from anabranch.runtime.standing import standing
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item
-from anabranch.stream.source import Source
+from anabranch.stream.reading.parse import parse_item
+from anabranch.stream.reading.source import Source
 from reference.few_steps import doubling
 from spark.bare import BareTrunk
 from spark.law import law_of

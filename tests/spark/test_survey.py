@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 
 from anabranch.errors import StreamError
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.intake_settings import IntakeSettings, IntakeStream
-from anabranch.spark.order import OrderLog
-from anabranch.spark.plan import StreamPlan
-from anabranch.spark.ranges import Offset
-from anabranch.spark.reading import RangeReader
-from anabranch.spark.survey import Survey
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.intake.order import OrderLog
+from anabranch.spark.intake.range_reader import RangeReader
+from anabranch.spark.intake.ranges import Offset
+from anabranch.spark.intake.settings import IntakeSettings, IntakeStream
+from anabranch.spark.intake.survey import Survey
+from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.stream.elements import DeadLetter, Item
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_root
+from anabranch.stream.reading.parse import parse_root
+from anabranch.stream.reading.source import Source
 from anabranch.stream.serialize import serialize
-from anabranch.stream.source import Source
 
 
 class River:

@@ -17,23 +17,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.algebra.builder import linear, stream
-from anabranch.algebra.written import write_plan
+from anabranch.algebra.plans.builder import linear, stream
+from anabranch.algebra.plans.written import write_plan
 from anabranch.errors import DynamicError
 from anabranch.language import check, parse, print_query
 from anabranch.language.value_types import ValueTypes
-from anabranch.reference import document_input, evaluate
-from anabranch.reference.sequences import NODES
-from anabranch.spark import durable
-from anabranch.spark.answers import AnswerLog
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.plan import Subscription
+from anabranch.law import document_input, evaluate
+from anabranch.spark.answers.log import AnswerLog
+from anabranch.spark.checkpoint import durable
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.plan.epoch_plan import Subscription
 from anabranch.spark.sinks import Parquet
 from anabranch.spark.sinks.delivery import Sinks
 from anabranch.spark.sinks.parquet import SET_ASIDE, ParquetFolder
 from anabranch.spark.sinks.tables import columns
-from anabranch.stream.parse import parse_document
-from anabranch.stream.source import Source
+from anabranch.stream.reading.parse import parse_document
+from anabranch.stream.reading.source import Source
+from anabranch.values.sequences import NODES
 from spark.bare import BareTrunk
 
 OVER = '<all>{{ for $p in stream("s")/root/p return {} }}</all>'

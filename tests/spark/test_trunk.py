@@ -11,13 +11,13 @@ from pyspark.sql import SparkSession
 
 from anabranch.errors import QueryError
 from anabranch.language import check, parse
-from anabranch.reference import Input, evaluate, stream_input
-from anabranch.reference.calls import PythonFunction
-from anabranch.spark.trunk import Outcome, Progress, run_queries
+from anabranch.law import Input, evaluate, stream_input
+from anabranch.law.calls import PythonFunction
+from anabranch.spark.epoch.finite import Outcome, Progress, run_queries
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.photons import photons
-from anabranch.stream.source import Source, read
+from anabranch.stream.reading.source import Source, read
 from papers import Q3, Q4
 
 KIN = {

@@ -9,9 +9,9 @@ from typing import Literal
 
 import pytest
 
-from anabranch.spark.waits import Wait
+from anabranch.spark.epoch.waits import Wait
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
 
 ALL = '<all>{ for $p in stream("s")/*/p return $p }</all>'

@@ -10,8 +10,8 @@ from random import Random
 import pytest
 
 from anabranch.language import check, parse
-from anabranch.stream.reader import Format
-from anabranch.stream.source import Source
+from anabranch.stream.reading.reader import Format
+from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
 from spark.law import Law, law_of
 

@@ -11,14 +11,14 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from anabranch.language import check, parse, print_query
-from anabranch.reference import evaluate, stream_input
-from anabranch.spark.answers import AnswerLog
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.epochs import Trunk
-from anabranch.spark.wanted import Epoch, Listener, Settings, Wanted
+from anabranch.law import evaluate, stream_input
+from anabranch.spark.answers.log import AnswerLog
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.epoch.trunk import Trunk
+from anabranch.spark.plan.wanted import Epoch, Listener, Settings, Wanted
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.source import Source, read_partitions
+from anabranch.stream.reading.source import Source, read_partitions
 
 ALL = '<all>{ for $p in stream("s")/root/p return $p }</all>'
 

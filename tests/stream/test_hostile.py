@@ -12,8 +12,8 @@ import pytest
 from anabranch.errors import StreamError
 from anabranch.stream.elements import DeadLetter, Item
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.source import Source, read
 from anabranch.stream.serialize import serialize
-from anabranch.stream.source import Source, read
 
 LIMITS = Limits(item_bytes=2_000, depth=20, nodes=200, attributes=16)
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.errors import BadItem, StreamError
-from anabranch.stream import wire
 from anabranch.stream.elements import Accent, Item, Place, Punctuation, Region, StreamElement, Update
-from anabranch.stream.json_items import parse_line, to_json
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item
+from anabranch.stream.reading import wire
+from anabranch.stream.reading.json_items import parse_line, to_json
+from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import STREAM_NAMESPACE
 

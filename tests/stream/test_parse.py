@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from anabranch.errors import BadItem, StreamError
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import implied_root, parse_document, parse_item, parse_root
+from anabranch.stream.reading.parse import implied_root, parse_document, parse_item, parse_root
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import (
     Comment,

@@ -10,8 +10,8 @@ from anabranch.errors import StreamError
 from anabranch.stream import learned
 from anabranch.stream.learned import Learner
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item
 from anabranch.stream.path import Path
+from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.schema import MAX_DTD, Schema
 from anabranch.stream.tree import STREAM_NAMESPACE, Element
 

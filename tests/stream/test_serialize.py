@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_document, parse_item, parse_root
+from anabranch.stream.reading.parse import parse_document, parse_item, parse_root
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Attribute, Document, Element, Name, Text, copy
 

@@ -10,9 +10,9 @@ import pytest
 from anabranch.errors import StreamError, UsageError
 from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.source import Source, detect, read, read_partitions
 from anabranch.stream.schema import Schema
 from anabranch.stream.serialize import serialize
-from anabranch.stream.source import Source, detect, read, read_partitions
 
 DTD = "<!ELEMENT photons (photon*)><!ELEMENT photon (en?)><!ELEMENT en (#PCDATA)>"
 

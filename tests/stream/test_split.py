@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from anabranch.errors import StreamError
 from anabranch.stream.limits import Limits
-from anabranch.stream.split import Carry, Cut, DocumentSplitter, LineSplitter
+from anabranch.stream.reading.split import Carry, Cut, DocumentSplitter, LineSplitter
 
 Splitter = type[DocumentSplitter] | type[LineSplitter]
 DEFAULT = Limits()

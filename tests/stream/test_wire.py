@@ -26,11 +26,11 @@ from anabranch.stream.elements import (
     Update,
 )
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item
 from anabranch.stream.path import Path
+from anabranch.stream.reading.parse import parse_item
+from anabranch.stream.reading.wire import element_of, tree_of, write
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element
-from anabranch.stream.wire import element_of, tree_of, write
 
 HERE = Place("p", "f", 0)
 SCOPE = {"s": STREAM_NAMESPACE}

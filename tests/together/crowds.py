@@ -16,13 +16,13 @@ from random import Random
 from anabranch.engine import Inputs, prepare, refuse_endless
 from anabranch.errors import AnabranchError
 from anabranch.language import ast, print_query
-from anabranch.spark.answers import AnswerLog
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.manifest import Manifests
-from anabranch.spark.plans import Plans
-from anabranch.spark.segments import late_places
+from anabranch.spark.answers.log import AnswerLog
+from anabranch.spark.answers.segments import late_places
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifests
+from anabranch.spark.plan.files import Plans
 from anabranch.stream.elements import DeadLetter
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
 from together.queries import crowd_of_queries
 from together.streams import Laid, Look, lay, look_of

@@ -14,9 +14,9 @@ from pathlib import Path
 from random import Random
 
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.reader import Format
+from anabranch.stream.reading.reader import Format
+from anabranch.stream.reading.source import Source
 from anabranch.stream.schema import Schema
-from anabranch.stream.source import Source
 from branch.feeding import spiced
 from oracle.generate import NUMBERS, Writer
 from spark.law import CLOSING, elements_of, known_times

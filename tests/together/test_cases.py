@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
 
 EVERYTHING = 1 << 20

@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 from anabranch.language import parse
-from anabranch.reference.standing import standing
+from anabranch.runtime.standing import standing
 from mass import Mass
 from oracle.saxon import canonical, judge
 from spark.law import law_of

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from anabranch.spark.wanted import Settings, Wanted
+from anabranch.spark.plan.wanted import Settings, Wanted
 from spark.trunks import Site, printed
 from together.crowds import Crowd
 

@@ -20,8 +20,8 @@ A *partial* is all that has to be known of a part:
 Signature: what an aggregate answers follows from function, path, the items' selection and the window.
 Items: a partial each, in canonical values, merged by pane, and by window of panes.
 Accents: whoever keeps partials answers what is complete before an accent comes out, and forgets a path that is dropped;
-what comes out is the operator's to say (`grouped.py`).
-Updates: windows over streams of updates are refused; aggregates without one are in `branch/history/folds.py`.
+what comes out is the operator's to say (`algebra/operators/grouped.py`).
+Updates: windows over streams of updates are refused; aggregates without one are in `branch/display/folds.py`.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from anabranch.algebra.numbers import exact_number, nearest_double, no_number, summand
 from anabranch.errors import DynamicError
 from anabranch.stream.elements import MOST_NAMED
+from anabranch.values.numbers import exact_number, nearest_double, no_number, summand
 
 Function: TypeAlias = Literal["min", "max", "sum", "count", "avg"]
 

@@ -6,7 +6,7 @@ Bounds are fractions, so a step of 0.1 is a tenth and nothing else.
 Items: grouped by the windows that hold them, or by *panes*: the widest pieces that every window is made of whole
 (the sharing paper's section 4.3). A pane is as wide as the greatest common divisor of size and step.
 Accents: values are canonical before they are asked for here, so a unit change of the reference path moves no item to
-another window (LAWS 4.2 b); what comes out is the operator's to say (`windowed.py`).
+another window (LAWS 4.2 b); what comes out is the operator's to say (`algebra/operators/windowed.py`).
 Updates: windows over streams of updates are refused.
 """
 

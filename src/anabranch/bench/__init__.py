@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from anabranch.bench.timing import Figures
+from anabranch.bench.harness.timing import Figures
 from anabranch.errors import UsageError
 
 

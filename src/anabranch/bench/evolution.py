@@ -24,12 +24,13 @@ from pathlib import Path
 from shutil import rmtree
 from statistics import mean
 
-from anabranch.bench import epochs, silence
-from anabranch.bench.photons import Spark, source, write_files
-from anabranch.bench.queries import Q2
-from anabranch.bench.subscriptions import Sky
-from anabranch.bench.timing import Compared, Figures, compare
-from anabranch.bench.workshop import Rounds, workshop
+from anabranch.bench import silence
+from anabranch.bench.harness import epochs
+from anabranch.bench.harness.timing import Compared, Figures, compare
+from anabranch.bench.harness.workshop import Rounds, workshop
+from anabranch.bench.workloads.photons import Spark, source, write_files
+from anabranch.bench.workloads.queries import Q2
+from anabranch.bench.workloads.subscriptions import Sky
 
 _FILES = 3
 _ITEMS, _QUICK_ITEMS = 200_000, 20_000

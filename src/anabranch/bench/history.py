@@ -26,19 +26,19 @@ from random import Random
 from statistics import mean, median
 from time import perf_counter
 
-from anabranch.bench import epochs
+from anabranch.bench.harness import epochs
+from anabranch.bench.harness.timing import Figures, compare
+from anabranch.bench.harness.workshop import Rounds, workshop
 from anabranch.bench.steady import steady
-from anabranch.bench.tickers import RISEN, replacement, ticker
-from anabranch.bench.timing import Figures, compare
-from anabranch.bench.workshop import Rounds, workshop
-from anabranch.branch.history.continuous import Continuous
+from anabranch.bench.workloads.tickers import RISEN, replacement, ticker
+from anabranch.branch.display.continuous import Continuous
 from anabranch.errors import UsageError
 from anabranch.language import check, parse
 from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import implied_root, parse_item
-from anabranch.stream.source import Source
-from anabranch.stream.wire import element_of
+from anabranch.stream.reading.parse import implied_root, parse_item
+from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.wire import element_of
 
 _SAXON = """
     for $q in tickers/ticker

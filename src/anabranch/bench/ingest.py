@@ -20,18 +20,18 @@ from statistics import mean
 import numpy as np
 import pyarrow as pa
 
-from anabranch.bench import epochs
-from anabranch.bench.photons import LEAVES, Rows, Spark, photons_streamed, read_photons, source, write_files
-from anabranch.bench.timing import Compared, Figures, compare, timed
-from anabranch.bench.workshop import Rounds, workshop
-from anabranch.columnar import guided
-from anabranch.columnar.shred import Shredded, Shredder, Wanted
-from anabranch.columnar.template import Template
-from anabranch.spark.storage import last_line_end, pieces
+from anabranch.bench.harness import epochs
+from anabranch.bench.harness.timing import Compared, Figures, compare, timed
+from anabranch.bench.harness.workshop import Rounds, workshop
+from anabranch.bench.workloads.photons import LEAVES, Rows, Spark, photons_streamed, read_photons, source, write_files
+from anabranch.columnar.scan import untemplated as guided
+from anabranch.columnar.scan.shred import Shredded, Shredder, Wanted
+from anabranch.columnar.scan.template import Template
+from anabranch.spark.intake.storage import last_line_end, pieces
 from anabranch.stream.limits import Limits
-from anabranch.stream.lines import Carry, LineSplitter
-from anabranch.stream.parse import parse_item
 from anabranch.stream.photons import photons
+from anabranch.stream.reading.lines import Carry, LineSplitter
+from anabranch.stream.reading.parse import parse_item
 
 _ITEMS, _QUICK_ITEMS = 800_000, 20_000
 _RANGE = 16 << 20

@@ -21,12 +21,12 @@ from pathlib import Path
 from shutil import rmtree
 from statistics import mean
 
-from anabranch.bench import epochs
-from anabranch.bench.photons import Rows, Spark, photons_streamed, source, write_files
-from anabranch.bench.queries import Q5
-from anabranch.bench.timing import Compared, Figures, compare
-from anabranch.bench.workshop import Rounds, workshop
-from anabranch.stream.source import Source
+from anabranch.bench.harness import epochs
+from anabranch.bench.harness.timing import Compared, Figures, compare
+from anabranch.bench.harness.workshop import Rounds, workshop
+from anabranch.bench.workloads.photons import Rows, Spark, photons_streamed, source, write_files
+from anabranch.bench.workloads.queries import Q5
+from anabranch.stream.reading.source import Source
 
 _SPARK_Q5 = """
     select x.en as x_en, x.phc as x_phc, y.en as y_en, y.phc as y_phc

@@ -26,12 +26,12 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any
 
-from anabranch.bench.photons import write_files
-from anabranch.bench.queries import Q1, Q2, Q5
-from anabranch.bench.timing import Figures
+from anabranch.bench.harness.timing import Figures
+from anabranch.bench.workloads.photons import write_files
+from anabranch.bench.workloads.queries import Q1, Q2, Q5
 from anabranch.errors import AnabranchError, UsageError
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.manifest import Manifests
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifests
 
 _STREAMS = ("photons", "photon1", "photon2")
 _QUERIES = {"q1": Q1, "q2": Q2, "q5": Q5}

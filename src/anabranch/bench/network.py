@@ -1,6 +1,7 @@
 """The sharing paper's experiment (section 6), executed: peers in a hypercube, one stream of photons, random queries.
 
-The same queries (`workload.py`) are asked at the same peers under three strategies, each in a network of its own:
+The same queries (`bench/workloads/paper.py`) are asked at the same peers under three strategies, each in a network of
+its own:
 `shipping`, `sharing` and `widening`.
 Photons come in at one peer, an epoch's worth at a time, and all of it is carried to its end before more comes; so
 epochs are equal and large at all peers.
@@ -26,19 +27,19 @@ from pathlib import Path
 from shutil import rmtree
 from time import perf_counter
 
+from anabranch.bench.harness.timing import Figures
+from anabranch.bench.harness.workshop import workshop
 from anabranch.bench.network_plot import plot
-from anabranch.bench.photons import Spark
-from anabranch.bench.timing import Figures
-from anabranch.bench.workload import placed, workload
-from anabranch.bench.workshop import workshop
+from anabranch.bench.workloads.paper import placed, workload
+from anabranch.bench.workloads.photons import Spark
 from anabranch.network.description import STRATEGIES, Network, RegisteredQuery, RegisteredStream, Strategy
 from anabranch.network.sample import MOST_ITEMS
 from anabranch.network.topology import hypercube
 from anabranch.peers.running import RunningNetwork
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.photons import photons, photons_dtd
+from anabranch.stream.reading.source import Source
 from anabranch.stream.schema import Schema
-from anabranch.stream.source import Source
 
 SEED = 1
 """Of the queries, where they are asked, and the photons: the first that there is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from anabranch.bench.timing import Figures
+from anabranch.bench.harness.timing import Figures
 from anabranch.sharing.explain.svg import document, element, text, width
 
 _INK, _PALE, _RULE = "#2b2b2b", "#77736b", "#e4dfd4"

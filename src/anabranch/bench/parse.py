@@ -8,7 +8,7 @@ from functools import partial
 from importlib.resources import files
 from statistics import median
 
-from anabranch.bench.timing import Figures, Work, timed
+from anabranch.bench.harness.timing import Figures, Work, timed
 from anabranch.language import check, parse
 
 _NUMBER = re.compile(r"(?<= )\d+(\.\d+)?")

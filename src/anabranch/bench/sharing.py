@@ -1,6 +1,6 @@
 """What a subscription costs that is not the only one: up to ten thousand of them over one stream of photons.
 
-What they select stands in `subscriptions.py`, how rounds are timed in `live.py`.
+What they select stands in `bench/workloads/subscriptions.py`, how rounds are timed in `bench/harness/live.py`.
 At one answer per photon each of N selects 1/N of the photons, at ten answers 10/N; so one (or ten) that select all of
 them have as many answers to write, and a ratio shows what the number of subscriptions costs.
 
@@ -13,7 +13,7 @@ that a hundredth of the photons pass, and Parquet.
 `registration_p99_ms`: one subscription more, from its text to the subscriptions of the next epoch, where there are ten
 thousand.
 `bytes_per_idle_subscription`: by how much the driver and its Python workers grow with those that no photon meets.
-`paper`: the sharing paper's own workload (`workload.py`).
+`paper`: the sharing paper's own workload (`bench/workloads/paper.py`).
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from statistics import median, quantiles
 from time import perf_counter
 from typing import Protocol
 
-from anabranch.bench import workload
-from anabranch.bench.live import LiveTrunk, SparkQueries
+from anabranch.bench.harness.live import LiveTrunk, SparkQueries
+from anabranch.bench.harness.timing import Compared, Figures, compare
+from anabranch.bench.harness.workshop import Rounds, workshop
 from anabranch.bench.memory import resident
-from anabranch.bench.photons import Spark, source, write_files
-from anabranch.bench.subscriptions import Sky
-from anabranch.bench.timing import Compared, Figures, compare
-from anabranch.bench.workshop import Rounds, workshop
+from anabranch.bench.workloads import paper as workload
+from anabranch.bench.workloads.photons import Spark, source, write_files
+from anabranch.bench.workloads.subscriptions import Sky
 from anabranch.engine import Inputs
 from anabranch.engine.checking import Checking
-from anabranch.spark.membership import subscriptions_of
-from anabranch.spark.plan import Plan, StreamPlan
+from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
+from anabranch.spark.plan.membership import subscriptions_of
 from anabranch.stream.limits import Limits
 
 _IDLE = '<hits>{{ for $p in stream("photons")/photons/photon where $p/coord/cel/ra > {}.{:04} return $p/en }}</hits>'

@@ -26,10 +26,10 @@ from threading import Event, Thread
 from time import sleep, time
 from typing import Any, TypeAlias
 
-from anabranch.bench.photons import Spark
-from anabranch.bench.timing import Figures
+from anabranch.bench.harness.timing import Figures
+from anabranch.bench.workloads.photons import Spark
 from anabranch.engine.live import Engine
-from anabranch.spark.metrics import Metrics
+from anabranch.spark.epoch.metrics import Metrics
 
 _EVERY = 0.25
 """Seconds between files."""

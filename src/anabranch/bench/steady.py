@@ -16,19 +16,19 @@ from dataclasses import dataclass, field
 from random import Random
 from time import perf_counter
 
+from anabranch.bench.harness.timing import Figures
 from anabranch.bench.memory import resident
-from anabranch.bench.tickers import RISEN, replacement, ticker
-from anabranch.bench.timing import Figures
+from anabranch.bench.workloads.tickers import RISEN, replacement, ticker
 from anabranch.branch import Branch, InputStream, State
-from anabranch.branch.entries import Origin, pack
-from anabranch.branch.history.hosted import Displayed, DisplayMember, DisplayQuery, Given
-from anabranch.branch.history.keeper import Keeper
+from anabranch.branch.display.branch import Displayed, DisplayMember, DisplayQuery, Given
+from anabranch.branch.document.keeper import Keeper
+from anabranch.branch.intake.entries import Origin, pack
 from anabranch.language import check, parse
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
-from anabranch.stream.lines import Cut
-from anabranch.stream.parse import implied_root
-from anabranch.stream.reader import ElementReader
+from anabranch.stream.reading.lines import Cut
+from anabranch.stream.reading.parse import implied_root
+from anabranch.stream.reading.reader import ElementReader
 
 _POINTS = 10
 _EPOCH = 200

@@ -7,8 +7,8 @@ Both are checked to give the same averages for the windows that both have closed
 closes a window only with the next epoch and the last ones never.
 Spark adds doubles up where our averages are exact, so they are compared to nine digits.
 
-`w80_vs_w1`: 80 different window aggregates on one trunk (`window_queries.py`) against the first of them alone; the rate
-is in items, so 1 means that the other 79 cost nothing.
+`w80_vs_w1`: 80 different window aggregates on one trunk (`bench/workloads/window_queries.py`) against the first of
+them alone; the rate is in items, so 1 means that the other 79 cost nothing.
 
 `small_epoch_ms`: the median of whole triggers that bring a thousand photons to q2, one behind the other.
 """
@@ -25,12 +25,12 @@ from pathlib import Path
 from shutil import rmtree
 from statistics import mean, median, quantiles
 
-from anabranch.bench import epochs
-from anabranch.bench.photons import Rows, Spark, photons_streamed, source, write_files
-from anabranch.bench.queries import Q2
-from anabranch.bench.timing import Compared, Figures, compare
-from anabranch.bench.window_queries import window_queries
-from anabranch.bench.workshop import Rounds, workshop
+from anabranch.bench.harness import epochs
+from anabranch.bench.harness.timing import Compared, Figures, compare
+from anabranch.bench.harness.workshop import Rounds, workshop
+from anabranch.bench.workloads.photons import Rows, Spark, photons_streamed, source, write_files
+from anabranch.bench.workloads.queries import Q2
+from anabranch.bench.workloads.window_queries import window_queries
 
 _SPARK_Q2 = """
     select window.start as start, avg(en) as avg_en from photons

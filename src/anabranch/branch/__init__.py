@@ -5,7 +5,7 @@ what it must remember between two epochs is a `State`.
 Nothing here knows of Spark, files or clocks: how the input was cut into feeds and epochs cannot show in an answer.
 """
 
-from anabranch.branch.asking import Member
+from anabranch.branch.members import Member
 from anabranch.branch.open import Branch, open_branch
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import State

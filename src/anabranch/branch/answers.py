@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from anabranch.branch.keeping import Held, Kept
+from anabranch.branch.held_items import Held, Kept
 from anabranch.branch.ports import Output
 from anabranch.errors import DynamicError
-from anabranch.reference.evolving.outlet import accent_text
-from anabranch.reference.units import NOTHING, Piece
+from anabranch.runtime.evolution.outlet import accent_text
+from anabranch.runtime.units import NOTHING, Piece
 from anabranch.stream.culprits import letter_for
 from anabranch.stream.elements import LONGEST_RAW, Accent, Doubt, Place
+from anabranch.stream.reading.wire import write_doubt
 from anabranch.stream.serialize import serialize
-from anabranch.stream.wire import write_doubt
 
 
 class Answers:

@@ -21,11 +21,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
-from anabranch.branch.interval import bounds_of
+from anabranch.branch.joins.interval import bounds_of
 from anabranch.language import ast
 from anabranch.language.printer import print_query
 from anabranch.language.rewrite import with_plain_names
-from anabranch.reference.standing import Standing
+from anabranch.runtime.standing import Standing
 from anabranch.stream.path import Path
 
 

@@ -12,28 +12,28 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from anabranch.branch.ahead import Pause
-from anabranch.branch.asking import Asker, Member
-from anabranch.branch.backlog import Key
+from anabranch.branch.blocking import Whole
+from anabranch.branch.evolution.following import Following
 from anabranch.branch.family import operator_of
-from anabranch.branch.following import Following
-from anabranch.branch.interval import IntervalJoin
-from anabranch.branch.joining import JoinColumns
-from anabranch.branch.joins import StepJoin
-from anabranch.branch.keeping import Held, Kept, Shelf, kept_table
-from anabranch.branch.merge import Changed, Released, Signal
-from anabranch.branch.merged import Merged
-from anabranch.branch.passing import Passing
-from anabranch.branch.passing_columns import PassingColumns
+from anabranch.branch.held_items import Held, Kept, Shelf, kept_table
+from anabranch.branch.intake.backlog import Key
+from anabranch.branch.intake.lookahead import Pause
+from anabranch.branch.intake.merge import Changed, Released, Signal
+from anabranch.branch.intake.merged import Merged
+from anabranch.branch.items.columns import PassingColumns
+from anabranch.branch.items.items import Passing
+from anabranch.branch.joins.columns import JoinColumns
+from anabranch.branch.joins.interval import IntervalJoin
+from anabranch.branch.joins.step_join import StepJoin
+from anabranch.branch.members import Asker, Member
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import State
-from anabranch.branch.timed import Timed
-from anabranch.branch.whole import Whole
-from anabranch.branch.windowing import WindowColumns
-from anabranch.branch.windows import Windows
+from anabranch.branch.timeline import Timed
+from anabranch.branch.windows.columns import WindowColumns
+from anabranch.branch.windows.items import Windows
 from anabranch.errors import StateError
-from anabranch.reference.calls import PythonFunction
-from anabranch.reference.inputs import Input
+from anabranch.law.calls import PythonFunction
+from anabranch.law.inputs import Input
 
 
 class Branch(Protocol):

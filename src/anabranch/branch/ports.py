@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import Protocol
 
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.reference.evolving.vantage import Change
+from anabranch.law.evolution.vantage import Change
 from anabranch.stream.elements import DeadLetter, Place, StreamElement
-from anabranch.stream.lines import Cut
 from anabranch.stream.path import Path
+from anabranch.stream.reading.lines import Cut
 from anabranch.stream.tree import Element
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from anabranch.errors import StateError
-from anabranch.reference.windows import Reach
+from anabranch.law.rounds.windows import Reach
 
 KIND = "anabranch branch"
 VERSION = 6

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from anabranch.engine.registering import function_named, import_all
 from anabranch.errors import UsageError
-from anabranch.reference.calls import ImportedFunction
+from anabranch.law.calls import ImportedFunction
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # argparse gives it no other name
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from anabranch.cli.arguments import Commands, declare_functions, functions_of, pairs_of
 from anabranch.cli.printing import print_json, print_report, write_picture
-from anabranch.engine.needing import past_explained
+from anabranch.engine.reports.retention import past_explained
 from anabranch.errors import Unsupported
 from anabranch.language import check, parse
 from anabranch.sharing.explain.drawing import draw

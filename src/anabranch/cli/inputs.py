@@ -14,8 +14,8 @@ from anabranch.engine.reading import looked_into
 from anabranch.errors import UsageError, did_you_mean
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.reading.source import Source, domains_of
 from anabranch.stream.schema import Schema
-from anabranch.stream.source import Source, domains_of
 
 
 def declare_inputs(query: argparse.ArgumentParser) -> None:

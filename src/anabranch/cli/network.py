@@ -11,8 +11,8 @@ from pathlib import Path
 from anabranch.cli.arguments import Commands
 from anabranch.cli.printing import print_answer, print_json, print_report, write_picture
 from anabranch.network.description import STRATEGIES, read_network
-from anabranch.network.explanation import decision_json, decision_text, plan_json, plan_text
-from anabranch.network.picture import draw
+from anabranch.network.map.explanation import decision_json, decision_text, plan_json, plan_text
+from anabranch.network.map.picture import draw
 from anabranch.network.planner import Planner
 from anabranch.network.rates import planned
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from anabranch.algebra.signature import POLICIES
+from anabranch.algebra.reactions.signature import POLICIES
 from anabranch.cli.arguments import Commands, pairs_of
 from anabranch.cli.inputs import declare_inputs, inputs_of
 from anabranch.cli.printing import print_answer, print_lines
 from anabranch.engine import Inputs, Prepared, Run, answering, prepare
 from anabranch.engine.finite import failing
-from anabranch.engine.timelines import timelines
-from anabranch.engine.unanswered import Unanswered, Watched, unanswered
+from anabranch.engine.reports.timelines import timelines
+from anabranch.engine.reports.unanswered import Unanswered, Watched, unanswered
 from anabranch.errors import Aborted, DynamicError, UsageError
-from anabranch.reference.steps import allow
+from anabranch.law.steps import allow
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.files import DEAD_LETTERS, Claim, called, check_claims, stream_claims
 from anabranch.stream.limits import Limits

@@ -16,10 +16,10 @@ from rich.table import Table
 from rich.text import Text
 
 from anabranch.engine import Inputs, answering, prepare
-from anabranch.spark.trunk import Progress
+from anabranch.spark.epoch.finite import Progress
 from anabranch.stream.photons import photons, photons_dtd
+from anabranch.stream.reading.source import Source
 from anabranch.stream.schema import Schema
-from anabranch.stream.source import Source
 
 QUERIES = ("vela", "rxj")
 EPOCH_BYTES = 2 << 20

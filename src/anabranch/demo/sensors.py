@@ -25,10 +25,10 @@ from rich.table import Table
 
 from anabranch.demo.lines import appear
 from anabranch.engine.handles import Stream, Subscription
-from anabranch.engine.history import StreamCourse
 from anabranch.engine.live import Engine
 from anabranch.engine.publishing import publish
-from anabranch.spark.metrics import Metrics
+from anabranch.engine.reports.evolution import StreamCourse
+from anabranch.spark.epoch.metrics import Metrics
 
 SENSORS = (1, 2, 3, 4)
 SECONDS, EVERY = 10, 2

@@ -5,11 +5,11 @@ Of those that differ in their constants only one is looked at closely (`referenc
 
 from __future__ import annotations
 
-from anabranch.algebra.interpret import Plan
-from anabranch.algebra.written import streams_of, write_plan
+from anabranch.algebra.plans.interpret import Plan
+from anabranch.algebra.plans.written import streams_of, write_plan
 from anabranch.engine.preparing import Inputs, prepare, refuse_endless
 from anabranch.errors import DynamicError, UsageError, did_you_mean
-from anabranch.reference.texts import Texts
+from anabranch.runtime.texts import Texts
 from anabranch.spark.sinks.tables import check_table
 
 

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from anabranch.algebra.history.edits import Edit
 from anabranch.algebra.history.replay import Moment, Replay
-from anabranch.engine.html import display_html
+from anabranch.engine.reports.html import display_html
 from anabranch.errors import UsageError
 from anabranch.visible import visible
 

@@ -16,18 +16,18 @@ from functools import partial
 
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.passing import judged
-from anabranch.algebra.interpret import Plan
-from anabranch.algebra.signature import Policy
-from anabranch.algebra.written import streams_of
+from anabranch.algebra.plans.interpret import Plan
+from anabranch.algebra.plans.written import streams_of
+from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch import Branch, InputStream, Member, open_branch
-from anabranch.branch.entries import Origin, pack
-from anabranch.branch.plans import PlanMember, Planned
+from anabranch.branch.intake.entries import Origin, pack
+from anabranch.branch.plans.plans import PlanMember, Planned
 from anabranch.engine.reading import Read, beginning
-from anabranch.reference import Input
-from anabranch.reference.calls import PythonFunction
-from anabranch.reference.standing import Standing
+from anabranch.law import Input
+from anabranch.law.calls import PythonFunction
+from anabranch.runtime.standing import Standing
 from anabranch.stream.elements import DeadLetter, Item, Place, StreamElement
-from anabranch.stream.lines import Cut
+from anabranch.stream.reading.lines import Cut
 from anabranch.stream.tree import Element, copy
 
 _NO_TEXT = "recalled"

@@ -15,18 +15,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from anabranch.algebra.signature import Policy
+from anabranch.algebra.reactions.signature import Policy
 from anabranch.engine.preparing import Inputs, Prepared
 from anabranch.engine.reading import Read, read_documents, read_stream
 from anabranch.engine.updating import Updating, Written, read_written
 from anabranch.errors import DynamicError
 from anabranch.language import print_query
-from anabranch.reference import Input, evaluate
-from anabranch.reference.answer import NoAnswer, reason_of
-from anabranch.reference.arrivals.recall import asks
-from anabranch.reference.arrivals.remember import answer_by_item
-from anabranch.reference.standing import standing
-from anabranch.reference.steps import allow
+from anabranch.law import Input, evaluate
+from anabranch.law.answer import NoAnswer, reason_of
+from anabranch.law.arrivals.recall import asks
+from anabranch.law.steps import allow
+from anabranch.runtime.past.remember import answer_by_item
+from anabranch.runtime.standing import standing
 from anabranch.stream.culprits import letter_of
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
@@ -34,7 +34,7 @@ from anabranch.stream.limits import Limits
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from anabranch.spark.trunk import Outcome, Progress
+    from anabranch.spark.epoch.finite import Outcome, Progress
 
 EPOCH_BYTES = 16 << 20
 """What Spark reads at most between two looks at how far it has come."""
@@ -133,8 +133,8 @@ def on_trunk(
 ) -> Outcome:
     """Answer queries on Spark, in a folder; where `timed`, their moments are kept."""
     # Imported here: whoever only wants the reference need not wait for Spark, nor have Java.
+    from anabranch.spark.epoch.finite import run_queries
     from anabranch.spark.session import local_session
-    from anabranch.spark.trunk import run_queries
 
     texts = {query.name: print_query(query.checked.query) for query in queries}
     spark = local_session()

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from anabranch.algebra import builder
-from anabranch.algebra.signature import Policy
-from anabranch.algebra.written import is_plan, read_plan
+from anabranch.algebra.plans import builder
+from anabranch.algebra.plans.written import is_plan, read_plan
+from anabranch.algebra.reactions.signature import Policy
 from anabranch.engine.displays import Display
-from anabranch.engine.history import History, StreamCourse, StreamSchema
-from anabranch.engine.html import latest, subscription_html
-from anabranch.spark import durable
-from anabranch.spark.answers import Frame
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.plan import Subscription as Registered
-from anabranch.stream.source import Source
+from anabranch.engine.reports.evolution import History, StreamCourse, StreamSchema
+from anabranch.engine.reports.html import latest, subscription_html
+from anabranch.spark.answers.log import Frame
+from anabranch.spark.checkpoint import durable
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.plan.epoch_plan import Subscription as Registered
+from anabranch.stream.reading.source import Source
 
 if TYPE_CHECKING:
     from anabranch.engine.live import Engine

@@ -6,7 +6,7 @@
         for piece in vela:
             ...
 
-A query is text, or what the methods of a stream make (`algebra/builder.py`):
+A query is text, or what the methods of a stream make (`algebra/plans/builder.py`):
 
     sensors = engine.stream("sensors", "in")
     engine.subscribe(sensors.select("t > 5").aggregate(by=["s"], avg=["t"]))
@@ -30,32 +30,32 @@ from tempfile import TemporaryDirectory
 from threading import RLock
 from types import TracebackType
 
-from anabranch.algebra import builder
-from anabranch.algebra.interpret import StreamSource
-from anabranch.algebra.signature import Policy, known_policy
+from anabranch.algebra.plans import builder
+from anabranch.algebra.plans.interpret import StreamSource
+from anabranch.algebra.reactions.signature import Policy, known_policy
 from anabranch.engine.checking import Checking
-from anabranch.engine.explanation import Explanation, explanation
 from anabranch.engine.handles import Stream, Subscription
-from anabranch.engine.html import Tally, engine_html
 from anabranch.engine.preparing import Inputs
+from anabranch.engine.reports.explanation import Explanation, explanation
+from anabranch.engine.reports.html import Tally, engine_html
 from anabranch.errors import UsageError
-from anabranch.reference.calls import PythonFunction
-from anabranch.spark.answers import AnswerLog
-from anabranch.spark.epochs import Trunk
-from anabranch.spark.metrics import Metrics
-from anabranch.spark.plan import StreamPlan
-from anabranch.spark.plan import Subscription as Registered
-from anabranch.spark.retention import Keep
-from anabranch.spark.roles import not_begun
+from anabranch.law.calls import PythonFunction
+from anabranch.spark.answers.log import AnswerLog
+from anabranch.spark.checkpoint.retention import Keep
+from anabranch.spark.epoch.metrics import Metrics
+from anabranch.spark.epoch.trunk import Trunk
+from anabranch.spark.plan.epoch_plan import StreamPlan
+from anabranch.spark.plan.epoch_plan import Subscription as Registered
+from anabranch.spark.plan.roles import not_begun
+from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Wanted
 from anabranch.spark.session import Session, check_workers, local_session
 from anabranch.spark.sinks import Parquet, Sink
 from anabranch.spark.sinks.claims import settled
-from anabranch.spark.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Wanted
 from anabranch.stream.files import check_name
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.reading.source import Source, domains_of, seconds_of
 from anabranch.stream.schema import Schema
-from anabranch.stream.source import Source, domains_of, seconds_of
 
 
 class Engine:

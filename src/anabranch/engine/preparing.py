@@ -12,16 +12,16 @@ from anabranch.branch.past.queries import recalled_query, refuse_mixture
 from anabranch.engine.reading import read_documents
 from anabranch.errors import AnabranchError, Unsupported
 from anabranch.language import Checked, ast, check, parse
-from anabranch.reference.arrivals.mixed import refuse_asking_items
-from anabranch.reference.arrivals.past import named
-from anabranch.reference.calls import PythonFunction
-from anabranch.reference.evaluate import Evaluator
-from anabranch.reference.history.evaluate import refuse_windows
-from anabranch.reference.standing import ordered_by_time, standing
+from anabranch.law.arrivals.mixed import refuse_asking_items
+from anabranch.law.arrivals.past import named
+from anabranch.law.calls import PythonFunction
+from anabranch.law.evaluate import Evaluator
+from anabranch.law.history.evaluate import refuse_windows
+from anabranch.runtime.standing import ordered_by_time, standing
 from anabranch.sharing.retention import beyond_entries, needs_of
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.source import Contents, Source
 from anabranch.stream.schema import Schema
-from anabranch.stream.source import Contents, Source
 
 EngineName: TypeAlias = Literal["spark", "reference"]
 

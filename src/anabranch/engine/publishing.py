@@ -16,19 +16,19 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from anabranch.engine.history import StreamCourse
+from anabranch.engine.reports.evolution import StreamCourse
 from anabranch.errors import BadItem, StreamError, UsageError
-from anabranch.spark import folders, storage
-from anabranch.spark.folders import Files
-from anabranch.spark.order import Form
-from anabranch.stream import json_items
+from anabranch.spark.intake import folders, storage
+from anabranch.spark.intake.folders import Files
+from anabranch.spark.intake.order import Form
 from anabranch.stream.elements import Accent, Place, StreamElement
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item, parse_root
-from anabranch.stream.source import Source
-from anabranch.stream.split import DocumentSplitter
+from anabranch.stream.reading import json_items
+from anabranch.stream.reading.parse import parse_item, parse_root
+from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.split import DocumentSplitter
+from anabranch.stream.reading.wire import element_of, write
 from anabranch.stream.tree import STREAM_NAMESPACE
-from anabranch.stream.wire import element_of, write
 
 _NUMBERED = re.compile(r"(.*\.accent-)([0-9]{4})")
 _LAST = 9_999

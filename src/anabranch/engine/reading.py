@@ -8,13 +8,13 @@ from pathlib import Path as FilePath
 
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.errors import UsageError
+from anabranch.law import Input, document_input, stream_input
+from anabranch.law.evolution.vantage import Vantage
 from anabranch.predicate import Finite
-from anabranch.reference import Input, document_input, stream_input
-from anabranch.reference.evolving.vantage import Vantage
 from anabranch.stream.elements import DeadLetter, Item, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_document
-from anabranch.stream.source import Contents, Source, mentioned, read
+from anabranch.stream.reading.parse import parse_document
+from anabranch.stream.reading.source import Contents, Source, mentioned, read
 from anabranch.stream.tree import STREAM_NAMESPACE, Element, copy, descendants
 
 

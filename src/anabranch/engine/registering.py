@@ -14,7 +14,7 @@ from pathlib import Path
 from anabranch.errors import QueryError, UsageError
 from anabranch.language import ast, parse
 from anabranch.language.signatures import SIGNATURES
-from anabranch.reference.calls import ImportedFunction
+from anabranch.law.calls import ImportedFunction
 
 
 def function_named(name: str, given: str, folder: Path) -> ImportedFunction:

@@ -1,4 +1,4 @@
-"""Queries over finite streams of updates, answered by the law in this process (`reference/history/`).
+"""Queries over finite streams of updates, answered by the law in this process (`law/history/`).
 
 A query may read streams of items beside those of updates: they are documents that nobody edits.
 Where some of its results stand, every moment is gone through (`arrivals/mixed.py`).
@@ -17,20 +17,20 @@ from anabranch.algebra.accents.passing import judged
 from anabranch.engine.reading import beginning
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.reference.answer import NoAnswer, Shown
-from anabranch.reference.arrivals.mixed import mixed_displays, mixes
-from anabranch.reference.arrivals.past import decimal, named
-from anabranch.reference.calls import PythonFunction
-from anabranch.reference.evolving.vantage import Change
-from anabranch.reference.history.around import Around
-from anabranch.reference.history.changed import Dependence
-from anabranch.reference.history.document import Document
-from anabranch.reference.history.timeline import Arriving, answer, arrivals, displays
-from anabranch.reference.inputs import Input, element_time
+from anabranch.law.answer import NoAnswer, Shown
+from anabranch.law.arrivals.mixed import mixed_displays, mixes
+from anabranch.law.arrivals.past import decimal, named
+from anabranch.law.calls import PythonFunction
+from anabranch.law.evolution.vantage import Change
+from anabranch.law.history.changed import Dependence
+from anabranch.law.history.document import Document
+from anabranch.law.history.settings import Around
+from anabranch.law.history.timeline import Arriving, answer, arrivals, displays
+from anabranch.law.inputs import Input, element_time
 from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
-from anabranch.stream.source import Contents, Source
+from anabranch.stream.reading.source import Contents, Source
 from anabranch.stream.tree import Element
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from anabranch.errors import Span
+from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
 
 NOWHERE = Span(0, 0)
 
@@ -135,9 +136,6 @@ class Path(_Placed):
 
 
 # --- operators --------------------------------------------------------------------------------------------
-
-ArithmeticOperator: TypeAlias = Literal["+", "-", "*", "div", "mod"]
-ComparisonOperator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
 
 
 @dataclass(frozen=True, slots=True)

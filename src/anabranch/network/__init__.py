@@ -6,7 +6,7 @@ What flows where is in the catalogue (`catalogue.py`): each flow has a property 
 is made from another flow, so all flows of a stream form a tree whose root is the stream itself.
 The planner (`planner.py`) finds for a new subscription the flow from which it costs least, priced by what a sample of
 each stream says (`estimates.py`, `pricing.py`); it says what is to be done as steps (`steps.py`), and why
-(`explanation.py`).
+(`network/map/explanation.py`).
 What each peer does is a query, or windows made and put together (`operators.py`).
-`picture.py` draws the map (`layout.py`).
+`network/map/picture.py` draws the map (`network/map/layout.py`).
 """

@@ -51,7 +51,7 @@ from anabranch.stream.files import (
     stream_use,
 )
 from anabranch.stream.limits import Limits
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from anabranch.stream.tables import Table, max_steps_of, read_tables, read_text, source_of
 
 Strategy: TypeAlias = Literal["shipping", "sharing", "widening"]

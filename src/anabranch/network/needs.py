@@ -5,7 +5,7 @@ A query over time windows that asks for values only needs those values: the wind
 of the query (`sharing/restructuring`) runs over them, put together from smaller windows where these are shared.
 Windows that hand out their items make a stream no smaller (sharing paper, 3.3.2), and count windows number the items
 from a subscription's own start (LAWS 3.3): both are made where the answer is.
-A join needs its inputs, or else its tuples (5.3.1), where they can be sent (`branch/sent/tuples.py`).
+A join needs its inputs, or else its tuples (5.3.1), where they can be sent (`branch/remote/tuples.py`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from anabranch.branch.sent.queries import can_travel
-from anabranch.branch.sent.tuples import why_not_sent
+from anabranch.branch.remote.queries import can_travel
+from anabranch.branch.remote.tuples import why_not_sent
 from anabranch.errors import AnabranchError
 from anabranch.language import ast, check, parse
 from anabranch.network.estimates import Form

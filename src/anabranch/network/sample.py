@@ -19,14 +19,14 @@ import numpy.typing as npt
 
 from anabranch.errors import DynamicError
 from anabranch.predicate import And, Compare, Difference, Not, Or, Predicate
-from anabranch.reference.values import Untyped, compare, finite_value, to_double
 from anabranch.sharing.tree import ITEM, Steps
 from anabranch.stream.elements import Item
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
+from anabranch.stream.reading.source import Source, read
 from anabranch.stream.serialize import serialize
-from anabranch.stream.source import Source, read
 from anabranch.stream.tree import Element, string_value
+from anabranch.values.atomic import Untyped, compare, finite_value, to_double
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
 Verdicts: TypeAlias = npt.NDArray[np.uint8]

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from anabranch.branch.sent.tuples import waits
+from anabranch.branch.remote.tuples import waits
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
 from anabranch.network.description import RegisteredStream

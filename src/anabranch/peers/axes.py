@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from anabranch.network.description import RegisteredStream
 from anabranch.network.needs import Need
 from anabranch.network.travelling import asks_when, references
-from anabranch.spark.courses import Axis
+from anabranch.spark.evolution.courses import Axis
 
 
 def axes(stream: str, registered: RegisteredStream, needs: Iterable[Need]) -> tuple[Axis, ...]:

@@ -24,7 +24,7 @@ from anabranch.network.catalogue import Catalogue
 from anabranch.peers.peer import Peer
 from anabranch.peers.programs import FLOW, is_items
 from anabranch.peers.running import RunningNetwork
-from anabranch.spark import durable
+from anabranch.spark.checkpoint import durable
 from anabranch.stream.elements import DeadLetter
 
 

@@ -22,8 +22,8 @@ from pathlib import Path
 from shutil import rmtree
 from urllib.parse import quote
 
-from anabranch.spark import durable
-from anabranch.stream.parse import parse_root
+from anabranch.spark.checkpoint import durable
+from anabranch.stream.reading.parse import parse_root
 
 KEPT = 4
 """So many of the newest documents of a partition stay, whoever has read them."""

@@ -15,11 +15,11 @@ from anabranch.network.planner import Planner
 from anabranch.network.rates import Rates, parts
 from anabranch.peers.peer import checkpoint_of, record_of
 from anabranch.peers.records import Planned
-from anabranch.spark import durable
-from anabranch.spark.answers import AnswerLog, Frame
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.folders import listing
-from anabranch.spark.manifest import Manifests
+from anabranch.spark.answers.log import AnswerLog, Frame
+from anabranch.spark.checkpoint import durable
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifests
+from anabranch.spark.intake.folders import listing
 
 _EPOCHS = 1_000
 """The work of so many epochs of a peer is looked at, the newest."""

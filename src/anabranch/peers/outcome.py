@@ -12,7 +12,7 @@ from anabranch.peers.peer import Peer, Worked
 from anabranch.peers.programs import FLOW
 from anabranch.peers.sending import Sent
 from anabranch.peers.trunks import TrunkWorkings
-from anabranch.spark.answers import Frame
+from anabranch.spark.answers.log import Frame
 from anabranch.stream.elements import DeadLetter
 
 

@@ -16,11 +16,11 @@ from urllib.parse import quote
 from anabranch.peers.links import Link
 from anabranch.peers.programs import Program
 from anabranch.peers.sending import Sender
-from anabranch.spark.answers import AnswerLog
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.folders import listing
-from anabranch.spark.manifest import Manifest
-from anabranch.spark.wanted import EPOCH_BYTES, Wanted
+from anabranch.spark.answers.log import AnswerLog
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifest
+from anabranch.spark.intake.folders import listing
+from anabranch.spark.plan.wanted import EPOCH_BYTES, Wanted
 
 
 def checkpoint_of(network: Path, peer: str) -> Path:
@@ -42,7 +42,7 @@ class Workings(Protocol):
         """Do this from the next epoch on."""
 
     def hold(self, holds: Mapping[str, int]) -> None:
-        """Read these streams no further for now, and all others again (`spark/intake_settings.py`)."""
+        """Read these streams no further for now, and all others again (`spark/intake/settings.py`)."""
 
     def run(self) -> None:
         """Read to the end of what is there."""

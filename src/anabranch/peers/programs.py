@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from anabranch.branch.sent.written import write_sent, write_tuples
+from anabranch.branch.remote.written import write_sent, write_tuples
 from anabranch.language import ast, check, parse, print_query
 from anabranch.language.rewrite import rebuild
 from anabranch.network.catalogue import Catalogue, Flow
@@ -27,8 +27,8 @@ from anabranch.peers.links import Link
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows
 from anabranch.sharing.tree import PropertyTree
-from anabranch.spark.courses import Axis
-from anabranch.stream.source import Source
+from anabranch.spark.evolution.courses import Axis
+from anabranch.stream.reading.source import Source
 
 FLOW = "flow "
 """What the names of subscriptions begin with that make flows."""

@@ -19,11 +19,11 @@ from anabranch.network.estimates import Form
 from anabranch.network.needs import Need, whole
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.rules.derive import derive_forest
-from anabranch.spark import durable
-from anabranch.spark.plans import read_schema
+from anabranch.spark.checkpoint import durable
+from anabranch.spark.plan.files import read_schema
 from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.reading.source import Source, domains_of
 from anabranch.stream.schema import Schema
-from anabranch.stream.source import Source, domains_of
 
 
 @dataclass(frozen=True)

@@ -31,12 +31,12 @@ from anabranch.peers.programs import FLOW
 from anabranch.peers.records import Planned, streams_of
 from anabranch.peers.team import Team
 from anabranch.peers.trunks import Open, on_spark
+from anabranch.spark.epoch.waits import Lookout, Wait
+from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Settings
 from anabranch.spark.session import Session
-from anabranch.spark.waits import Lookout, Wait
-from anabranch.spark.wanted import EPOCH_BYTES, Epoch, Settings
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 
 _AT_ONCE = 4
 """So many peers are run at the same time, at most."""

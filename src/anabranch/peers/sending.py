@@ -1,7 +1,7 @@
 """What the epochs of a peer add to the flows that it makes.
 
 Of a usual epoch that is the answer to the flow's query; before it the first item of the epoch, and behind it those that
-have brought the stream furthest, unless they are in the answer anyway (`spark/courses.py`).
+have brought the stream furthest, unless they are in the answer anyway (`spark/evolution/courses.py`).
 So whoever reads the flow judges what is late, and which windows have closed, as if it had seen everything.
 An epoch in which anything else happened is sent as it came; so is everything behind the first accent, since what
 conditions and paths mean from there on depends on when somebody began.
@@ -23,19 +23,19 @@ from anabranch.language import parse
 from anabranch.peers.links import Link
 from anabranch.peers.programs import FLOW, Made, Program
 from anabranch.peers.verbatim import verbatim
-from anabranch.reference.standing import standing
-from anabranch.reference.units import Units
-from anabranch.spark import durable
-from anabranch.spark.answers import AnswerLog
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.courses import Course, Top, numbers_at
-from anabranch.spark.manifest import Manifest
-from anabranch.spark.order import OrderLog
-from anabranch.spark.plan import Plan, StreamPlan
-from anabranch.spark.plans import Plans
-from anabranch.spark.segments import COURSES
+from anabranch.runtime.standing import standing
+from anabranch.runtime.units import Units
+from anabranch.spark.answers.log import AnswerLog
+from anabranch.spark.answers.segments import COURSES
+from anabranch.spark.checkpoint import durable
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifest
+from anabranch.spark.evolution.courses import Course, Top, numbers_at
+from anabranch.spark.intake.order import OrderLog
+from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
+from anabranch.spark.plan.files import Plans
 from anabranch.stream.limits import Limits
-from anabranch.stream.parse import parse_item, parse_root
+from anabranch.stream.reading.parse import parse_item, parse_root
 
 
 @dataclass(frozen=True, slots=True)

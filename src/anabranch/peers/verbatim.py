@@ -14,17 +14,17 @@ from dataclasses import replace
 from decimal import Decimal
 
 from anabranch.errors import BadItem
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.manifest import Manifests
-from anabranch.spark.offsets import epoch_ranges
-from anabranch.spark.plan import Plan, StreamPlan
-from anabranch.spark.ranges import Range
-from anabranch.spark.reading import RangeReader
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifests
+from anabranch.spark.intake.offsets import epoch_ranges
+from anabranch.spark.intake.range_reader import RangeReader
+from anabranch.spark.intake.ranges import Range
+from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
 from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item, StreamElement
 from anabranch.stream.limits import DOCUMENT
-from anabranch.stream.parse import parse_item, parse_root
+from anabranch.stream.reading.parse import parse_item, parse_root
+from anabranch.stream.reading.wire import write, write_came, write_doubt
 from anabranch.stream.tree import STREAM_NAMESPACE
-from anabranch.stream.wire import write, write_came, write_doubt
 
 _MICROSECONDS = 1_000_000
 _OPENING = re.compile(r"<(?:([^\s/>:]+):)?[^\s/>:]+")

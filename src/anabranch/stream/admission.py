@@ -25,8 +25,8 @@ from anabranch.stream.elements import (
     StreamElement,
     Update,
 )
+from anabranch.stream.reading.wire import BadAccent, refused, write
 from anabranch.stream.tree import STREAM_NAMESPACE, Element, descendants
-from anabranch.stream.wire import BadAccent, refused, write
 
 NOT_DECLARED = "the stream was declared to have no accents"
 TURNED_OFF = "accents are turned off here: leave 'accents = false' out of [engine]"

@@ -1,6 +1,7 @@
 """What flows: items, accents, punctuations, updates; and what was set aside.
 
-The words are those of the glossary; the wire forms are in `wire.py` (XML) and `json_items.py` (JSON).
+The words are those of the glossary; the wire forms are in `stream/reading/wire.py` (XML) and
+`stream/reading/json_items.py` (JSON).
 An element's place is where it stood in the stream: it is exact, so that it can be found again and replayed.
 """
 

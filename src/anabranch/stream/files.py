@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from anabranch.errors import UsageError
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 from anabranch.visible import visible
 
 _LONGEST = 200

@@ -32,7 +32,7 @@ class Limits:
         for each in fields(self):
             if getattr(self, each.name) < 1:
                 raise UsageError(f"the limit '{each.name}' must be at least 1")
-        # With fewer, what is answered in columns, where nothing is counted, could differ (`columnar/query.py`).
+        # With fewer, what is answered in columns, where nothing is counted, could differ (`columnar/items/query.py`).
         if self.steps < LEAST_STEPS:
             raise UsageError(f"the limit 'steps' must be at least {LEAST_STEPS:,}")
         # Arrow batches carry whole items, and 64 MiB is the most that one of their cells should hold.

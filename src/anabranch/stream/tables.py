@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.stream.limits import LEAST_STEPS
 from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.reading.source import Source, domains_of, seconds_of
 from anabranch.stream.schema import Schema
-from anabranch.stream.source import Source, domains_of, seconds_of
 
 _Value = TypeVar("_Value")
 _HEADER = re.compile(r"\s*\[+\s*([^\]]*?)\s*\]+")

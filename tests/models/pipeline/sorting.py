@@ -33,8 +33,8 @@ from anabranch.algebra.history.events import (
     StartStream,
 )
 from anabranch.algebra.history.wrapper import Place
-from anabranch.algebra.numbers import exact_number
 from anabranch.stream.tree import Name
+from anabranch.values.numbers import exact_number
 from models.pipeline.results import Arranged, ByResult
 
 Rank: TypeAlias = tuple[int, Decimal | str]

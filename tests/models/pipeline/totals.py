@@ -35,8 +35,8 @@ from anabranch.algebra.history.events import (
     StartStream,
 )
 from anabranch.algebra.history.wrapper import Place
-from anabranch.algebra.numbers import exact_number, nearest_double, no_number, spell_double, summand
 from anabranch.errors import DynamicError
+from anabranch.values.numbers import exact_number, nearest_double, no_number, spell_double, summand
 from models.pipeline.results import Arranged, ByResult
 from models.pipeline.transformer import State
 

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 
-from anabranch.algebra.numbers import exact_number
 from anabranch.predicate.writing import number_text
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.path import Path
 from anabranch.stream.schema import children_of
 from anabranch.stream.tree import Attribute, Element, Text, copy, string_value
+from anabranch.values.numbers import exact_number
 
 _QUOTIENT = re.compile(r"-?[0-9]+/[1-9][0-9]*\Z", re.ASCII)
 

@@ -10,8 +10,8 @@ from anabranch.algebra.accents.evolution import Evolution, Refusal
 from anabranch.algebra.accents.sets import description_of
 from anabranch.predicate import NOTHING
 from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Doubt, Item, Punctuation, StreamElement
+from anabranch.stream.reading.wire import write
 from anabranch.stream.serialize import serialize
-from anabranch.stream.wire import write
 
 
 def judged(element: StreamElement | DeadLetter, evolution: Evolution) -> StreamElement | DeadLetter:

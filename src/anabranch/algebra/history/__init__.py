@@ -8,5 +8,5 @@
   universal `wrapper`, and told on the wire by `publishing`.
 
 The other stages of the history paper's pipeline are a model in the tests (`models/pipeline/`); what runs is
-`branch/history/`.
+`branch/display/`.
 """

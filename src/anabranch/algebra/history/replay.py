@@ -20,8 +20,8 @@ from anabranch.algebra.history.tokens import Tokens
 from anabranch.errors import StateError
 from anabranch.stream.elements import DeadLetter, Punctuation, StreamElement, Update
 from anabranch.stream.limits import Limits
-from anabranch.stream.reader import ElementReader
-from anabranch.stream.split import DocumentSplitter
+from anabranch.stream.reading.reader import ElementReader
+from anabranch.stream.reading.split import DocumentSplitter
 
 OPENING, CLOSING = "<answer>\n", "</answer>\n"
 """What stands around the stream where it is a document of its own."""

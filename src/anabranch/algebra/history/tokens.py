@@ -29,6 +29,7 @@ from anabranch.algebra.history.events import (
     StartStream,
 )
 from anabranch.stream.elements import Accent, Item, Place, Punctuation, Region, StreamElement, Update
+from anabranch.stream.reading.wire import element_of
 from anabranch.stream.tree import (
     STREAM_NAMESPACE,
     Child,
@@ -39,7 +40,6 @@ from anabranch.stream.tree import (
     Text,
     namespaces_in_scope,
 )
-from anabranch.stream.wire import element_of
 
 _KINDS: dict[str, Kind] = {"mutable": "mutable", "replace": "replace", "before": "before", "after": "after"}
 

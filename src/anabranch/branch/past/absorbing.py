@@ -1,6 +1,6 @@
 """One who asks about the past of streams that evolve: its answer stays in the units of its start (LAWS 4.7).
 
-It hears what was said as others do (`branch/following.py`), for a path that it needs may go.
+It hears what was said as others do (`branch/evolution/following.py`), for a path that it needs may go.
 Of what has changed nothing comes out.
 """
 
@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from anabranch.algebra.signature import Policy
-from anabranch.branch.follower import Follower
+from anabranch.algebra.reactions.signature import Policy
+from anabranch.branch.evolution.follower import Follower
 from anabranch.branch.past.queries import RecalledMember
 from anabranch.branch.ports import InputStream
-from anabranch.reference.calls import PythonFunction
-from anabranch.reference.evolving.lineage import Lineage
-from anabranch.reference.evolving.tracing import lineage_of
-from anabranch.reference.standing import Standing, standing
+from anabranch.law.calls import PythonFunction
+from anabranch.runtime.evolution.lineage import Lineage
+from anabranch.runtime.evolution.tracing import lineage_of
+from anabranch.runtime.standing import Standing, standing
 from anabranch.stream.elements import Accent, Doubt
 
 

@@ -8,17 +8,17 @@ from typing import Any, Protocol
 
 from anabranch.algebra.history.display import Piece as Shown
 from anabranch.algebra.history.publishing import Published, Told, heartbeat
-from anabranch.branch.history.showing import wire_time
+from anabranch.branch.display.publishing import wire_time
 from anabranch.branch.past.queries import RecalledMember
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.reference.construct import content_text
-from anabranch.reference.env import Env
-from anabranch.reference.inputs import Arrival
-from anabranch.reference.paths import base_of
-from anabranch.reference.sequences import Values
-from anabranch.reference.units import NOTHING, joined, piece_of
+from anabranch.law.construct import content_text
+from anabranch.law.env import Env
+from anabranch.law.inputs import Arrival
+from anabranch.law.paths import base_of
+from anabranch.runtime.units import NOTHING, joined, piece_of
 from anabranch.stream.elements import DeadLetter, Place
+from anabranch.values.sequences import Values
 
 _REGION = "all"
 

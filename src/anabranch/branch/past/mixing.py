@@ -12,20 +12,20 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from anabranch.branch.backlog import Key
-from anabranch.branch.history.hosted import Given, begun_behind
-from anabranch.branch.history.keeper import document_of, good_time
-from anabranch.branch.merge import Came, Changed
+from anabranch.branch.display.branch import Given, begun_behind
+from anabranch.branch.document.keeper import document_of, good_time
+from anabranch.branch.intake.backlog import Key
+from anabranch.branch.intake.merge import Came, Changed
 from anabranch.branch.past.answers import Memory
 from anabranch.branch.past.mixture import NOWHERE, Mixture
 from anabranch.branch.past.queries import RecalledMember
 from anabranch.branch.past.recalling import REACHES_ROOT, Recalled
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import State
-from anabranch.reference.history.around import Around
-from anabranch.reference.history.changed import Dependence
-from anabranch.reference.inputs import Arrival, element_time
-from anabranch.reference.slices import WholeNeeded
+from anabranch.law.history.changed import Dependence
+from anabranch.law.history.settings import Around
+from anabranch.law.inputs import Arrival, element_time
+from anabranch.law.slices import WholeNeeded
 from anabranch.sharing.retention import beyond_entries
 from anabranch.stream.elements import Accent, Item, Place, Punctuation, StreamElement
 

@@ -1,8 +1,8 @@
 """What must be remembered so that a query can look at items of the past and at documents that are edited.
 
-Of streams of items it is what the query can still ask for (`reference/arrivals/recollection.py`), of streams of updates
-the documents as far as the query sees them (`branch/history/kept.py`).
-Expressions are evaluated by the law itself (`reference/arrivals/mixed.py`) over just that: nothing that was forgotten
+Of streams of items it is what the query can still ask for (`runtime/past/recollection.py`), of streams of updates
+the documents as far as the query sees them (`branch/document/projection.py`).
+Expressions are evaluated by the law itself (`law/arrivals/mixed.py`) over just that: nothing that was forgotten
 could be chosen, so the values are the same.
 An evaluation looks at all that is remembered, so it costs as much as the documents are large.
 """
@@ -12,22 +12,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from anabranch.branch.history.kept import Kept
-from anabranch.branch.history.state import Data, decode, encode
+from anabranch.branch.document.projection import Kept
+from anabranch.branch.document.state import Data, decode, encode
 from anabranch.branch.past.queries import RecalledQuery
 from anabranch.language import ast
-from anabranch.reference.arrivals.mixed import MixedEvaluator, Stood
-from anabranch.reference.arrivals.recollection import Recollection
-from anabranch.reference.env import Env
-from anabranch.reference.history.around import Around
-from anabranch.reference.history.chains import Content
-from anabranch.reference.history.document import Document
-from anabranch.reference.inputs import Arrival, Signal
-from anabranch.reference.sequences import Values
+from anabranch.law.arrivals.mixed import MixedEvaluator, Stood
+from anabranch.law.env import Env
+from anabranch.law.history.chains import Content
+from anabranch.law.history.document import Document
+from anabranch.law.history.settings import Around
+from anabranch.law.inputs import Arrival, Signal
+from anabranch.runtime.past.recollection import Recollection
 from anabranch.sharing.retention import needs_of
 from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Element
+from anabranch.values.sequences import Values
 
 NOWHERE = Place("", "", 0)
 """Where a branch stands that begins late."""

@@ -10,18 +10,18 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from anabranch.algebra.signature import Policy
+from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch.ports import Output
 from anabranch.errors import Unsupported
 from anabranch.language import ast
 from anabranch.language.rewrite import parts, rebuild
-from anabranch.reference.arrivals.asked import Asked, asked_of, only_past
-from anabranch.reference.arrivals.mixed import mixes
-from anabranch.reference.arrivals.past import named
-from anabranch.reference.arrivals.recall import asks
-from anabranch.reference.arrivals.remember import shape_of
-from anabranch.reference.calls import PythonFunction
-from anabranch.reference.standing import Standing, standing
+from anabranch.law.arrivals.mixed import mixes
+from anabranch.law.arrivals.past import named
+from anabranch.law.arrivals.recall import asks
+from anabranch.law.calls import PythonFunction
+from anabranch.runtime.past.asked import Asked, asked_of, only_past
+from anabranch.runtime.past.remember import shape_of
+from anabranch.runtime.standing import Standing, standing
 
 
 @dataclass(frozen=True, slots=True)

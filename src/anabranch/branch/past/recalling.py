@@ -8,7 +8,7 @@ on display, to be corrected by the next (queries 4 and 5).
 
 Where a stream evolves, items are read in the units of the query's start, and the answer stays in them (LAWS 4.7).
 
-Both look back over no more than what rounds to come can ask for (`reference/arrivals/recollection.py`): that is the
+Both look back over no more than what rounds to come can ask for (`runtime/past/recollection.py`): that is the
 state, as raw entries, which are read again.
 """
 
@@ -22,29 +22,29 @@ from typing import Any
 
 import pyarrow as pa
 
-from anabranch.branch.entries import Entry, Origin
-from anabranch.branch.following import Following
-from anabranch.branch.history.hosted import Given
-from anabranch.branch.history.showing import SHOWN
-from anabranch.branch.keeping import number_nodes
-from anabranch.branch.merge import Changed, Judge, Released, Signal
-from anabranch.branch.merged import Merged
+from anabranch.branch.display.branch import Given
+from anabranch.branch.display.publishing import SHOWN
+from anabranch.branch.evolution.following import Following
+from anabranch.branch.held_items import number_nodes
+from anabranch.branch.intake.entries import Entry, Origin
+from anabranch.branch.intake.entry_reader import EntryReader
+from anabranch.branch.intake.merge import Changed, Judge, Released, Signal
+from anabranch.branch.intake.merged import Merged
 from anabranch.branch.past.absorbing import Absorbing
 from anabranch.branch.past.answers import DisplayAnswer, Memory, StandingAnswer
 from anabranch.branch.past.queries import RecalledMember
 from anabranch.branch.ports import InputStream, Spill
-from anabranch.branch.reading import EntryReader
 from anabranch.branch.state import State
 from anabranch.errors import StateError
-from anabranch.reference.arrivals.recollection import Recollection
-from anabranch.reference.evolving.canonical import remeasured
-from anabranch.reference.inputs import Arrival, Input
-from anabranch.reference.inputs import Signal as Passed
-from anabranch.reference.slices import WholeNeeded
+from anabranch.law.evolution.canonical import remeasured
+from anabranch.law.inputs import Arrival, Input
+from anabranch.law.inputs import Signal as Passed
+from anabranch.law.slices import WholeNeeded
+from anabranch.runtime.past.recollection import Recollection
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Item, Place, Punctuation
-from anabranch.stream.lines import Cut
 from anabranch.stream.path import Path
+from anabranch.stream.reading.lines import Cut
 from anabranch.stream.tree import Document, Element, copy
 
 REACHES_ROOT = "a path of the query reaches the root of a stream"

@@ -20,8 +20,8 @@ from typing import Any
 
 from anabranch.errors import Unsupported
 from anabranch.language import ast, print_query
+from anabranch.language.checks.unbounded import flowing_fors
 from anabranch.language.rewrite import parts
-from anabranch.language.unbounded import flowing_fors
 from anabranch.predicate import EVERYTHING, NOTHING
 from anabranch.sharing.forest import PropertyForest, alone, is_bounded
 from anabranch.sharing.rules.findings import Environment, Findings

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from anabranch.algebra.written import is_plan, read_plan, streams_of
+from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
 from anabranch.errors import AnabranchError
 from anabranch.language import ast, parse
 from anabranch.language.rewrite import parts
 from anabranch.spark.sinks import Files, Parquet, Sink, file_of, path_of
 from anabranch.stream.files import Claim, check_claims, stream_claims, stream_use
-from anabranch.stream.source import Source
+from anabranch.stream.reading.source import Source
 
 
 def check_sinks(

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable
 from typing import TextIO
 
-from anabranch.spark.plan import Subscription
+from anabranch.spark.plan.epoch_plan import Subscription
 from anabranch.spark.sinks.pieces import take_apart
 from anabranch.visible import visible
 

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from anabranch.reference.calls import PythonFunction
-from anabranch.spark.answers import AnswerLog, Frame
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.manifest import Manifest
-from anabranch.spark.plan import Plan, Subscription
-from anabranch.spark.plans import Plans
-from anabranch.spark.segments import DEAD_LETTERS, LATE_ITEMS, late_places
+from anabranch.law.calls import PythonFunction
+from anabranch.spark.answers.log import AnswerLog, Frame
+from anabranch.spark.answers.segments import DEAD_LETTERS, LATE_ITEMS, late_places
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifest
+from anabranch.spark.plan.epoch_plan import Plan, Subscription
+from anabranch.spark.plan.files import Plans
 from anabranch.spark.sinks import Console, Files, Parquet, Sink
 from anabranch.spark.sinks.console import ConsoleLines
 from anabranch.spark.sinks.growing import GrowingFile

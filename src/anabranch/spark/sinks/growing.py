@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from anabranch.errors import StateError
-from anabranch.spark import durable
+from anabranch.spark.checkpoint import durable
 
 
 @dataclass(frozen=True, slots=True)

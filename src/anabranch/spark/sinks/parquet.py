@@ -26,12 +26,12 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from anabranch.algebra.written import is_plan, read_plan
+from anabranch.algebra.plans.written import is_plan, read_plan
 from anabranch.errors import StateError, UsageError
 from anabranch.language import parse
-from anabranch.spark import durable
-from anabranch.spark.checkpoint import Checkpoint
-from anabranch.spark.plan import Subscription
+from anabranch.spark.checkpoint import durable
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.plan.epoch_plan import Subscription
 from anabranch.spark.sinks.alike import rows_alike
 from anabranch.spark.sinks.growing import GrowingFile, move_aside
 from anabranch.spark.sinks.pieces import Row, take_apart

@@ -5,15 +5,15 @@ All other columns are those that items turn out to have, and are text.
 
 from __future__ import annotations
 
-from anabranch.algebra.construct import Construct, Copy, Linear
-from anabranch.algebra.grouped import Aggregate
-from anabranch.algebra.interpret import Apply, Plan
-from anabranch.algebra.order import Order
-from anabranch.algebra.project import Project
-from anabranch.algebra.quantify import Quantify
-from anabranch.algebra.select import Select
-from anabranch.algebra.union import Union
-from anabranch.algebra.windowed import WID, Window
+from anabranch.algebra.operators.construct import Construct, Copy, Linear
+from anabranch.algebra.operators.grouped import Aggregate
+from anabranch.algebra.operators.order import Order
+from anabranch.algebra.operators.project import Project
+from anabranch.algebra.operators.quantify import Quantify
+from anabranch.algebra.operators.select import Select
+from anabranch.algebra.operators.union import Union
+from anabranch.algebra.operators.windowed import WID, Window
+from anabranch.algebra.plans.interpret import Apply, Plan
 from anabranch.spark.sinks.tables import ColumnType
 
 

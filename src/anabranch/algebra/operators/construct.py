@@ -1,0 +1,221 @@
+"""Construct: items of another form, with values copied, computed or given.
+
+Law: an item comes out for each item, with the fields in their order.
+A *copy* has all nodes at a path, and what lies in them, under another name; a *constant* is a text.
+A *linear* field is a sum of multiples of values and a number, a *computed* one any function of values; both are exact,
+in canonical values, and are left out where one of the values is missing (LAWS 2: an empty operand gives nothing).
+A value that is no number, and several where one is meant, give nothing for the item, and a failure (LAWS 2.4); of an
+attribute that is given several values the first is taken.
+
+Signature: nothing is foundation, for what is only returned is not (LAWS 4.6).
+All paths but those that are copied are accumulators; those that are neither copied nor the one path of a linear field
+are absent: computed fields absorb (LAWS 4.7).
+Items: built anew.
+Accents: come out by the names of the output, once for every place where a path stands; a linear field of one path
+follows its alters by the map that it makes of them (`algebra/reactions/renaming.py`).
+Punctuations: come out where the output can tell them.
+What the signature does not cover: the names, which the renaming has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from anabranch.algebra.accents.items import nodes, number
+from anabranch.algebra.accents.sets import below
+from anabranch.algebra.operators.operator import Passing, Work
+from anabranch.algebra.reactions.readings import Reading
+from anabranch.algebra.reactions.renaming import Renaming, Stands
+from anabranch.algebra.reactions.signature import Paths, Signature
+from anabranch.errors import DynamicError
+from anabranch.predicate.writing import number_text
+from anabranch.stream.affine import Affine
+from anabranch.stream.path import Path
+from anabranch.stream.tree import Attribute, Element, Name, Text, copy, string_value
+from anabranch.values.numbers import no_number, spell_double
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What stands at a path."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A text."""
+
+    text: str
+
+    def __str__(self) -> str:
+        quoted = self.text.replace("'", "''")
+        return f"'{quoted}'"
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A sum of multiples of values, each path once and none of them 0 times, and of a number."""
+
+    terms: tuple[tuple[Fraction, Path], ...]
+    constant: Fraction = Fraction(0)
+
+    def __call__(self, values: Sequence[Fraction | float]) -> Fraction | float:
+        found: Fraction | float = self.constant
+        for (factor, _), value in zip(self.terms, values, strict=True):
+            found += factor * value
+        return found
+
+    def __str__(self) -> str:
+        terms = [f"{path} * {number_text(factor)}" for factor, path in self.terms]
+        return " + ".join([*terms, number_text(self.constant)])
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A function of values."""
+
+    name: str
+    paths: tuple[Path, ...]
+    function: Callable[[Sequence[Fraction | float]], Fraction | float]
+
+    def __call__(self, values: Sequence[Fraction | float]) -> Fraction | float:
+        return self.function(values)
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.paths))})"
+
+
+Value: TypeAlias = Copy | Constant | Linear | Computed
+
+
+@dataclass(frozen=True, slots=True)
+class Construct:
+    """An item called `name` for each item, with these fields; none of their paths lies in another."""
+
+    name: str
+    fields: tuple[tuple[Path, Value], ...]
+    arity: int = 1
+
+    def __post_init__(self) -> None:
+        paths = [path for path, _ in self.fields]
+        assert not any(below(one, other) for one in paths for other in paths if one is not other)
+
+    @property
+    def renaming(self) -> Renaming:
+        return Renaming(tuple(found for at, value in self.fields if (found := _stands(at, value)) is not None))
+
+    @property
+    def signature(self) -> Signature:
+        shown = Paths.of(each.of for each in self.renaming.stands)
+        copied = Paths.of(each.of for each in self.renaming.stands if each.is_copy)
+        return Signature(
+            accumulator=copied.others(),
+            absent=shown.others(),
+            computes=Paths.of(path for _, value in self.fields for path in _read(value)),
+            renaming=self.renaming,
+        )
+
+    def __str__(self) -> str:
+        return f"construct {self.name}: {', '.join(f'{at} = {value}' for at, value in self.fields)}"
+
+    def start(self) -> Work:
+        failures: list[DynamicError] = []
+        return Passing(lambda reading: self._built(reading, failures), failures)
+
+    def _built(self, reading: Reading, failures: list[DynamicError]) -> Iterator[Reading]:
+        tree, maps = Element(Name(self.name)), {}
+        for at, value in self.fields:
+            match value:
+                case Copy(path):
+                    for node in nodes(reading.tree, path):
+                        _place(tree, at, node)
+                case Constant(text):
+                    _place(tree, at, text)
+                case _:
+                    try:
+                        found = _computed(value, reading)
+                    except DynamicError as error:
+                        failures.append(error)
+                        return
+                    if isinstance(found, Fraction):
+                        _place(tree, at, "0")
+                        maps[at] = Affine(Fraction(1), found)
+                    elif found is not None:
+                        _place(tree, at, spell_double(found))
+        for path, by in reading.maps.items():
+            maps.update({each.at: by for each in self.renaming.places(path) if each.is_copy})
+        unknown = {each.at: reason for path, reason in reading.unknown.items() for each in self.renaming.places(path)}
+        yield Reading(tree, maps, unknown)
+
+
+def _stands(at: Path, value: Value) -> Stands | None:
+    match value:
+        case Copy(path):
+            return Stands(path, at)
+        case Linear(((factor, path),), constant):
+            return Stands(path, at, factor, constant, is_copy=False)
+        case _:
+            return None
+
+
+def _read(value: Value) -> tuple[Path, ...]:
+    """The paths whose values have to be known."""
+    match value:
+        case Linear(terms):
+            return tuple(path for _, path in terms)
+        case Computed(paths=paths):
+            return paths
+        case _:
+            return ()
+
+
+def _computed(value: Linear | Computed, reading: Reading) -> Fraction | float | None:
+    """The exact value of a field, None where a value is missing; a double where one of them is INF or NaN."""
+    found: list[Fraction | float] = []
+    for path in _read(value):
+        texts = reading.texts(path)
+        if len(texts) > 1:
+            raise DynamicError(f"arithmetic takes one value at '{path}', not {len(texts)}", code="XPTY0004")
+        for text in texts:
+            exact = number(text)
+            if exact is None:
+                raise no_number(text)
+            found.append(exact if isinstance(exact, Fraction) else float(exact))
+    if len(found) < len(_read(value)):
+        return None
+    try:
+        return value(found)
+    except ZeroDivisionError:
+        raise DynamicError("division by zero", code="FOAR0001") from None
+
+
+def _place(tree: Element, at: Path, what: Element | Attribute | str) -> None:
+    """Put a value at a path: a copy of a node under its name there, or a text."""
+    *above, last = at.steps
+    for step in above:
+        inner = next((each for each in tree.children if isinstance(each, Element) and str(each.name) == step), None)
+        if inner is None:
+            inner = Element(Name(step))
+            tree.append(inner)
+        tree = inner
+    if last.startswith("@"):
+        if tree.get(last[1:]) is None:
+            tree.set(Name(last[1:]), what if isinstance(what, str) else string_value(what))
+        return
+    fresh = Element(Name(last))
+    if isinstance(what, Element):
+        fresh.namespaces.update(what.namespaces)
+        for attribute in what.attributes:
+            fresh.set(attribute.name, attribute.value)
+        for child in what.children:
+            fresh.append(copy(child))
+    else:
+        fresh.append(Text(what if isinstance(what, str) else what.value))
+    tree.append(fresh)

@@ -1,0 +1,154 @@
+"""Join: the pairs of items, one of each input, whose keys are equal, or near each other.
+
+Law: every pair comes out once, when the second of the two arrives, as one item that has what both have; a key that both
+call by the same name once, as the first input wrote it.
+Keys are compared as `=` compares (LAWS 2.3): as text, but as numbers where a unit change has made one a number.
+Two paths that have to lie `within` a distance are compared as numbers, and the distance itself is near enough (LAWS
+3.5, the interval join).
+
+Signature (accents 6.2, as repaired by LAWS 4.2 c): the keys are foundation, and merge paths pair by pair.
+Items: remembered, in canonical values.
+Accents: on a key, an alter comes out for both keys, for pairs of which both sides have gone through it; all others pass
+at once. What is remembered is written in the unit of the output when it leaves, and stripped of a dropped path.
+Punctuations: come out when both inputs have given them; what can meet no item any more is forgotten.
+What the signature does not cover: the inputs have no other paths in common; an add of a path that has been added on the
+other input aborts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from anabranch.algebra.accents.items import number
+from anabranch.algebra.accents.sets import term
+from anabranch.algebra.operators.operator import Ended, Work
+from anabranch.algebra.operators.state import reading_from_json, reading_to_json
+from anabranch.algebra.reactions.readings import Reading, holds, without
+from anabranch.algebra.reactions.signature import Paths, Signature
+from anabranch.errors import DynamicError
+from anabranch.predicate import Compare, Predicate, and_, compare, or_
+from anabranch.predicate.writing import number_text
+from anabranch.stream.path import Path
+from anabranch.stream.tree import Element, copy
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """The pairs whose `keys` are equal: for each a path of the first input and one of the second."""
+
+    keys: tuple[tuple[Path, Path], ...]
+    within: tuple[Within, ...] = ()
+    arity: int = 2
+
+    @property
+    def signature(self) -> Signature:
+        both = (*self.keys, *((each.mine, each.other) for each in self.within))
+        pairs = tuple(tuple(enumerate(pair)) for pair in both)
+        return Signature(foundation=Paths.of(path for pair in both for path in pair), pairs=pairs, disjoint=True)
+
+    def __str__(self) -> str:
+        near = (f"{each.mine} within {number_text(each.distance)} of {each.other}" for each in self.within)
+        return f"join on {' and '.join((*(f'{mine} = {other}' for mine, other in self.keys), *near))}"
+
+    def start(self) -> Work:
+        return _Pairing(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A path of each input, by differing names, and how far apart their values may be."""
+
+    mine: Path
+    other: Path
+    distance: Fraction
+
+
+class _Pairing:
+    """All items of both inputs that may still meet one."""
+
+    def __init__(self, operator: Join) -> None:
+        self._keys = operator.keys
+        self._within = operator.within
+        self.failures: list[DynamicError] = []
+        self._kept: tuple[list[Reading], list[Reading]] = ([], [])
+
+    def item(self, input: int, reading: Reading) -> Iterable[Reading]:
+        self._kept[input].append(reading)
+        pairs = ((reading, other) if input == 0 else (other, reading) for other in self._kept[1 - input])
+        return [self._joined(*pair) for pair in pairs if self._meet(*pair)]
+
+    def forget(self, input: int, path: Path, where: Predicate) -> None:
+        kept = self._kept[input]
+        kept[:] = [replace(each, tree=without(each.tree, path)) if holds(where, each) else each for each in kept]
+
+    def close(self, closed: Predicate, has_ended: Ended) -> Iterable[Reading]:
+        for side, kept in enumerate(self._kept):
+            kept[:] = [each for each in kept if not has_ended(1 - side, self._partners(side, each))]
+        return ()
+
+    def save(self) -> list[Any]:
+        return [[side, reading_to_json(each)] for side, kept in enumerate(self._kept) for each in kept]
+
+    def restore(self, rows: Iterable[Any]) -> None:
+        for side, row in rows:
+            self._kept[side].append(reading_from_json(row))
+
+    def _meet(self, left: Reading, right: Reading) -> bool:
+        return all(
+            any(_equal(a, b, as_numbers) for a in left.texts(mine) for b in right.texts(other))
+            for mine, other in self._keys
+            for as_numbers in [left.is_measured(mine) or right.is_measured(other)]
+        ) and all(
+            any(abs(a - b) <= each.distance for a in _finite(left, each.mine) for b in _finite(right, each.other))
+            for each in self._within
+        )
+
+    def _partners(self, side: int, reading: Reading) -> Predicate:
+        """What an item of the other input has to fulfil to meet this one; numbers also where text would do."""
+        equal = (
+            or_(*(each for text in reading.texts(pair[side]) for each in _equals(pair[1 - side], text)))
+            for pair in self._keys
+        )
+        near = (
+            or_(*(_near(theirs, value, each.distance) for value in _finite(reading, mine)))
+            for each in self._within
+            for mine, theirs in [(each.mine, each.other) if side == 0 else (each.other, each.mine)]
+        )
+        return and_(*equal, *near)
+
+    def _joined(self, left: Reading, right: Reading) -> Reading:
+        same = [mine for mine, other in self._keys if mine == other]
+        tree, other = left.tree, right.tree
+        for path in same:
+            other = without(other, path)
+        both = Element(tree.name, {**other.namespaces, **tree.namespaces})
+        for attribute in (*tree.attributes, *other.attributes):
+            both.set(attribute.name, attribute.value)
+        for child in (*tree.children, *other.children):
+            both.append(copy(child))
+        maps = {path: by for path, by in right.maps.items() if path not in same}
+        return Reading(both, {**maps, **left.maps}, {**right.unknown, **left.unknown})
+
+
+def _finite(reading: Reading, path: Path) -> list[Fraction]:
+    return [each for each in reading.numbers(path) if isinstance(each, Fraction)]
+
+
+def _near(path: Path, value: Fraction, distance: Fraction) -> Predicate:
+    return and_(compare(term(path), ">=", value - distance), compare(term(path), "<=", value + distance))
+
+
+def _equal(a: str, b: str, as_numbers: bool) -> bool:
+    if as_numbers:
+        return number(a) is not None and number(a) == number(b)
+    return a == b
+
+
+def _equals(path: Path, text: str) -> Iterator[Compare]:
+    yield compare(term(path), "=", text)
+    value = number(text)
+    if isinstance(value, Fraction):
+        yield compare(term(path), "=", value)

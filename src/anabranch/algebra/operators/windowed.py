@@ -1,0 +1,137 @@
+"""Window: items with the numbers of the windows that hold them.
+
+Law (LAWS 3.1): an item comes out once for each window `W_k` that holds the canonical value of its reference path, with
+`k` at the path `wid`; one whose value is no number is in no window.
+
+Signature (accents 6.2): the reference path is foundation, and descriptions that name it are turned into such that name
+`wid`. That is the accumulator's law with more known: the reference path is hidden, and its value lies in the window
+(LAWS 4.2 e). So with windows of 10 a drop or alter where `t > 10` comes out where `wid >= 2`, one where `t >= 10` where
+`wid >= 1`, an add where `t > 10` already where `wid >= 1`; values of items between the two are written in the old unit.
+Items: numbered. Accents: pass, that on the reference path, too (LAWS 4.2 b). Punctuations: close windows, as `wid`.
+What the signature does not cover: the link between the path and `wid`, below.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from anabranch.algebra.accents.sets import term
+from anabranch.algebra.operators.operator import Passing, Work
+from anabranch.algebra.reactions.readings import Reading
+from anabranch.algebra.reactions.signature import Paths, Signature
+from anabranch.algebra.window import Extent
+from anabranch.predicate import Compare, Integers, Not, Operator, Predicate, and_, compare, or_
+from anabranch.predicate.formula import OPPOSITE
+from anabranch.predicate.writing import number_text
+from anabranch.stream.path import Path
+from anabranch.stream.tree import Element, Name, Text, copy
+
+WID = Path(("wid",))
+_NUMBERED = {WID: Integers(Fraction(0))}
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The items by the windows over the values at `path`."""
+
+    path: Path
+    extent: Extent
+    arity: int = 1
+    origin: Fraction = Fraction(0)
+    """Where window 0 begins; that is the stream's to say, alike for all queries (LAWS 3.1)."""
+
+    @property
+    def signature(self) -> Signature:
+        paths = Paths.of((self.path,))
+        return Signature(foundation=paths, accumulator=paths, link=self._windows, made=_NUMBERED)
+
+    def __str__(self) -> str:
+        size, step = map(number_text, (self.extent.size, self.extent.step))
+        return f"window of {size} every {step} over {self.path}"
+
+    def start(self) -> Work:
+        return Numbering(self)
+
+    def _windows(self, literals: Sequence[Predicate]) -> Predicate:
+        """The windows that hold a value of which all these comparisons are true.
+
+        A comparison with text says nothing here: then these are more windows than need be, which is the safe side.
+        """
+        spans = [_Span()]
+        for each in literals:
+            match each:
+                case Compare(_, op, Fraction() as bound):
+                    spans = [part for span in spans for part in span.cut(op, bound)]
+                case Not(Compare(_, op, Fraction() as bound)):
+                    spans = [part for span in spans for part in span.cut(OPPOSITE[op], bound)]
+        return or_(*(self._over(span) for span in spans if not span.is_empty))
+
+    def _over(self, span: _Span) -> Predicate:
+        wid, (size, step) = term(WID, _NUMBERED), (self.extent.size, self.extent.step)
+        bounds = []
+        if span.low is not None:
+            bounds.append(compare(wid, ">=", max(0, math.floor((span.low - self.origin - size) / step) + 1)))
+        if span.high is not None:
+            last = (span.high - self.origin) / step
+            bounds.append(compare(wid, "<=", math.ceil(last) - 1 if span.high_open else math.floor(last)))
+        return and_(*bounds)
+
+
+class Numbering(Passing):
+    """Numbers items by their windows, from a first one on: who came late leaves those out that began before it."""
+
+    def __init__(self, operator: Window) -> None:
+        super().__init__(self._numbered)
+        self.first = 0
+        self._operator = operator
+
+    def _numbered(self, reading: Reading) -> Iterator[Reading]:
+        operator = self._operator
+        values = [each for each in reading.numbers(operator.path) if isinstance(each, Fraction)]
+        held = (k for value in values for k in operator.extent.holding(value - operator.origin))
+        for k in dict.fromkeys(held):
+            if k >= self.first:
+                yield replace(reading, tree=_with_window(reading.tree, k))
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """The numbers between two bounds."""
+
+    low: Fraction | None = None
+    high: Fraction | None = None
+    low_open: bool = False
+    high_open: bool = False
+
+    def cut(self, op: Operator, bound: Fraction) -> tuple[_Span, ...]:
+        """What is left of it by a comparison."""
+        match op:
+            case "=":
+                return tuple(part for span in self.cut(">=", bound) for part in span.cut("<=", bound))
+            case "!=":
+                return (*self.cut("<", bound), *self.cut(">", bound))
+            case "<" | "<=":
+                if self.high is None or bound < self.high or (bound == self.high and op == "<"):
+                    return (_Span(self.low, bound, self.low_open, op == "<"),)
+            case ">" | ">=":
+                if self.low is None or bound > self.low or (bound == self.low and op == ">"):
+                    return (_Span(bound, self.high, op == ">", self.high_open),)
+        return (self,)
+
+    @property
+    def is_empty(self) -> bool:
+        if self.low is None or self.high is None:
+            return False
+        return self.low > self.high or (self.low == self.high and (self.low_open or self.high_open))
+
+
+def _with_window(tree: Element, k: int) -> Element:
+    fresh = copy(tree)
+    assert isinstance(fresh, Element)
+    number = Element(Name(WID.steps[0]))
+    number.append(Text(str(k)))
+    fresh.append(number)
+    return fresh

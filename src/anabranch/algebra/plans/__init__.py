@@ -1,0 +1,1 @@
+"""Plans of operators: built in Python, written down, interpreted."""

@@ -1,0 +1,260 @@
+"""The reference interpreter of the algebra: plans of operators over accented streams, element by element.
+
+A plan is a tree: sources, and operators applied to plans.
+`Query` feeds each element through all operators above its source before it takes the next one, so what comes out
+follows from the order of the elements alone; whoever feeds it merges the sources (LAWS 1.2).
+Values go from operator to operator as readings and are written once, where they leave.
+Every source is judged first (`admitted.py`): what is not valid is set aside, and where it leaves a path unknown, a
+query that reads the path there, or shows it in its answer, aborts (LAWS 4.5).
+
+A query can be left and taken up again: what operators know of evolution follows from the accents and punctuations that
+came, so whoever remembers these gives them once more to a query that has seen no item; `save` gives all the rest.
+
+It is the law in executable form: obviously right, never fast.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from anabranch.algebra.accents.sets import UNDECLARED, Domains, description_of
+from anabranch.algebra.operators.operator import Flowing, Heartbeat, Operation, Operator
+from anabranch.algebra.operators.windowed import Numbering
+from anabranch.algebra.plans.admitted import Element, Judged
+from anabranch.algebra.reactions.changes import Change, Closing
+from anabranch.algebra.reactions.readings import Reading, Spelling
+from anabranch.algebra.reactions.signature import Policy
+from anabranch.errors import Aborted, DynamicError
+from anabranch.predicate import Predicate
+from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation
+from anabranch.stream.path import Path
+from anabranch.values.numbers import nearest_double, spell_double
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSource:
+    """A stream by its name."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"stream {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """An operator over as many plans as it has inputs."""
+
+    operator: Operator
+    inputs: tuple[Plan, ...]
+
+    def __post_init__(self) -> None:
+        assert len(self.inputs) == self.operator.arity
+
+    def __str__(self) -> str:
+        return plan_text(self)
+
+
+Plan: TypeAlias = StreamSource | Apply
+
+
+def plan_text(plan: Plan) -> str:
+    """A plan for people: each operator above its inputs; a part that is used several times is named once, before it.
+
+    r0 := select t > 5
+      stream sensors
+    union
+      project s, t
+        r0
+      join on s = s
+        r0
+        stream placement
+    """
+    numbers: dict[int, int] = {}  # plans that are the same object are looked at once
+    parts: dict[Plan | tuple[Operator, tuple[int, ...]], int] = {}  # and equal ones have one number
+    shapes: list[tuple[StreamSource | Operator, tuple[int, ...]]] = []
+
+    def number(each: Plan) -> int:
+        if id(each) not in numbers:
+            below = tuple(map(number, each.inputs)) if isinstance(each, Apply) else ()
+            place = parts.setdefault((each.operator, below) if isinstance(each, Apply) else each, len(shapes))
+            if place == len(shapes):
+                shapes.append((each.operator if isinstance(each, Apply) else each, below))
+            numbers[id(each)] = place
+        return numbers[id(each)]
+
+    top = number(plan)
+    uses = Counter(below for _, inputs in shapes for below in inputs)
+    named = {each: f"r{at}" for at, each in enumerate(at for at, n in sorted(uses.items()) if n > 1 and shapes[at][1])}
+
+    def lines(each: int) -> Iterator[str]:
+        yield str(shapes[each][0])
+        for below in shapes[each][1]:
+            yield from (f"  {line}" for line in ((named[below],) if below in named else lines(below)))
+
+    definitions = (f"{name} := " + "\n".join(lines(each)) for each, name in named.items())
+    return "\n".join((*definitions, *lines(top)))
+
+
+class Query:
+    """A plan at work; only `feed` and `end` change it."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        policy: Policy = "accumulate",
+        domains: Domains = UNDECLARED,
+        declares: Callable[[Path], bool] | None = None,
+        promises: Mapping[str, Domains] | None = None,
+    ) -> None:
+        """`domains` are promised of the items of all sources, `promises` of those of single ones instead."""
+        self._promises = promises or {}
+        self.changes = 0
+        """How many accents there have been, of sources and of operators."""
+        self._operations: dict[tuple[int, ...], Operation] = {}
+        self._ways: dict[str, list[tuple[int, ...]]] = {}
+        self._lay(plan, (), policy, domains)
+        self._judged = {source: Judged(declares, domains) for source in self._ways}
+
+    def _lay(self, plan: Plan, way: tuple[int, ...], policy: Policy, domains: Domains) -> Domains:
+        """Start the operators, and give what is promised of the output.
+
+        `way` leads to a plan by the inputs to take from the root down.
+        """
+        match plan:
+            case StreamSource(name):
+                self._ways.setdefault(name, []).append(way)
+                return self._promises.get(name, domains)
+            case Apply(operator, inputs):
+                given = [self._lay(each, (*way, index), policy, domains) for index, each in enumerate(inputs)]
+                promised = operator.signature.promised(given)
+                self._operations[way] = Operation(operator, policy=policy, domains=promised)
+                return operator.signature.promises(promised)
+
+    @property
+    def failures(self) -> list[DynamicError]:
+        """What could not be computed so far (LAWS 2.4)."""
+        return [each for operation in self._operations.values() for each in operation.failures]
+
+    @property
+    def bad(self) -> list[DeadLetter]:
+        """What was set aside so far, source by source (LAWS 2.5)."""
+        return [each for judged in self._judged.values() for each in judged.bad]
+
+    def feed(self, source: str, element: Element | DeadLetter) -> Iterator[Flowing]:
+        """Take the next element in; Aborted where the query cannot go on, and then it is over."""
+        found = self._judged[source].take(element) if source in self._judged else None
+        if found is not None:
+            yield from self.take(source, found)
+
+    def take(self, source: str, flowing: Flowing) -> Iterator[Flowing]:
+        """The same for what was judged elsewhere."""
+        for way in self._ways[source]:
+            yield from self._rise(way, flowing)
+
+    def close(self, source: str, items: Predicate) -> Iterator[Flowing]:
+        """None of a set of items comes any more from a source; the set is told in the units of the start."""
+        for *above, input in self._ways[source]:
+            course = self._operations[tuple(above)].reaction.inputs[input]
+            yield from self._rise((*above, input), Closing(course.forward(items)))
+
+    def begin_windows(self, way: tuple[int, ...], first: int) -> None:
+        """Leave out what is in windows before a first one only (LAWS 3.6); the way leads to a Window."""
+        work = self._operations[way].work
+        assert isinstance(work, Numbering)
+        work.first = first
+
+    def looks_at(self, source: str, path: Path) -> bool:
+        """Whether an accent on a path of a source has to do with the answer."""
+        return any(self._looks(way, path) for way in self._ways[source])
+
+    def _looks(self, way: tuple[int, ...], path: Path) -> bool:
+        if not way:
+            return True
+        *above, input = way
+        signature = self._operations[tuple(above)].reaction.signature
+        if signature.reads(path) or path in signature.ignored:
+            return signature.reads(path)
+        shown = [each for each in signature.targets(input, path) if signature.shows(each)]
+        if signature.renaming is not None:
+            shown = [each.at for target in shown for each in signature.renaming.places(target)]
+        return any(self._looks(tuple(above), each) for each in shown)
+
+    def end(self) -> Iterator[Flowing]:
+        """All sources have ended: what operators have kept comes out, those nearest to the sources first."""
+        for way in sorted(self._operations, key=len, reverse=True):
+            for each in self._operations[way].end():
+                yield from self._rise(way, each)
+
+    # --- between two times ------------------------------------------------------------------------------------
+
+    def drained(self) -> list[DynamicError]:
+        """What could not be computed since the last time."""
+        found = self.failures
+        for operation in self._operations.values():
+            operation.failures.clear()
+        return found
+
+    def save(self) -> dict[str, list[Any]]:
+        """What operators remember besides evolution, by operator, as rows of plain JSON values."""
+        return {_named(way): operation.save() for way, operation in self._operations.items()}
+
+    def forget(self) -> None:
+        """Be as if no item had come, but for what accents and punctuations have said."""
+        for operation in self._operations.values():
+            operation.forget()
+
+    def restore(self, saved: Mapping[str, list[Any]]) -> None:
+        """Take in what `save` gave, behind the accents and punctuations of then."""
+        for way, operation in self._operations.items():
+            operation.restore(saved[_named(way)])
+
+    def _rise(self, way: tuple[int, ...], element: Flowing) -> Iterator[Flowing]:
+        self.changes += isinstance(element, Change)
+        if not way:
+            if isinstance(element, Reading):
+                for path, reason in element.unknown.items():
+                    raise Aborted(f"the answer shows '{path}', of which nothing is known: {reason}")
+            yield element
+            return
+        *above, input = way
+        for each in self._operations[tuple(above)].feed(element, input):
+            yield from self._rise(tuple(above), each)
+
+
+def _named(way: tuple[int, ...]) -> str:
+    return "/".join(map(str, way))
+
+
+def run(
+    plan: Plan,
+    elements: Iterable[tuple[str, Element]],
+    *,
+    policy: Policy = "accumulate",
+    domains: Domains = UNDECLARED,
+    declares: Callable[[Path], bool] | None = None,
+    spelling: Spelling = lambda value: spell_double(nearest_double(value)),
+) -> list[Element]:
+    """What a plan answers to finite streams, merged into one sequence of (source, element)."""
+    query = Query(plan, policy=policy, domains=domains, declares=declares)
+    found = [each for source, element in elements for each in query.feed(source, element)]
+    found += query.end()
+    return [leaving(each, index, spelling) for index, each in enumerate(found)]
+
+
+def leaving(flowing: Flowing, index: int, spelling: Spelling) -> Element:
+    """What operators give as an element of the answer; its place counts the elements."""
+    place = Place("answer", "0", index)
+    match flowing:
+        case Reading():
+            return Item(flowing.written(spelling), place)
+        case Change(where, evolution):
+            return Accent(description_of(where), evolution, place)
+        case Closing(where):
+            return Punctuation(description_of(where), place)
+        case Heartbeat(at):
+            return Punctuation(None, place, at)

@@ -1,0 +1,1 @@
+"""How operators react to accents, from their signatures alone (accents 6)."""

@@ -1,0 +1,215 @@
+"""Reactions: what an operator lets out when its inputs evolve, from its signature alone (accents 6.1, LAWS 4.2).
+
+There is one rule for merge and accumulator paths alike: think of an output item and of all it may have come from.
+
+* It may carry a path if *some* of these may: an add comes out for what this set gains (LAWS 4.2 d, e).
+* It carries a path no longer if *all* of these do not: a drop comes out for what is lost.
+* It is measured otherwise if *all* are: an alter comes out for the items for which it is next in the unit changes of
+  all of these, the common prefix (LAWS 4.2 d); until then the output stays in the old unit.
+* No more of it come if of *all* of these none do: so punctuations come out (LAWS 4.8).
+
+What an item may have come from is told in `origins.py`, what the output has become in `outgoing.py`.
+The rules of the paper's sections 4 and 6.1 for a single input, or for a description that the output can name, are
+special cases: an accent passes as it came, without any reckoning, where input and output are in step in all that it
+speaks of; the paths of which that is true no longer are *apart* (`own_course.py`).
+A foundation path that is dropped aborts the query, whatever the description.
+
+Sets are reckoned with in canonical values (`course.py`), in which accents that speak of altered paths can be compared;
+this is what the paper leaves open in 6.1.
+
+Cost: an accent is reckoned with for the items that it may concern, and only what was said of these is looked at
+(`tiling.py`); with hidden paths that may be all items, and `untouched.py` is why it mostly need not be asked.
+What is linear in all that is live: an accent for a set that pins nothing, a drop that comes out for all items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from anabranch.algebra.accents.boxes import divided, empty, without
+from anabranch.algebra.accents.conjunctions import is_conjunction
+from anabranch.algebra.accents.sets import UNDECLARED, Domains, below, description_of, lasting, redeclared
+from anabranch.algebra.reactions.changes import Change, Closing, Evolution, LetOut
+from anabranch.algebra.reactions.origins import Origins, Source
+from anabranch.algebra.reactions.outgoing import Outgoing
+from anabranch.algebra.reactions.own_course import Apart
+from anabranch.algebra.reactions.renaming import renamed
+from anabranch.algebra.reactions.signature import Policy, Signature
+from anabranch.errors import Aborted
+from anabranch.predicate import EVERYTHING, NOTHING, Predicate, terms
+from anabranch.stream.affine import Affine
+from anabranch.stream.elements import Add, Alter, Drop
+from anabranch.stream.path import Path
+
+
+class Reaction:
+    """What one operator knows of the evolution of its inputs and of its output; it changes with every accent."""
+
+    def __init__(
+        self,
+        name: str,
+        signature: Signature,
+        arity: int = 1,
+        *,
+        policy: Policy = "accumulate",
+        domains: Domains = UNDECLARED,
+        outside: Callable[[Path], Path] = lambda path: path,
+    ) -> None:
+        """`outside` is what people call a path."""
+        self.name = name
+        self._called = outside
+        self.signature = signature
+        self.policy = policy
+        promised = {**domains, **signature.made}
+        self._origins = Origins(signature, arity, promised)
+        self._outgoing = Outgoing(promised)
+        self.inputs = self._origins.inputs
+        self.output = self._outgoing.course
+        self.closed: Predicate = NOTHING
+        """The (canonical) items of the output that the latest punctuation has closed."""
+        self._apart: dict[Path, Apart] = {}
+
+    def is_apart(self, path: Path) -> bool:
+        """Whether an accent on a path did not come out as it came."""
+        return path in self._apart
+
+    def has_ended(self, input: int, items: Predicate) -> bool:
+        """Whether none of some (canonical) items will come on an input."""
+        return self._origins.has_ended(input, items)
+
+    # --- what comes in ----------------------------------------------------------------------------------------
+
+    def change(self, input: int, change: Change) -> list[LetOut]:
+        """Take an accent of an input in, and let out what follows; Aborted where the operator cannot go on."""
+        evolution, path = change.evolution, change.evolution.path
+        self._unpromise(path)
+        where = redeclared(change.where, self._origins.domains)
+        if path not in self.signature.ignored:
+            self._refuse(input, change)
+        sources = self.signature.sources(input, path, len(self.inputs))
+        for _, each in (*sources, (input, path)):
+            self._origins.hear(each, evolution)
+        targets = self.signature.targets(input, path)
+        if path in self.signature.ignored or not any(map(self.signature.shows, targets)):
+            self.inputs[input].see(where, evolution)
+            return []
+        if self._passes(change, sources):
+            self.inputs[input].see(where, evolution, composing=True)
+            parts = (change.where,) if is_conjunction(change.where) else divided(change.where)
+            return [self._outgoing.let_as_is(Change(each, evolution)) for each in parts]
+        for target in targets:
+            if target not in self._apart:
+                self._apart[target] = Apart(target, sources, self._origins)
+        self.inputs[input].see(where, evolution)
+        if self._waits(evolution, where):
+            return []
+        concerned = self._origins.for_some(self.inputs[input].back(where))
+        found: list[LetOut] = []
+        for target in targets:
+            found += self._let(replace(evolution, path=target), concerned, change.where)
+        for target in targets:
+            self._apart[target].settle()
+        return found
+
+    def close(self, input: int, where: Predicate) -> tuple[list[LetOut], list[Closing]]:
+        """Take a punctuation of an input in: the accents that waited for it, and the punctuations that follow.
+
+        For items of the output of which none comes any more, nothing is let out.
+        """
+        concerned = self._origins.for_some(self._origins.close(input, where))
+        self.closed = self._origins.finished(concerned)
+        left = without(concerned, self.closed)
+        changes: list[LetOut] = []
+        for path, apart in self._apart.items():
+            if not apart.waits(False, lambda known: known.closed(where)):
+                changes += self._carriers(Drop(path), left, EVERYTHING)
+            if not apart.waits(True, lambda known: known.closed(where)):
+                changes += self._alters(path, left, EVERYTHING)
+        told = self._outgoing.close(self.closed, where)
+        self._origins.purge(input)
+        return changes, [Closing(each) for each in told]
+
+    def _unpromise(self, path: Path) -> None:
+        """What was promised of a path holds no longer when it evolves: tell all sets anew, without the promise."""
+        domains = lasting(self._origins.domains, [path])
+        if domains != self._origins.domains:
+            for each in (self._origins, self._outgoing):
+                each.redeclare(domains)
+            for apart in self._apart.values():
+                apart.redeclare(lambda items: redeclared(items, domains))
+
+    def _refuse(self, input: int, change: Change) -> None:
+        """Abort where the operator cannot go on."""
+        evolution, path = change.evolution, change.evolution.path
+        called = self._called(path)
+        shown = f"the accent on '{called}' where {description_of(renamed(change.where, self._called))}"
+        if isinstance(evolution, Drop) and self.signature.foundation.meets(path):
+            raise Aborted(f"{self.name} cannot do without '{called}': {shown} drops it")
+        hidden = self._origins.hidden(change.where)
+        if self.policy == "abort" and hidden:
+            raise Aborted(f"{self.name} cannot pass on {shown}: '{self._called(hidden[0])}' is not in its output")
+        if isinstance(evolution, Add) and self.signature.disjoint and not self.signature.joins(path):
+            others = [course for other, course in enumerate(self.inputs) if other != input]
+            if any(True in course.known(path).carried.says() for course in others):
+                raise Aborted(f"{self.name} has '{called}' from two inputs: {shown} adds it again")
+
+    def _passes(self, change: Change, sources: tuple[Source, ...]) -> bool:
+        """Whether a change can come out as it came: input and output are in step in all that it speaks of."""
+        named = [each.path for each in terms(change.where)]
+        path = change.evolution.path
+        return (
+            len(sources) == 1
+            and path not in self._apart
+            and not any(each in self.signature.accumulator or each in self._apart for each in named)
+            and not (isinstance(change.evolution, Alter) and not self._lets(path, change.evolution.by))
+        )
+
+    def _waits(self, evolution: Evolution, where: Predicate) -> bool:
+        """Whether nothing can come of a change, since there are items that it and all before it have left alone."""
+        match evolution:
+            case Add(path):
+                for each, apart in self._apart.items():
+                    if below(each, path):
+                        apart.overtake()
+                return False
+            case Alter(path) | Drop(path):
+                return self._apart[path].waits(isinstance(evolution, Alter), lambda known: known.touch(where))
+
+    # --- what goes out ----------------------------------------------------------------------------------------
+
+    def _let(self, evolution: Evolution, items: Predicate, where: Predicate) -> Iterator[LetOut]:
+        """Let out what follows, for some items, at a path of the output; `where` is the description that came in."""
+        match evolution:
+            case Alter(path):
+                return self._alters(path, items, where)
+            case _:
+                return self._carriers(evolution, items, where)
+
+    def _carriers(self, evolution: Add | Drop, items: Predicate, where: Predicate) -> Iterator[LetOut]:
+        """Let out, of some items, what is gained or lost in the set of those that may carry a path."""
+        apart = self._apart[evolution.path]
+        match evolution:
+            case Add():
+                for each in self._outgoing.let(evolution, apart.gain(items), where):
+                    apart.renew(each.items)
+                    yield each
+            case Drop():
+                yield from self._outgoing.let(evolution, apart.lose(items), where)
+
+    def _alters(self, path: Path, items: Predicate, where: Predicate) -> Iterator[LetOut]:
+        """Let out, for some items, the unit changes that are next in all that an item may have come from."""
+        apart = self._apart[path]
+        going = self.policy != "absorb"
+        while going:
+            going = False
+            for by, found in apart.ready(items).items():
+                ready = self._outgoing.expressible(found, path)
+                if not empty(ready):
+                    apart.take(ready, by)
+                    if self._lets(path, by):
+                        yield from self._outgoing.let(Alter(path, by), ready, where)
+                    going = True
+
+    def _lets(self, path: Path, by: Affine) -> bool:
+        return self.policy != "absorb" and self.signature.lets(path, by)

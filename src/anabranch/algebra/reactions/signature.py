@@ -1,0 +1,159 @@
+"""Signatures: how an operator's reaction to accents follows from what it does with each path (accents 6).
+
+* A *foundation* path is one that the operator cannot do without: its drop aborts the query.
+* A *merge* path is one that several inputs bring: their accents are coordinated.
+  Where the inputs call it by different names, as in a join, `pairs` says so, with the number of each input.
+* An *accumulator* path is one that descriptions in the output cannot name: accents described by it are accumulated
+  until a description without it says the same.
+
+What the paper adds to its signatures in words is said here, too: `absent` are the paths that the output does not have,
+so no accent on them comes out, and `ignored` those that the operator does not even look at; `lets` says which unit
+changes the results can follow, and `link` what hidden paths have to do with those that can be seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from anabranch.algebra.accents.sets import below
+from anabranch.algebra.reactions.renaming import Renaming
+from anabranch.errors import UsageError
+from anabranch.predicate import EVERYTHING, Domain, Predicate
+from anabranch.stream.affine import Affine
+from anabranch.stream.path import Path
+
+Policy: TypeAlias = Literal["accumulate", "abort", "absorb"]
+POLICIES: tuple[Policy, ...] = ("accumulate", "abort", "absorb")
+"""What is done with accents whose description the output cannot express (LAWS 4.7)."""
+
+Link: TypeAlias = Callable[[Sequence[Predicate]], Predicate]
+"""What comparisons of hidden paths say of the paths that can be seen: of the window, when its path is hidden."""
+
+
+def known_policy(policy: Policy) -> Policy:
+    """A policy that a program gives; UsageError where it is none."""
+    if policy not in POLICIES:
+        raise UsageError(f"the policy '{policy}' is unknown", hint=f"use {', '.join(POLICIES)}")
+    return policy
+
+
+def unlinked(_: Sequence[Predicate]) -> Predicate:
+    """Nothing."""
+    return EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """These paths, or all but these; who has a path has what lies below it, too."""
+
+    named: frozenset[Path] = frozenset()
+    all_but: bool = False
+
+    @staticmethod
+    def of(named: Iterable[Path]) -> Paths:
+        return Paths(frozenset(named))
+
+    def __contains__(self, path: Path) -> bool:
+        return any(below(path, each) for each in self.named) != self.all_but
+
+    def meets(self, path: Path) -> bool:
+        """Whether a path is among these, or has one of them below it."""
+        return path in self or any(below(each, path) for each in self.named)
+
+    def others(self) -> Paths:
+        """All paths that are not among these."""
+        return Paths(self.named, not self.all_but)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The paths that are told by asking for each, where they cannot be listed."""
+
+    choose: Callable[[Path], bool]
+
+    def __contains__(self, path: Path) -> bool:
+        return self.choose(path)
+
+    def meets(self, path: Path) -> bool:
+        """Whether a path is among these; who chooses has thought of what lies below."""
+        return self.choose(path)
+
+    def others(self) -> Chosen:
+        """All paths that are not among these."""
+        return Chosen(lambda path: not self.choose(path))
+
+
+PathSet: TypeAlias = Paths | Chosen
+NO_PATHS = Paths()
+ALL_PATHS = Paths(all_but=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What an operator does with paths, as far as accents are concerned."""
+
+    foundation: PathSet = NO_PATHS
+    merge: PathSet = NO_PATHS
+    accumulator: PathSet = NO_PATHS
+    pairs: tuple[tuple[tuple[int, Path], ...], ...] = ()
+    """Merge paths with their inputs, where inputs name them differently."""
+    absent: PathSet = NO_PATHS
+    ignored: PathSet = NO_PATHS
+    computes: Paths = NO_PATHS
+    """The paths that results are computed from, besides the foundation: their values have to be known."""
+    disjoint: bool = False
+    """Whether no path may come from two inputs, but for those that are merged."""
+    lets: Callable[[Path, Affine], bool] = lambda _, __: True
+    link: Link = unlinked
+    made: Mapping[Path, Domain] = field(default_factory=dict)
+    """The paths that the operator itself gives every item, and what they hold."""
+
+    renaming: Renaming | None = None
+    """Where paths stand in the output, if not where they stood."""
+
+    def promised(self, inputs: Sequence[Mapping[Path, Domain]]) -> dict[Path, Domain]:
+        """What is promised of all items that come in: what all inputs promise of a merge path, else what one does."""
+        return {
+            path: domain
+            for each in inputs
+            for path, domain in each.items()
+            if path not in self.merge or all(other.get(path) == domain for other in inputs)
+        }
+
+    def promises(self, promised: Mapping[Path, Domain]) -> dict[Path, Domain]:
+        """What is promised of all items that come out."""
+        seen = {path: domain for path, domain in promised.items() if path not in self.accumulator}
+        if self.renaming is not None:
+            named = {self.renaming.seen(path): domain for path, domain in seen.items()}
+            seen = {path: domain for path, domain in named.items() if path is not None}
+        return {**seen, **self.made}
+
+    def reads(self, path: Path) -> bool:
+        """Whether the operator has to know what the values at a path mean (LAWS 4.5)."""
+        return self.foundation.meets(path) or (self.computes.meets(path) and path not in self.ignored)
+
+    def joins(self, path: Path) -> bool:
+        """Whether a path is one of a pair."""
+        return any(path == each for pair in self.pairs for _, each in pair)
+
+    def shows(self, path: Path) -> bool:
+        """Whether the output has a path, or something below it."""
+        return path not in self.absent or self.absent.others().meets(path)
+
+    def sources(self, input: int, path: Path, arity: int) -> tuple[tuple[int, Path], ...]:
+        """The paths of which inputs have to agree on an accent before it comes out."""
+        for pair in self.pairs:
+            if (input, path) in pair:
+                return pair
+        if path in self.merge:
+            return tuple((each, path) for each in range(arity))
+        return ((input, path),)
+
+    def targets(self, input: int, path: Path) -> tuple[Path, ...]:
+        """The paths of the output on which an accent of an input's path comes out."""
+        for pair in self.pairs:
+            if (input, path) in pair:
+                return tuple(dict.fromkeys(each for _, each in pair))
+        return (path,)

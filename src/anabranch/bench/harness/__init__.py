@@ -1,0 +1,1 @@
+"""How benches run and time things."""

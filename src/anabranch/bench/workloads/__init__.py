@@ -1,0 +1,1 @@
+"""The streams and queries that benches run on."""

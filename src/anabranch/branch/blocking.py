@@ -1,0 +1,159 @@
+"""Queries that can say nothing before their streams end: everything waits, and the law answers over the whole.
+
+The entries wait in the spill; only when the end has come are they read, all of them, in the units of query start.
+Of what has evolved nothing comes out: the answer is that of the canonical items (LAWS 4.7), unless the query needs a
+path that has gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from heapq import merge
+from operator import itemgetter
+
+from anabranch.branch.evolution.changelog import Said, begun, begun_to_json
+from anabranch.branch.evolution.follower import Follower
+from anabranch.branch.intake.backlog import Backlog, Key, backlog_table, restore_backlogs
+from anabranch.branch.intake.entries import unpack
+from anabranch.branch.intake.entry_reader import EntryReader
+from anabranch.branch.members import Member
+from anabranch.branch.ports import InputStream, Spill
+from anabranch.branch.state import State
+from anabranch.law.answer import NoAnswer, evaluate
+from anabranch.law.calls import PythonFunction
+from anabranch.law.evolution.vantage import Vantage
+from anabranch.law.inputs import Input, stream_input
+from anabranch.runtime.evolution.tracing import lineage_of
+from anabranch.stream.elements import DeadLetter, StreamElement
+from anabranch.stream.tree import Element, copy
+
+
+class Whole:
+    """A branch that waits for the end."""
+
+    def __init__(
+        self,
+        member: Member,
+        inputs: Mapping[str, InputStream],
+        state: State | None,
+        functions: Mapping[str, PythonFunction] | None,
+        documents: Mapping[str, Input] | None,
+        spill: Spill,
+    ) -> None:
+        self._member = member
+        self._standing = member.standing
+        self._streams = [inputs[each] for each in inputs if each in self._standing.streams]
+        self._functions = functions
+        self._documents = documents or {}
+        self.aborted: dict[str, str] = {}
+        keys = ((stream.name, number) for stream in self._streams for number in range(stream.partitions))
+        self._backlogs: dict[Key, Backlog] = {key: Backlog(spill) for key in keys}
+        self._ended: set[Key] = set()
+        self._starts = begun(self._streams, None if state is None else state.meta["begun"])
+        self._begun = begun_to_json(self._starts)
+        if state is not None:
+            self._ended = {(stream, partition) for stream, partition in state.meta["ended"]}
+            restore_backlogs(self._backlogs, state.tables["waiting"])
+
+    def feed(self, data: bytes) -> None:
+        """Take in a feed."""
+        origin, _ = unpack(data)
+        self._backlogs[origin.stream, origin.partition].append(data)
+
+    def passed(self, time: Fraction) -> None:
+        """That time goes by changes nothing."""
+
+    def end(self, stream: str, partition: int) -> None:
+        """An input has ended; with the last one the answer is found."""
+        self._ended.add((stream, partition))
+        if self._ended >= self._backlogs.keys():
+            self._answer()
+
+    def _answer(self) -> None:
+        given = {stream.name: self._read(stream) for stream in self._streams}
+        if not self._survives(given):
+            return
+        out = self._member.out
+        try:
+            answer = evaluate(
+                self._standing.query,
+                {**self._documents, **given},
+                functions=self._functions,
+                name=self._member.name,
+                text=self._standing.text,
+            )
+            text = answer.text
+        except NoAnswer as failure:
+            self.aborted[self._member.key] = failure.reason
+            for letter in failure.dead:
+                out.bury(letter)
+            return
+        if text != self._standing.empty:
+            out.piece(text.removeprefix(self._standing.opening).removesuffix(self._standing.closing))
+        for letter in answer.dead:
+            out.bury(letter)
+        for place in answer.late:
+            out.late(place)
+
+    def _survives(self, given: Mapping[str, Input]) -> bool:
+        """Whether the query can do with what its streams have become."""
+        said = [Said(*key, 0, each) for key, start in self._starts.items() for each in start.shown]
+        changes = ([(each.time, name, each) for each in given[name].changes] for name in self._standing.streams)
+        said += (Said(name, each.partition, 0, each.change) for _, name, each in merge(*changes, key=itemgetter(0)))
+        if said:
+            roots = {each.name: each.root.namespaces for each in self._streams}
+            lineage = lineage_of(self._standing, tuple(self._functions or ()), roots)
+            follower = Follower(lineage, self._member.policy, {each.name: each for each in self._streams})
+            for each in said:
+                follower.hear(each)
+            if follower.aborted is not None:
+                self.aborted[self._member.key] = follower.aborted
+        return not self.aborted
+
+    def _read(self, stream: InputStream) -> Input:
+        root = copy(stream.root)
+        assert isinstance(root, Element)
+        partitions = [self._elements(stream, number) for number in range(stream.partitions)]
+        found, _ = stream_input(
+            root,
+            partitions,
+            time=stream.time,
+            slack=stream.slack,
+            origin=stream.origin,
+            late=stream.late,
+            vantages=[self._vantage(stream, number) for number in range(stream.partitions)],
+        )
+        return found
+
+    def _vantage(self, stream: InputStream, partition: int) -> Vantage:
+        start = self._starts.get((stream.name, partition))
+        return Vantage(stream.evolution()) if start is None else Vantage(start.evolution)
+
+    def _elements(self, stream: InputStream, partition: int) -> Iterator[StreamElement | DeadLetter]:
+        reader = EntryReader(stream)
+        backlog = self._backlogs[stream.name, partition]
+        while backlog.head is not None:
+            yield reader.read(backlog.take())
+
+    def save(self) -> State | None:
+        """What must be remembered; the epoch is over."""
+        for backlog in self._backlogs.values():
+            backlog.settle()
+        meta = {"operator": "whole", "ended": sorted(self._ended), "begun": self._begun}
+        return State(meta, {"waiting": backlog_table(self._backlogs)})
+
+    @property
+    def held(self) -> int:
+        """How many entries wait."""
+        return sum(map(len, self._backlogs.values()))
+
+    @property
+    def waiting(self) -> dict[Key, int]:
+        """None of them waits for another input."""
+        return {}
+
+    @property
+    def spilled(self) -> tuple[str, ...]:
+        """The names in the spill that the state needs."""
+        return tuple(ref for backlog in self._backlogs.values() for ref in backlog.spilled)

@@ -1,0 +1,273 @@
+"""A query over update streams as a branch: elements in their merged order, the answer as an update stream of its own.
+
+All streams of such a query are documents that are edited (LAWS 5), also one of items, to which nothing happens but that
+items are added.
+Elements come in the order of LAWS 1.2 (`merge.py`), judged by what is known of their partition; the machine
+(`continuous.py`) takes them, and what it shows is told as an update stream of its own (`publishing.py`); or it is one
+of several strands, whose findings are told and put together elsewhere (`strands.py`, `strand_merge.py`).
+
+What is bad in a stream is told by whoever keeps its document (`branch/document/keeper.py`), once for all queries; here
+are the errors of the query itself.
+A late branch begins with the document as it stands there (LAWS 3.6).
+
+Its state is that of the machine, in layers (`branch/document/layers.py`); and what it shows, for who asks for that
+alone.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Generic, TypeVar
+
+from anabranch.algebra.history.publishing import Published
+from anabranch.branch.display.continuous import Continuous
+from anabranch.branch.display.findings import Told
+from anabranch.branch.display.publishing import Showing
+from anabranch.branch.display.strands import Strand
+from anabranch.branch.document.keeper import document_of, good_time
+from anabranch.branch.document.resumed import Resumed
+from anabranch.branch.intake.backlog import Key
+from anabranch.branch.intake.merge import Came, Changed
+from anabranch.branch.intake.merged import Merged
+from anabranch.branch.ports import InputStream, Output, Spill
+from anabranch.branch.state import State
+from anabranch.errors import StateError
+from anabranch.language import ast
+from anabranch.law.calls import PythonFunction
+from anabranch.law.history.changed import Dependence
+from anabranch.law.history.document import Document
+from anabranch.law.inputs import Input
+from anabranch.stream.elements import Accent, StreamElement
+from anabranch.stream.limits import Limits
+from anabranch.stream.serialize import serialize
+from anabranch.stream.tree import Element
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayQuery:
+    """A checked query whose answer is a display: it reads streams that are edited."""
+
+    query: ast.Query
+    text: str
+    streams: tuple[str, ...]
+    """Those that it reads, in the order in which it names them, which decides ties (LAWS 1.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayMember:
+    """A query that a branch serves."""
+
+    key: str
+    name: str
+    query: DisplayQuery
+    out: Output
+    strand: tuple[int, int] = (0, 1)
+    """Which of its strands is served, and of how many."""
+
+    def settings(self, given: Given) -> dict[str, Any]:
+        """What a machine is told beside the query and its streams."""
+        return {
+            "functions": given.functions,
+            "inputs": given.documents,
+            "name": self.name,
+            "text": self.query.text,
+            "limits": given.limits,
+        }
+
+
+@dataclass(slots=True)
+class Given:
+    """What a branch is given beside its streams."""
+
+    functions: Mapping[str, PythonFunction] = field(default_factory=dict)
+    documents: Mapping[str, Input] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    keepers: Mapping[str, State] = field(default_factory=dict)
+    """What the keepers of streams remember that had begun before the branch did."""
+
+
+M = TypeVar("M", bound=Continuous)
+
+
+class Hosted(Merged, Generic[M]):
+    """A branch that takes the elements of streams that are edited, one after the other."""
+
+    operator: str
+    """What its state is that of."""
+
+    def __init__(
+        self,
+        member: DisplayMember,
+        inputs: Mapping[str, InputStream],
+        state: State | None,
+        given: Given,
+        spill: Spill,
+    ) -> None:
+        super().__init__(inputs.values(), spill, self)
+        self._member = member
+        self._inputs = inputs
+        if state is not None and state.meta["operator"] != self.operator:
+            raise StateError(f"the state of '{member.name}' is that of another kind of branch")
+        roots = {name: stream.root for name, stream in inputs.items()}
+        kept = None if state is None else state.meta["layers"]
+        self._resumed = Resumed(lambda: self._fresh(roots, given), ground_of(member, roots, given), kept, spill)
+        self._machine = self._resumed.machine
+        self._machine.call(given.functions)
+        self._ended: str | None = None if state is None else state.meta["ended"]
+        self.aborted: dict[str, str] = {}
+        self._depends = Dependence.of(member.query.query, {name: stream.time for name, stream in inputs.items()})
+        if state is None and (reason := begun_behind(self._depends, inputs)) is not None:
+            self._abort(reason)
+        self._open(None if state is None else state.meta)
+        if state is not None:
+            self._merge.restore(state.meta["merge"], state.tables["waiting"])
+        elif given.keepers and self._ended is None:
+            self._begin_late(given.keepers, given.limits, spill)
+
+    @abstractmethod
+    def _fresh(self, roots: Mapping[str, Element], given: Given) -> M:
+        """The machine at its beginning."""
+
+    @abstractmethod
+    def _open(self, meta: dict[str, Any] | None) -> None:
+        """Go on with what was put away, None for nothing."""
+
+    def _begin_late(self, keepers: Mapping[str, State], limits: Limits, spill: Spill) -> None:
+        """Begin with the documents as they stand, and with what of their elements had to wait until now."""
+        for kept in keepers.values():
+            self._merge.restore(kept.meta["merge"], kept.tables["waiting"])
+        self._begin({name: document_of(kept, self._inputs[name], limits, spill) for name, kept in keepers.items()})
+
+    @abstractmethod
+    def _begin(self, documents: Mapping[str, Document]) -> None:
+        """Begin with documents as they stand."""
+
+    @abstractmethod
+    def _take(self, came: Came) -> None:
+        """Take one element."""
+
+    @abstractmethod
+    def _meta(self) -> dict[str, Any]:
+        """What must be remembered, beside what waits; the machine is not used any more."""
+
+    # --- what comes in ------------------------------------------------------------------------------------
+
+    def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
+        """The time of an element that is to be taken next; None for a bad one."""
+        name, partition = key
+        return good_time(self._machine.kept[name], self._inputs[name], partition, element, arrived)
+
+    def reached(self, key: Key) -> Fraction:
+        """The time that an input has reached."""
+        name, partition = key
+        return self._machine.kept[name].reached(partition)
+
+    def _run(self) -> None:
+        for each in self._merge.released():
+            match each:
+                case _ if self._ended is not None:
+                    pass
+                case Came(stream, element=Accent() as accent) if reason := self._depends.ended_by(stream, accent):
+                    self._abort(reason)
+                case Came():
+                    self._take(each)
+                case Changed(stream, change=change) if reason := self._depends.ended_by(stream.name, change):
+                    self._abort(reason)
+                case _:
+                    pass
+        for kept in self._machine.kept.values():
+            kept.dead.clear()
+
+    def _abort(self, reason: str) -> None:
+        if self._ended is None:
+            self._ended = self.aborted[self._member.key] = reason
+
+    # --- between epochs -----------------------------------------------------------------------------------
+
+    def save(self) -> State | None:
+        """What must be remembered; the epoch is over."""
+        merge, waiting = self._merge.save()
+        return State({**self._meta(), "merge": merge, "ended": self._ended}, {"waiting": waiting})
+
+    @property
+    def held(self) -> int:
+        """How many entries it remembers."""
+        return sum(len(each.by_number) for each in self._machine.kept.values())
+
+    @property
+    def spilled(self) -> tuple[str, ...]:
+        """The names in the spill that the state needs: also those of its layers."""
+        return (*super().spilled, *self._resumed.refs)
+
+
+class Displayed(Hosted[Continuous]):
+    """A branch whose answer is on display."""
+
+    operator = "display"
+
+    def _fresh(self, roots: Mapping[str, Element], given: Given) -> Continuous:
+        return Continuous(self._member.query.query, roots, **self._member.settings(given), display=Published)
+
+    def _open(self, meta: dict[str, Any] | None) -> None:
+        self._showing = Showing(self._machine, self._member.out, meta)
+
+    def _begin(self, documents: Mapping[str, Document]) -> None:
+        self._showing.show(self._machine.begin(documents))
+
+    def _take(self, came: Came) -> None:
+        for change in self._machine.take(came.stream, came.element, came.at, came.partition):
+            self._showing.show(change)
+
+    def _finish(self) -> None:
+        """A query that fails when all inputs have ended has no answer."""
+        if (error := self._machine.failure) is not None:
+            self._abort(error.message)
+
+    def _meta(self) -> dict[str, Any]:
+        return self._showing.save(self._resumed, self.held)
+
+
+class Stranded(Hosted[Strand]):
+    """One of several strands that a query is answered in: it shows nothing, and tells of its moments."""
+
+    operator = "strand"
+
+    def _fresh(self, roots: Mapping[str, Element], given: Given) -> Strand:
+        return Strand(self._member.query.query, roots, *self._member.strand, **self._member.settings(given))
+
+    def _open(self, meta: dict[str, Any] | None) -> None:
+        self._machine.moments = 0 if meta is None else meta["moments"]
+        self.told: list[Told] = []
+        """What is to be sent on."""
+        self.finished = False
+        """Whether all inputs have ended."""
+
+    def _begin(self, documents: Mapping[str, Document]) -> None:
+        self.told += self._machine.tell_begun(documents)
+
+    def _take(self, came: Came) -> None:
+        self.told += self._machine.tell(came.stream, came.element, came.at, came.partition)
+
+    def _finish(self) -> None:
+        self.finished = True
+
+    def _meta(self) -> dict[str, Any]:
+        layers = self._resumed.save(self.held)
+        return {"operator": "strand", "layers": layers, "moments": self._machine.moments}
+
+
+def begun_behind(depends: Dependence, inputs: Mapping[str, InputStream]) -> str | None:
+    """Why a query ends as it begins: what was said before of a late stream is still in force there (LAWS 3.6)."""
+    shown = ((name, stream.starts() if stream.starts is not None else ()) for name, stream in inputs.items())
+    changes = ((name, change) for name, starts in shown for start in starts for change in start.shown)
+    return next((reason for name, change in changes if (reason := depends.ended_by(name, change))), None)
+
+
+def ground_of(member: DisplayMember, roots: Mapping[str, Element], given: Given) -> Any:
+    """All that a machine follows from beside its state; functions are told to it anew."""
+    written = [(name, serialize(root)) for name, root in roots.items()]
+    documents = [(name, id(each)) for name, each in given.documents.items()]  # it holds on to them
+    return member.name, member.strand, member.query.text, written, documents, given.limits

@@ -1,0 +1,132 @@
+"""What distributes over the entries of a stream, looked at entry by entry: which ones again, and what each gives."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, TypeAlias
+
+from anabranch.algebra.history.display import Display
+from anabranch.branch.display.evaluation import Evaluation, Scope
+from anabranch.branch.display.meeting import ANY, Meeting
+from anabranch.branch.display.parts import Each
+from anabranch.branch.document.projection import Kept
+from anabranch.errors import DynamicError
+from anabranch.language import ast
+from anabranch.law.evaluate import Row
+from anabranch.law.history.document import Document
+from anabranch.stream.elements import DeadLetter
+
+Changed: TypeAlias = Mapping[str, Collection[int]]
+"""For each stream, the entries that have to be looked at again, first those that are gone."""
+
+
+@dataclass(slots=True)
+class Site:
+    """What all parts of a query work on."""
+
+    evaluation: Evaluation
+    kept: Mapping[str, Kept]
+    display: Display = field(default_factory=Display)
+    failing: dict[tuple[str, int], DynamicError] = field(default_factory=dict)
+    """What makes the whole answer fail, by part and entry."""
+    dead: list[DeadLetter] = field(default_factory=list)
+    """What was set aside and is still to be told."""
+    told: dict[tuple[str, int], list[str]] = field(default_factory=dict)
+    """What has been told, by part and entry, as long as it is still so."""
+
+    def tell(self, part: str, entry: int) -> None:
+        """Tell what the latest evaluation has set aside, unless the one before it of the same has told it."""
+        before = self.told.pop((part, entry), [])
+        if letters := self.evaluation.aside:
+            marks = [blake2b(letter.to_json().encode(), digest_size=8).hexdigest() for letter in letters]
+            self.told[part, entry] = marks
+            self.dead += [letter for letter, mark in zip(letters, marks, strict=True) if mark not in before]
+
+
+class Entrywise:
+    """One part that distributes; `id` tells it from others."""
+
+    def __init__(self, id: str, site: Site, scope: Scope, part: Each) -> None:
+        self.part = part
+        self._id, self._site, self._scope = id, site, scope
+        self._meetings = {name: Meeting() for name, _ in part.keys}
+
+    def again(self, changed: Changed) -> Collection[int]:
+        """The entries to be looked at again: those that have changed, and those that meet others that have."""
+        own = changed[self.part.stream]
+        kept = self._site.kept
+        met: set[int] = set()
+        for name, key in self.part.keys:
+            meeting = self._meetings[name]
+            for entry in own:
+                meeting.own.put(entry, self._keys(key.own, self.part.stream, entry))
+            for entry in changed[name]:
+                met |= meeting.met_by_other(entry)
+                meeting.other.put(entry, self._keys(key.other, name, entry))
+                met |= meeting.met_by_other(entry)
+        if any(changed[name] for name in self.part.beside if name not in self._meetings):
+            met.update(kept[self.part.stream].numbers())
+        kept[self.part.stream].unsaved.entries.update(dict.fromkeys(met))  # of these, what they give
+        return dict.fromkeys((*own, *sorted(met))) if met else own
+
+    def rows(self, entry: int) -> list[Row]:
+        """What an entry gives; nothing where it is gone, or fails so that all fails."""
+        try:
+            return self.tried(entry)
+        except DynamicError as error:
+            self.fails(entry, error)
+            return []
+
+    def tried(self, entry: int) -> list[Row]:
+        """What an entry gives; nothing where it is gone."""
+        kept = self._site.kept
+        self._site.failing.pop((self._id, entry), None)
+        if entry not in kept[self.part.stream].by_number:
+            self._site.told.pop((self._id, entry), None)
+            return []
+        documents: dict[str, Document] = {}
+        for name in self.part.beside:
+            meeting = self._meetings.get(name)
+            documents[name] = kept[name].whole() if meeting is None else kept[name].some(meeting.met_by_own(entry))
+        documents[self.part.stream] = kept[self.part.stream].some((entry,))
+        rows = self._site.evaluation.rows(self.part.expression, self._scope, documents)
+        self._site.tell(self._id, entry)
+        return rows
+
+    def fails(self, entry: int, error: DynamicError) -> None:
+        """What an entry gives makes the whole answer fail."""
+        self._site.failing[self._id, entry] = error
+
+    def _keys(self, expression: ast.Expression, stream: str, entry: int) -> Collection[str | None]:
+        kept = self._site.kept[stream]
+        if entry not in kept.by_number:
+            return ()
+        found = self._site.evaluation.texts(expression, self._scope, {stream: kept.some((entry,))})
+        return (ANY,) if found is None else found
+
+    # --- state --------------------------------------------------------------------------------------------
+
+    def remembered(self, stream: str, entry: int) -> Any:
+        """The keys of an entry of this or another stream, and what was told of it, as plain data; None for nothing."""
+        found: dict[str, Any] = {}
+        told = self._site.told.get((self._id, entry)) if stream == self.part.stream else None
+        for name, meeting in self._meetings.items():
+            keyed = meeting.own if stream == self.part.stream else meeting.other
+            if stream in (self.part.stream, name) and entry in keyed.keys:
+                found[name] = list(keyed.keys[entry])
+        return [found, told] if found or told else None
+
+    def recall(self, stream: str, entry: int, data: Any) -> None:
+        """Take back what was kept of an entry, None for nothing, in the place of what is known of it."""
+        nothing: tuple[dict[str, Any], None] = {}, None
+        keys, told = data or nothing
+        for name, meeting in self._meetings.items():
+            if stream in (self.part.stream, name):
+                (meeting.own if stream == self.part.stream else meeting.other).put(entry, keys.get(name, ()))
+        if stream == self.part.stream:
+            if told:
+                self._site.told[self._id, entry] = told
+            else:
+                self._site.told.pop((self._id, entry), None)

@@ -1,0 +1,96 @@
+"""An answer that is on display, told as an update stream of its own (LAWS 5.7), and put away between epochs.
+
+What each moment changes on display goes out as one piece: the elements that a reader has to apply, and a heartbeat that
+ends the moment.
+So an answer needs no epoch's end, and none can be seen in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from hashlib import blake2b
+from math import floor
+from typing import Any
+
+import pyarrow as pa
+
+from anabranch.algebra.history.edits import Edit
+from anabranch.algebra.history.publishing import Published, Told, heartbeat
+from anabranch.branch.display.continuous import Change, Continuous
+from anabranch.branch.document.layers import read_layers, shown
+from anabranch.branch.document.resumed import Resumed
+from anabranch.branch.ports import Output
+from anabranch.branch.state import State
+from anabranch.stream.elements import DeadLetter
+
+_UNIT = 10**30
+_BURIED = 1_000
+"""So many dead letters of a query are not told again."""
+SHOWN = pa.schema([("text", pa.large_string())])
+"""What is on display, in one row, or in none before the first moment."""
+
+
+class Showing:
+    """Tells what a machine shows; `meta` is what it gave to be put away."""
+
+    def __init__(self, machine: Continuous, out: Output, meta: dict[str, Any] | None) -> None:
+        self._machine = machine
+        self._out = out
+        self._edits: list[Edit] = []
+        """Those of this epoch."""
+        self._buried: dict[str, None] = {}
+        """What was set aside lately, in short."""
+        if meta is not None:
+            self._display.resume(Told(*meta["told"]))
+            self._buried = dict.fromkeys(meta["buried"])
+
+    @property
+    def _display(self) -> Published:
+        display = self._machine.display
+        assert isinstance(display, Published)
+        return display
+
+    def show(self, change: Change) -> None:
+        """Tell what a moment has changed."""
+        at = wire_time(change.at)
+        told = self._display.wire(at, hidden=self._machine.failure is not None)
+        if told:
+            self._out.piece("".join((*told, heartbeat(at), "\n")))
+        self._edits += change.edits
+        for letter in change.dead:
+            self._bury(letter)
+
+    def _bury(self, letter: DeadLetter) -> None:
+        """Set something aside, unless that was done lately: an entry that fails does so whenever it is looked at."""
+        place = letter.place
+        told = repr((place.stream, place.partition, place.offset, letter.reason, letter.code))
+        digest = blake2b(told.encode(), digest_size=8).hexdigest()
+        if digest not in self._buried:
+            self._buried[digest] = None
+            self._out.bury(letter)
+            if len(self._buried) > _BURIED:
+                del self._buried[next(iter(self._buried))]
+
+    def save(self, resumed: Resumed[Any], held: int) -> dict[str, Any]:
+        """What must be remembered, that of the machine included."""
+        told = [self._display.told.times, self._display.told.known]
+        layers = resumed.save(held, self._edits, lambda: self._machine.text)
+        return {"operator": "display", "layers": layers, "told": told, "buried": list(self._buried)}
+
+
+def shown_in(state: State, read: Callable[[str], bytes]) -> str | None:
+    """What a display showed when this was its state; None before its first moment."""
+    if state.meta["operator"] != "display":
+        found: list[str] = state.tables["shown"].column("text").to_pylist()
+        return found[0] if found else None
+    layers = read_layers(state.meta["layers"], read)
+    return None if layers[-1].more["is_new"] else shown(layers)
+
+
+def wire_time(time: Fraction) -> Decimal:
+    """A time as the wire can have it (`stream/reading/wire.py`): from 0 on, with at most thirty digits on each side."""
+    units = min(max(floor(time * _UNIT), 0), _UNIT * _UNIT - 1)
+    whole, rest = divmod(units, _UNIT)
+    return Decimal(f"{whole}.{rest:030}".rstrip("0").rstrip("."))

@@ -1,0 +1,303 @@
+"""How a query over update streams splits by entries: what each entry gives by itself, and what is made of that.
+
+An *entry* is a child of a stream's root.
+A part of a query *distributes* over the entries of a stream when its value is that for each entry alone, one after
+another; then an update costs the evaluation of one entry, whatever their number.
+The parts are in `parts.py`.
+
+A part that distributes over one stream may read others too (`beside`), say in a join: then an entry of the one is
+evaluated against the others whole, and a change of the others concerns all entries; with an equality between the two
+both are narrowed down to what has a key in common (`keys.py`).
+
+Whether a query looks at more than its entries is read off the tree of its needs (`beyond_entries`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from anabranch.branch.display.keys import Key, key_between
+from anabranch.branch.display.parts import Beside, Built, Computed, Each, Fixed, Folded, Part, Whole, splits
+from anabranch.language import ast
+from anabranch.language.checks.unbounded import flows, readers
+from anabranch.language.rewrite import parts, rebuild
+from anabranch.law.paths import base_of
+from anabranch.runtime.results import results_of
+from anabranch.sharing.retention import beyond_entries, needs_of
+
+FOLDS = frozenset({"count", "sum", "avg", "min", "max", "exists", "empty"})
+"""The aggregates that are kept up to date from what each entry gives."""
+
+
+def split(query: ast.Query, roots: Mapping[str, str]) -> Part:
+    """Split a checked query; `roots` are the local names of the root elements of its streams."""
+    return _Splitter(query, roots).part(query.body)
+
+
+class _Splitter:
+    def __init__(self, query: ast.Query, roots: Mapping[str, str]) -> None:
+        self._query = query
+        self._roots = roots
+        self._functions = {each.name: each for each in query.functions}
+        self._readers = readers(self._functions)
+        self._names = {part.name for part in parts(query) if isinstance(part, ast.Variable)}
+
+    def part(self, expression: ast.Expression) -> Part:
+        """Split an expression that stands at the top of the query, or in constructors and sequences there."""
+        if not self._reads(expression):
+            return Fixed(expression)
+        if isinstance(found := self._each(expression), Each):
+            return found
+        reason = found
+        match expression:
+            case ast.Sequence(items):
+                return Beside(tuple(self.part(each) for each in items))
+            case ast.ElementConstructor(_, attributes, _, content) if not self._reads(attributes):
+                if not any(self._gives_attributes(each) for each in content):
+                    return Built(expression, tuple(self._content(each) for each in content))
+                reason = "a result that may be an attribute"
+            case ast.Flwor((ast.Let(), *_)) if (inner := self._inlined(expression)) is not None:
+                if splits(found_inside := self.part(inner)):
+                    return found_inside
+        return self._computed(expression) or Whole(expression, self._streams(expression), reason)
+
+    def _inlined(self, flwor: ast.Flwor) -> ast.Expression | None:
+        """`let $a := stream("s")//i return (count($a), avg($a/v))` with the path in the place of `$a`.
+
+        None where that could change what an error concerns (LAWS 2.4): behind predicates and qualifiers of `$a`'s own.
+        """
+        first, *rest = flwor.clauses
+        assert isinstance(first, ast.Let)
+        if not isinstance(first.value, ast.Path | ast.Filter) or not flows(first.value) or _free(first.value):
+            return None
+        behind = (tuple(rest), flwor.where, flwor.order, flwor.result)
+        if first.variable in _bound(behind) or (not rest and (flwor.where is not None or flwor.order)):
+            return None
+
+        def visit(node: Any) -> Any:
+            match node:
+                case ast.Filter(ast.Variable(first.variable)):
+                    raise _Stays
+                case ast.Path(ast.Variable(first.variable), steps):
+                    if any(step.tail for step in steps):
+                        raise _Stays
+                    return replace(node, start=first.value)
+                case ast.Variable(first.variable):
+                    return first.value
+                case _:
+                    return rebuild(node, visit)
+
+        try:
+            clauses, where, order, result = visit(behind)
+        except _Stays:
+            return None
+        inner: ast.Expression = result
+        return replace(flwor, clauses=clauses, where=where, order=order, result=result) if clauses else inner
+
+    def _content(self, content: ast.Content) -> ast.Characters | ast.CommentConstructor | Part:
+        match content:
+            case ast.Enclosed(value):
+                return self.part(value)
+            case ast.ElementConstructor():
+                return self.part(content)
+            case _:
+                return content
+
+    def _each(self, expression: ast.Expression, is_shown: bool = True) -> Each | str:
+        """The expression as what distributes over one stream's entries; else why it does not."""
+        source = self._first(expression)
+        if source is None:
+            return "a stream inside this expression"
+        stream = source.name
+        if self._readings(expression, stream) != 1:
+            return f'"{stream}" is read in several places'
+        if not self._distributes(expression, stream):
+            return "this expression over a whole stream"
+        if is_shown and self._gives_attributes(expression):
+            return "a result that may be an attribute"
+        if self._looks_beyond(expression, stream):
+            return f'a look at the root element of "{stream}"'
+        beside = self._beside(expression, stream)
+        return Each(stream, expression, beside, tuple(self._keys(expression, stream, beside)))
+
+    def _keys(self, expression: ast.Expression, stream: str, beside: tuple[str, ...]) -> Iterator[tuple[str, Key]]:
+        for other in beside:
+            if isinstance(expression, ast.Flwor) and self._readings(expression, other) == 1:
+                key = key_between(expression, stream, other)
+                if key is not None and not self._looks_beyond(key.other, other):
+                    yield other, key
+
+    def _looks_beyond(self, expression: ast.Expression, stream: str) -> bool:
+        tree = needs_of(replace(self._query, body=expression)).streams[stream]
+        return beyond_entries(tree, self._roots[stream])
+
+    def _gives_attributes(self, content: ast.Expression | ast.Content) -> bool:
+        match content:
+            case ast.Characters() | ast.CommentConstructor():
+                return False
+            case ast.Enclosed(value):
+                return self._gives_attributes(value)
+            case _:
+                return "attribute" in results_of(content, self._functions)
+
+    def _first(self, expression: ast.Expression) -> ast.Source | None:
+        """The stream whose entries an expression runs over, outermost."""
+        match expression:
+            case ast.Flwor(clauses):
+                for clause in clauses:
+                    if isinstance(clause, ast.For):
+                        return self._first(clause.source)
+                return None
+            case ast.Path() | ast.Filter():
+                base = base_of(expression)
+                return None if base is None else self._first(base) if base is not expression else None
+            case ast.Source("stream"):
+                return expression
+            case _:
+                return None
+
+    def _distributes(self, expression: ast.Expression, stream: str) -> bool:
+        """Whether what an expression gives for all entries is what it gives for each, in their order.
+
+        The stream is read once in it, and nothing above its entries is looked at.
+        """
+        match expression:
+            case ast.Path() | ast.Filter():
+                return isinstance(base_of(expression), ast.Source) or (
+                    isinstance(expression, ast.Filter) and self._inside(expression.base, stream)
+                )
+            case ast.Flwor(clauses):
+                for clause in clauses:
+                    if isinstance(clause, ast.For):
+                        return clause.window is None and self._inside(clause.source, stream)
+                    if self._reads(clause):  # it has to be there, and may fail, without any entry
+                        return False
+                return False
+            case _:
+                return False
+
+    def _inside(self, expression: ast.Expression, stream: str) -> bool:
+        """The same for what stands inside another expression, where an order would be one of all entries."""
+        if isinstance(expression, ast.Flwor) and (expression.order or isinstance(expression.clauses[0], ast.Let)):
+            return False
+        return self._distributes(expression, stream)
+
+    def _computed(self, expression: ast.Expression) -> Computed | None:
+        """The expression with its aggregates taken out, where nothing else in it reads a stream."""
+        names: dict[str, Folded] = {}
+
+        def visit(node: Any) -> Any:
+            if isinstance(node, ast.Filter) and any(isinstance(each, ast.Qualifier) for each in node.tail):
+                return node  # what is in it is evaluated over the document of then
+            if isinstance(node, ast.Call | ast.Quantified) and (folded := self._folded(node)):
+                name = f"fold{len(names)}"
+                while name in self._names:
+                    name += "_"
+                names[name] = folded
+                return ast.Variable(name, span=node.span)
+            return rebuild(node, visit)
+
+        bare = visit(expression)
+        return None if self._reads(bare) else Computed(bare, tuple(names.items()))
+
+    def _folded(self, node: ast.Call | ast.Quantified) -> Folded | None:
+        """An aggregate, or a quantifier, over what distributes."""
+        if not self._reads(node) or _free(node) or _uses_context(node):
+            return None  # it may have another value in each round of what is around it
+        if isinstance(node, ast.Quantified):
+            (_, source), *_ = node.bindings
+            stream = self._first(source)
+            if stream is None or not self._inside(source, stream.name) or self._readings(node, stream.name) != 1:
+                return None
+            if self._looks_beyond(node, stream.name):
+                return None
+            return Folded(node.kind, Each(stream.name, node, self._beside(node, stream.name)))
+        name = node.name.removeprefix("fn:")
+        if name not in FOLDS or name in self._functions:
+            return None
+        each = self._each(node.arguments[0], is_shown=False)
+        return Folded(name, each) if isinstance(each, Each) else None
+
+    def _beside(self, expression: ast.Expression, stream: str) -> tuple[str, ...]:
+        return tuple(name for name in self._streams(expression) if name != stream)
+
+    # --- what is read -------------------------------------------------------------------------------------
+
+    def _reads(self, node: Any) -> bool:
+        return any(
+            (isinstance(part, ast.Source) and part.kind == "stream")
+            or (isinstance(part, ast.Call) and part.name in self._readers)
+            for part in parts(node)
+        )
+
+    def _streams(self, node: Any) -> tuple[str, ...]:
+        """The streams that a part of the query reads, by itself or through functions."""
+        return tuple(needs_of(replace(self._query, body=node)).streams)
+
+    def _readings(self, node: Any, stream: str) -> int:
+        """In how many places a stream is read; a function that reads anything counts as two."""
+        found = 0
+        for part in parts(node):
+            found += isinstance(part, ast.Source) and part == ast.Source("stream", stream)
+            found += 2 * (isinstance(part, ast.Call) and part.name in self._readers)
+        return found
+
+
+class _Stays(Exception):  # a signal between two functions, not an error
+    """A variable cannot be replaced by what it stands for."""
+
+
+def _bound(node: Any) -> set[str]:
+    """The names that are bound in a part of a query."""
+    found: set[str] = set()
+    for part in parts(node):
+        match part:
+            case ast.For(name) | ast.Let(name):
+                found.add(name)
+            case ast.Quantified(_, bindings):
+                found |= {name for name, _ in bindings}
+    return found
+
+
+def _free(node: Any, bound: frozenset[str] = frozenset()) -> bool:
+    """Whether a variable in a part of a query is bound outside of it."""
+    match node:
+        case ast.Variable(name):
+            return name not in bound
+        case ast.Flwor(clauses, where, order, result):
+            for clause in clauses:
+                if _free(clause.source if isinstance(clause, ast.For) else clause.value, bound):
+                    return True
+                bound |= {clause.variable}
+            return _free((where, order, result), bound)
+        case ast.Quantified(_, bindings, condition):
+            for name, source in bindings:
+                if _free(source, bound):
+                    return True
+                bound |= {name}
+            return _free(condition, bound)
+        case tuple():
+            return any(_free(each, bound) for each in node)
+        case _ if is_dataclass(node):
+            return any(_free(getattr(node, each.name), bound) for each in fields(node))
+        case _:
+            return False
+
+
+def _uses_context(expression: ast.Expression) -> bool:
+    """Whether the context item around an expression counts in it; inside its predicates it has others."""
+    pending: list[Any] = [expression]
+    while pending:
+        node = pending.pop()
+        match node:
+            case ast.ContextItem() | ast.Root() | ast.Path(None) | ast.Call(_, ()):
+                return True
+            case ast.Predicate():
+                continue
+            case tuple():
+                pending.extend(node)
+            case _ if is_dataclass(node):
+                pending.extend(getattr(node, each.name) for each in fields(node))
+    return False

@@ -1,0 +1,181 @@
+"""The parts of a query at work: what each entry gives is kept, and what has changed goes on display.
+
+Between entries nothing is evaluated again.
+The results of an entry are regions of the display, which stand in the order of the entries or of their keys; the share
+that an entry has in an aggregate is taken out of it and put in again (history paper, sections 6 to 9).
+What a stage remembers of an entry is plain data, and so can be put away with it.
+
+To find what an entry gives and to take that in are two steps, which may be done in two places (`strands.py`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from anabranch.algebra.history.display import Piece
+from anabranch.branch.display.entrywise import Changed, Entrywise, Site
+from anabranch.branch.display.evaluation import Scope
+from anabranch.branch.display.parts import Each
+from anabranch.branch.display.sorted import Arranged, Thing
+from anabranch.branch.document.plain import read_rank, write_rank
+from anabranch.errors import DynamicError
+from anabranch.values.atomic import OrderRank
+
+
+class Finding(NamedTuple):
+    """What an entry gives to a part that distributes."""
+
+    part: str
+    entry: int
+    value: Any
+
+
+class Stage(ABC):
+    """One part of the query; `id` tells it from the others, and names its place on display."""
+
+    parts: tuple[str, ...] = ()
+    """What in it distributes, in the order in which it is looked at."""
+
+    def __init__(self, id: str, site: Site, scope: Scope) -> None:
+        self.id, self.site, self.scope = id, site, scope
+
+    def update(self, changed: Changed) -> None:
+        """Look again at what has changed; what is gone comes first."""
+        for finding in self.find(changed):
+            self.take(finding)
+        self.settle()
+
+    @abstractmethod
+    def find(self, changed: Changed) -> Iterator[Finding]:
+        """What the entries give that have to be looked at again."""
+
+    @abstractmethod
+    def take(self, finding: Finding) -> None:
+        """Put what an entry gives in the place of what it gave."""
+
+    def settle(self) -> None:  # noqa: B027  # most have nothing to do then
+        """All of a moment is taken."""
+
+    def write(self, value: Any) -> Any:
+        """The value of a finding as plain data."""
+        return value
+
+    def read(self, data: Any) -> Any:
+        """What `write` has written."""
+        return data
+
+    @abstractmethod
+    def remembered(self, stream: str, entry: int) -> Any:
+        """What the stage keeps of an entry, as plain data; None for nothing."""
+
+    @abstractmethod
+    def recall(self, stream: str, entry: int, data: Any) -> None:
+        """Take back what was kept of an entry, None for nothing, in the place of what is known of it.
+
+        Entries that are gone come first, and those that are there have their places.
+        """
+
+    @abstractmethod
+    def recalled(self) -> None:
+        """All has been taken back."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    ranks: tuple[OrderRank, ...]
+    piece: Piece
+
+
+class EachStage(Stage):
+    """What distributes: a region of the display for each result, or for all results of an entry that stay together."""
+
+    def __init__(self, id: str, site: Site, scope: Scope, part: Each) -> None:
+        super().__init__(id, site, scope)
+        self.parts = (id,)
+        self._entrywise = Entrywise(id, site, scope, part)
+        self._results: dict[int, tuple[_Result, ...]] = {}
+        self._recalled: dict[int, tuple[_Result, ...]] = {}
+        """What is taken back."""
+        order = site.kept[part.stream].order
+        self._arranged = Arranged(order, tuple(key.descending for key in part.order))
+
+    def find(self, changed: Changed) -> Iterator[Finding]:
+        for entry in self._entrywise.again(changed):
+            found: list[_Result] = []
+            for row in self._entrywise.rows(entry):
+                try:
+                    piece = self.scope.piece(row.values)
+                except DynamicError as error:
+                    self._entrywise.fails(entry, error)
+                    continue
+                if piece is not None:
+                    found.append(_Result(row.ranks, piece))
+            yield Finding(self.id, entry, tuple(found))
+
+    def take(self, finding: Finding) -> None:
+        self._show(finding.entry, finding.value)
+
+    def write(self, value: Any) -> Any:
+        return [
+            [[write_rank(rank) for rank in each.ranks], each.piece.text, each.piece.begins, each.piece.ends]
+            for each in value
+        ]
+
+    def read(self, data: Any) -> Any:
+        return tuple(
+            _Result(tuple(read_rank(rank) for rank in ranks), Piece(text, begins, ends))
+            for ranks, text, begins, ends in data
+        )
+
+    def _show(self, entry: int, results: tuple[_Result, ...]) -> None:
+        """Put the results of an entry in the place of those it had."""
+        display, before = self.site.display, self._results.pop(entry, ())
+        for number, result in enumerate(before):
+            thing = entry, number
+            if number < len(results) and results[number].ranks == result.ranks:
+                if results[number].piece != result.piece:
+                    display.rewrite(self._name(thing), (results[number].piece,))
+            else:
+                display.delete(self._name(thing))
+                self._arranged.remove(thing)
+        for number, result in enumerate(results):
+            if number >= len(before) or before[number].ranks != result.ranks:
+                thing = entry, number
+                behind = self._arranged.put(thing, result.ranks)
+                anchor = self.id if behind is None else self._name(behind)
+                display.region(self._name(thing), (result.piece,), before=anchor)
+        if results:
+            self._results[entry] = results
+
+    def _name(self, thing: Thing) -> str:
+        entry, number = thing
+        return f"{self.id}.{entry}.{number}"
+
+    def remembered(self, stream: str, entry: int) -> Any:
+        known = self._entrywise.remembered(stream, entry)
+        results = self._results.get(entry, ()) if stream == self._entrywise.part.stream else ()
+        if known is None and not results:
+            return None
+        return [known, self.write(results)]
+
+    def recall(self, stream: str, entry: int, data: Any) -> None:
+        known, written = data or (None, ())
+        self._entrywise.recall(stream, entry, known)
+        if stream == self._entrywise.part.stream and (written or entry in self._results or entry in self._recalled):
+            self._recalled[entry] = self.read(written)
+
+    def recalled(self) -> None:
+        found, self._recalled = self._recalled, {}
+        if self._results:
+            for entry, several in sorted(found.items(), key=lambda each: bool(each[1])):  # first what is gone
+                self._show(entry, several)
+            return
+        self._results = {entry: several for entry, several in found.items() if several}
+        results = {
+            (entry, number): result for entry, several in self._results.items() for number, result in enumerate(several)
+        }
+        for thing in self._arranged.fill({thing: result.ranks for thing, result in results.items()}):
+            self.site.display.region(self._name(thing), (results[thing].piece,), before=self.id)

@@ -1,0 +1,185 @@
+"""A query over one stream of updates in several strands, each of which keeps some of the entries.
+
+What distributes over entries is evaluated entry by entry, so it can be done in several places; what is between entries,
+their order, aggregates and the display, is in one place, behind them.
+
+A *strand* takes all elements of the stream, and so knows all ids, and judges as whoever keeps everything does.
+It keeps the content of its own entries only, those whose numbers leave its own number when divided by that of the
+strands; of the entries of others it keeps none, but for chains among the entries, beside which others may be put.
+So all strands number entries alike, and count the same moments, and none has to ask another.
+For each moment it tells which of its entries have come and gone, and what those give that have changed.
+
+The *braid* puts together what strands tell, moment by moment and in the order in which a query in one piece looks at
+entries: what it shows, and what it says on the wire, is the same to the byte, whatever the number of strands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from anabranch.branch.display.continuous import Change, Continuous
+from anabranch.branch.display.findings import Entered, Found, Told
+from anabranch.branch.display.parts import Beside, Built, Computed, Each, Fixed, Part, Whole
+from anabranch.branch.display.stages import Finding
+from anabranch.branch.document.entries import Entry
+from anabranch.branch.document.projection import NOWHERE, Kept, Spot
+from anabranch.language import ast
+from anabranch.law.history.chains import Chain, Lived
+from anabranch.law.history.document import Document
+from anabranch.sharing.retention import Needs
+from anabranch.stream.elements import Place, StreamElement
+from anabranch.stream.limits import Limits
+from anabranch.stream.tree import Element
+
+
+def spreads(part: Part) -> bool:
+    """Whether a query that splits like this can be answered in strands: every entry gives what it gives by itself."""
+    match part:
+        case Fixed():
+            return True
+        case Each():
+            return not part.beside
+        case Computed(_, names):
+            return all(spreads(folded.over) for _, folded in names)
+        case Whole():
+            return False
+        case Beside(inner):
+            return all(map(spreads, inner))
+        case Built(_, content):
+            texts = ast.Characters | ast.CommentConstructor
+            return all(isinstance(each, texts) or spreads(each) for each in content)
+
+
+class Share(Kept):
+    """What one strand keeps of the stream, and what has happened to its entries since that was last asked."""
+
+    def __init__(self, root: Element, stream: str, needs: Needs, limits: Limits | None, strand: int, of: int) -> None:
+        super().__init__(root, stream, needs, limits)
+        self._strand, self._of = strand, of
+        self._entered: list[Entered] = []
+        self._left: list[int] = []
+
+    def _owns(self, number: int) -> bool:
+        return number % self._of == self._strand
+
+    def news(self) -> tuple[tuple[Entered, ...], tuple[int, ...]]:
+        """The entries that have come, and those that are gone."""
+        entered, left = tuple(self._entered), tuple(self._left)
+        self._entered, self._left = [], []
+        return entered, left
+
+    def _enter(self, entry: Entry, *, before: int | None = None, after: int | None = None) -> int:
+        number = self.next_number
+        if self._owns(number):
+            self._entered.append(Entered(number, before, after))
+        elif isinstance(entry.content, Lived):  # nothing can be put beside it
+            self.next_number += 1
+            return number
+        return super()._enter(entry, before=before, after=after)
+
+    def _leave(self, number: int) -> None:
+        super()._leave(number)
+        if self._owns(number):
+            self._left.append(number)
+        else:
+            self.changed.pop(number, None)
+
+    def _touch(self, number: int, at: Fraction) -> None:
+        if self._owns(number):
+            super()._touch(number, at)
+
+    def _begin(self, chain: Chain, at: Fraction) -> Spot:
+        held = self.held.get(chain)
+        if held is not None and held.top and held.end is None and not self._owns(held.entry):
+            return NOWHERE
+        return super()._begin(chain, at)
+
+
+class Strand(Continuous):
+    """A query at work in one strand: it shows nothing, and tells what its entries give."""
+
+    def __init__(self, query: ast.Query, roots: Mapping[str, Element], strand: int, of: int, **given: Any) -> None:
+        self._which = strand, of
+        self.moments = 0
+        """How many there were so far, of all strands."""
+        super().__init__(query, roots, **given)
+
+    def _keep(self, root: Element, stream: str, limits: Limits | None) -> Share:
+        return Share(root, stream, self.needs, limits, *self._which)
+
+    def tell(self, stream: str, element: StreamElement, at: Fraction, partition: int = 0) -> Iterator[Told]:
+        """Take an element in its merged order (LAWS 1.2); tells of its moments, where there is something to tell."""
+        for _ in self.kept[stream].take(element, at, partition):
+            yield from self._told(element.place)
+
+    def tell_begun(self, documents: Mapping[str, Document]) -> Iterator[Told]:
+        """Begin late, with the stream's document as it stands (LAWS 3.6)."""
+        for name, document in documents.items():
+            self.kept[name].begin(document)
+        yield from self._told(Place("", "", 0))
+
+    def _told(self, place: Place) -> Iterator[Told]:
+        changed = self._moved()
+        found = [self._found(stage.write, each) for stage in self._stages for each in stage.find(changed)]
+        (kept,) = self.kept.values()
+        assert isinstance(kept, Share)
+        entered, left = kept.news()
+        if found or entered or left or not self.moments:
+            yield Told(self.moments, self.now, place, entered, left, tuple(found))
+        self.moments += 1
+        self._is_new = False
+
+    def _found(self, write: Any, finding: Finding) -> Found:
+        dead, self._site.dead = self._site.dead, []
+        error = self._site.failing.get((finding.part, finding.entry))
+        return Found(finding.part, finding.entry, write(finding.value), error, tuple(dead))
+
+
+class Places(Kept):
+    """The entries of all strands, by their places alone."""
+
+    def put(self, entered: Entered) -> None:
+        """A new entry."""
+        self.next_number = entered.number
+        self._enter(Entry(None), before=entered.before, after=entered.after)
+
+    def remove(self, number: int) -> None:
+        """An entry that is gone."""
+        self._leave(number)
+
+
+class Braid(Continuous):
+    """A query at work behind its strands: it evaluates no entry, and shows what strands have found."""
+
+    def _keep(self, root: Element, stream: str, limits: Limits | None) -> Places:
+        return Places(root, stream, self.needs, limits)
+
+    def put_together(self, several: Sequence[Told]) -> Change:
+        """What strands tell of one moment; gives what changes on display."""
+        (kept,) = self.kept.values()
+        assert isinstance(kept, Places)
+        kept.now = several[0].at
+        self._moved()
+        for entered in sorted(each for told in several for each in told.entered):
+            kept.put(entered)
+        for number in sorted(number for told in several for number in told.left):
+            kept.remove(number)
+        found = {(each.part, each.entry): each for told in several for each in told.found}
+        turn = kept.in_turn({entry for _, entry in found})
+        for stage in self._stages:
+            for part in stage.parts:
+                for each in (found[part, entry] for entry in turn if (part, entry) in found):
+                    self._note(each)
+                    stage.take(Finding(part, each.entry, stage.read(each.data)))
+            stage.settle()
+        kept.unsaved.entries.update((entry, None) for entry in turn)
+        return self._change(several[0].place)
+
+    def _note(self, found: Found) -> None:
+        """What fails, and what is set aside."""
+        self._site.failing.pop((found.part, found.entry), None)
+        if found.error is not None:
+            self._site.failing[found.part, found.entry] = found.error
+        self._site.dead += found.dead

@@ -1,0 +1,305 @@
+"""The entries of a stream of updates, in their order, and what time does to them.
+
+An *entry* is what is evaluated by itself: a node below the root, or a chain that stands there with all its versions, or
+a mark at an end of a chain that is opened (`projection.py`).
+
+Time alone changes what an entry shows, or what of it can ever be asked for, only so many seconds after something in it
+has changed as a qualifier of the query names.
+So each entry remembers when it has changed, as long as that can matter, and a heap when that will next be.
+
+Between two epochs the entries are put away (`state.py`), of which only those are written that have changed; so all that
+changes is noted (`Unsaved`).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import count
+
+from anabranch.algebra.history.ordered import Ordered
+from anabranch.branch.document.ids import KeptRegister
+from anabranch.law.history.admission import Judged
+from anabranch.law.history.chains import Chain, Content, Lived, Version
+from anabranch.law.history.document import Document
+from anabranch.sharing.retention import Needs, Visibility, kept
+from anabranch.stream.limits import Limits
+from anabranch.stream.tree import Element
+
+
+@dataclass(eq=False, slots=True)
+class Entry:
+    """A child of the root, or a chain of such; None is a mark at an end of an opened chain."""
+
+    content: Content | None
+    opened: Chain | None = None
+    """The chain whose mark it is."""
+    marks: list[Fraction] = field(default_factory=list)
+    """The times at which it has changed, as far as time may still change what it shows because of them."""
+    due: Fraction | None = None
+    """When time alone may next do so."""
+
+
+@dataclass(eq=False, slots=True)
+class Held:
+    """Where a chain stands of which something is kept."""
+
+    sight: Visibility
+    """What the query sees of the element that it stands in."""
+    entry: int
+    """The entry that it is in; of an opened chain, the mark at its start."""
+    inside: tuple[Chain, Version] | None = None
+    """The version that it stands in, except where chains around it are opened."""
+    top: bool = False
+    """Whether it stands among the entries, by itself or in one that is opened."""
+    end: int | None = None
+    """The mark at the end of an opened chain."""
+    is_unnamed: bool = False
+    """Whether it has lost its last id."""
+
+
+@dataclass(eq=False, slots=True)
+class Unsaved:
+    """What has changed since the state was last written."""
+
+    first: int
+    """The number that the next entry had then."""
+    entries: dict[int, None] = field(default_factory=dict)
+    """Those that have changed, have come, or are gone."""
+    removed: list[int] = field(default_factory=list)
+    """Those that were there then and are gone."""
+
+
+class Entries(Document):
+    """The law's document, as far as it is kept; the evaluator is given it with the entries that are to be looked at."""
+
+    def __init__(self, root: Element, stream: str, needs: Needs, limits: Limits | None = None) -> None:
+        super().__init__(root, limits)
+        self.register: KeptRegister = KeptRegister()
+        self.clock: Fraction | None = None
+        """The time of the latest element of all streams of the query, as far as we were told."""
+        self.order: Ordered[int, int] = Ordered(0)
+        """All entries by their numbers, marks among them, in the order of the document."""
+        self.by_number: dict[int, Entry] = {}
+        self.changed: dict[int, None] = {}
+        """The entries to be looked at again, some of them gone; whoever has done so clears it."""
+        self.held: dict[Chain, Held] = {}
+        self.sight = Visibility.of(needs.streams[stream]).into(root.name.local)
+        self._seconds = needs.seconds(stream)
+        self._due: list[tuple[Fraction, int]] = []
+        self.next_number = 0
+        self.unsaved = Unsaved(0)
+
+    # --- what the judge knows -----------------------------------------------------------------------------
+
+    @property
+    def times(self) -> dict[int, Fraction]:
+        """How far each partition is."""
+        return self._times
+
+    def number_versions(self, least: int) -> None:
+        """Go on with the versions' numbers from there, or from where they are."""
+        self._numbers = count(max(least, next(self._numbers)))
+
+    def _take_names(self, partition: int, judged: Judged) -> None:
+        for chain in self.register.take(partition, judged.acts.values()):
+            self._free(chain)
+
+    # --- versions -----------------------------------------------------------------------------------------
+
+    def _end(self, held: Held) -> Fraction | None:
+        """When the life of all that stands with a chain ended."""
+        found: Fraction | None = None
+        while held.inside is not None:
+            chain, version = held.inside
+            if chain.versions[-1] is not version:
+                following = chain.versions[chain.versions.index(version) + 1]
+                found = following.start if found is None else min(found, following.start)
+            held = self.held[chain]
+        return found
+
+    def _trim(self, chain: Chain, held: Held) -> None:
+        """Forget the versions that the query can never ask for again."""
+        versions, need = chain.versions, held.sight.chains
+        if len(versions) <= 1 + max(reach.versions for reach in need):
+            return
+        now = self.now if self.clock is None else max(self.clock, self.now)
+        extra = len(versions) - kept(need, self._ends(chain, held), now)
+        if extra > 0:
+            self._forget([each for version in versions[:extra] for each in version.content])
+            del versions[:extra]
+
+    def _free(self, chain: Chain) -> None:
+        """A region that nobody can name any more needs no place where it shows nothing that can be asked for."""
+        held = self.held.get(chain)
+        if held is None:
+            return
+        held.is_unnamed = True
+        if held.end is not None:
+            self._leave(held.entry)
+            self._leave(held.end)
+        elif any(version.content for version in chain.versions):
+            return
+        elif held.top:
+            self._leave(held.entry)
+        else:
+            chain.host.remove(chain)
+            self._let_go(chain)
+            self.unsaved.entries[held.entry] = None
+
+    def _ends(self, chain: Chain, held: Held) -> list[Fraction | None]:
+        """When the versions of a chain ended, the newest first."""
+        end = self._end(held)
+        ends = [end]
+        for following in reversed(chain.versions[1:]):
+            end = following.start if end is None else min(end, following.start)
+            ends.append(end)
+        return ends
+
+    def _forget(self, content: list[Content]) -> None:
+        """Nothing of this can be seen any more, whatever its ids are good for."""
+        while content:
+            match content.pop():
+                case Lived(content=inner):
+                    content += inner
+                case Chain() as chain:
+                    self._let_go(chain)
+                    content += [each for version in chain.versions for each in version.content]
+                    chain.versions, chain.host = [], []
+
+    def _let_go(self, chain: Chain) -> None:
+        self.held.pop(chain, None)
+
+    # --- entries ------------------------------------------------------------------------------------------
+
+    def _enter(self, entry: Entry, *, before: int | None = None, after: int | None = None) -> int:
+        """A new entry, before or after another, or at the end; gives its number."""
+        number = self.next_number
+        self.next_number += 1
+        self.by_number[number] = entry
+        self.unsaved.entries[number] = None
+        if before is not None:
+            self.order.insert_before(before, number, 1)
+        elif after is not None:
+            self.order.insert_after(after, number, 1)
+        else:
+            self.order.append(number, 1)
+        if entry.content is not None:
+            self._touch(number, self._at)
+        return number
+
+    def _leave(self, number: int) -> None:
+        entry = self.by_number.pop(number)
+        self.order.remove(number)
+        self.unsaved.entries[number] = None
+        if number < self.unsaved.first:
+            self.unsaved.removed.append(number)
+        if entry.content is not None:
+            self._forget([entry.content])
+            self.changed[number] = None
+        elif entry.opened is not None:
+            self._let_go(entry.opened)
+
+    def _touch(self, number: int, at: Fraction) -> None:
+        """An entry changes."""
+        self.changed[number] = self.unsaved.entries[number] = None
+        entry = self.by_number[number]
+        if self._seconds and (not entry.marks or entry.marks[-1] != at):
+            entry.marks.append(at)
+            self._schedule(number, entry, [at])
+
+    # --- time ---------------------------------------------------------------------------------------------
+
+    def moved(self, now: Fraction) -> None:
+        """Time has moved, by this stream or another: what expires is forgotten, and its entries are looked at again."""
+        self.clock = now
+        while self._due and self._due[0][0] <= now:
+            due, number = heapq.heappop(self._due)
+            entry = self.by_number.get(number)
+            if entry is None or entry.due != due:
+                continue
+            entry.marks = [each for each in entry.marks if each + self._seconds[-1] > now]
+            entry.due = None
+            self._schedule(number, entry, entry.marks)
+            self.changed[number] = self.unsaved.entries[number] = None
+            for chain in list(self._chains(entry)):
+                if chain in self.held:  # what was around it may be gone by now
+                    self._trim(chain, self.held[chain])
+                    if self.held[chain].is_unnamed:
+                        self._free(chain)
+
+    def remind(self, number: int, marks: list[Fraction]) -> None:
+        """An entry has changed at these times, before it was put away."""
+        entry = self.by_number[number]
+        entry.marks = marks
+        self._schedule(number, entry, marks)
+
+    def _schedule(self, number: int, entry: Entry, marks: Sequence[Fraction]) -> None:
+        dues = (mark + seconds for mark in marks for seconds in self._seconds)
+        due = min((each for each in dues if self.clock is None or each > self.clock), default=None)
+        if due is not None and (entry.due is None or due < entry.due):
+            entry.due = due
+            heapq.heappush(self._due, (due, number))
+
+    def _chains(self, entry: Entry) -> Iterator[Chain]:
+        """All chains in an entry, inner ones behind those around them."""
+        pending: list[Content] = [] if entry.content is None else [entry.content]
+        while pending:
+            match pending.pop():
+                case Lived(content=inner):
+                    pending += inner
+                case Chain() as chain:
+                    yield chain
+                    pending += [each for version in chain.versions for each in version.content]
+
+    # --- put away -----------------------------------------------------------------------------------------
+
+    @property
+    def changes(self) -> int:
+        """How much has changed since `settled`."""
+        return len(self.unsaved.entries) + self.register.changes
+
+    def settled(self) -> None:
+        """All that has changed is written."""
+        self.unsaved = Unsaved(self.next_number)
+        self.register.settled()
+
+    def place(self, number: int, previous: int | None) -> None:
+        """An entry that was put away stands behind another, or in front of all."""
+        if previous is None:
+            self.order.prepend(number, 1)
+        else:
+            self.order.insert_after(previous, number, 1)
+
+    def discard(self, number: int) -> Entry | None:
+        """Keep nothing of an entry but its place, as if it had never been there; gives it."""
+        entry = self.by_number.pop(number, None)
+        for chain in () if entry is None else list(self._chains(entry)):
+            self.held.pop(chain, None)
+            chain.versions, chain.host = [], []
+        return entry
+
+    def in_turn(self, numbers: Iterable[int]) -> list[int]:
+        """Entries in the order in which they are looked at: first those that are gone, then by number."""
+        return sorted(numbers, key=lambda number: (number in self.by_number, number))
+
+    def numbers(self) -> Iterator[int]:
+        """All entries, in no order; marks are none."""
+        return (number for number, entry in self.by_number.items() if entry.content is not None)
+
+    # --- to be looked at ----------------------------------------------------------------------------------
+
+    def some(self, numbers: Collection[int]) -> Document:
+        """The document with some entries; valid until others are asked for."""
+        ordered = sorted(numbers, key=self.order.before) if len(numbers) > 1 else numbers
+        contents = [self.by_number[each].content for each in ordered]
+        self.entries = [each for each in contents if each is not None]
+        return self
+
+    def whole(self) -> Document:
+        """The document with all entries; valid until another is asked for."""
+        contents = [self.by_number[each].content for each in self.order]
+        self.entries = [each for each in contents if each is not None]
+        return self

@@ -1,0 +1,166 @@
+"""A register of ids that is put away between epochs: all of it, or what has changed since it was last written.
+
+It is written as rows: for each region that has an id what is known of it, with its first and its newest id, and for
+each past id what it names.
+A row of nothing but its number says that there is nothing any more; numbers are never used again.
+So of several rows with one number the latest counts, whatever was between.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from anabranch.law.history.chains import Chain
+from anabranch.law.history.register import Named, Register, Registered
+
+Rows: TypeAlias = list[list[Any]]
+
+
+class KeptRegister(Register):
+    """The law's register, by numbers, and what has changed in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._chains: dict[int, Chain] = {}
+        self._past: dict[int, tuple[int, str]] = {}
+        """The past ids with their partitions, by the numbers under which they are past."""
+        self._unsaved: dict[int, None] = {}
+        self._unsaved_past: dict[int, None] = {}
+        self._first = self._first_past = 0
+        """The numbers that were next when it was last written: whatever has come and gone since needs no row."""
+
+    def chain(self, number: int | None) -> Chain:
+        """The region with a number; a new one, without ids, where it is not known."""
+        found = None if number is None else self._chains.get(number)
+        return Chain(0, False) if found is None else found
+
+    def number(self, chain: Chain) -> int | None:
+        """The number of a region that has ids."""
+        return self.known[chain].number if chain in self.known else None
+
+    def changed(self, chain: Chain, region: Registered) -> None:
+        self._unsaved[region.number] = None
+        if chain in self.known:
+            self._chains[region.number] = chain
+        else:
+            self._chains.pop(region.number, None)
+            if region.number >= self._first:
+                del self._unsaved[region.number]
+
+    def past_changed(self, partition: int, name: str, number: int) -> None:
+        self._unsaved_past[number] = None
+        if self.past[partition].get(name) == number:
+            self._past[number] = partition, name
+        else:
+            self._past.pop(number, None)
+            if number >= self._first_past:
+                del self._unsaved_past[number]
+
+    # --- put away -----------------------------------------------------------------------------------------
+
+    @property
+    def changes(self) -> int:
+        """How much has changed since `settled`."""
+        return len(self._unsaved) + len(self._unsaved_past)
+
+    def settled(self) -> None:
+        """All that has changed is written."""
+        self._unsaved, self._unsaved_past = {}, {}
+        self._first, self._first_past = self.next_number, self.next_past
+
+    def encode(self, *, whole: bool) -> list[Rows]:
+        """The rows of regions and of past ids: all, or those that have changed."""
+        regions, past = (self._chains, self._past) if whole else (self._unsaved, self._unsaved_past)
+        return [[self._region_row(each) for each in regions], [self._past_row(each) for each in past]]
+
+    def _region_row(self, number: int) -> list[Any]:
+        if number not in self._chains:
+            return [number]
+        chain = self._chains[number]
+        region = self.known[chain]
+        flags = chain.between | region.inserted << 1 | region.is_deleted << 2 | region.is_over << 3
+        around = None if region.around is None else self.known[region.around].number
+        row = [number, region.partition, chain.depth, flags, around, region.first]
+        return row if region.newest == region.first else [*row, region.newest]
+
+    def _past_row(self, number: int) -> list[Any]:
+        if number not in self._past:
+            return [number]
+        partition, name = self._past[number]
+        return [number, partition, name, self.known[self.names[partition][name].chain].number]
+
+    def decode(self, regions: Rows, past: Rows) -> None:
+        """Take back what was written, all or, in an earlier state of it, changes."""
+        for number, *row in past:
+            if not row and number in self._past:
+                self._take_back(*self._past.pop(number))
+        for number, *row in regions:
+            self._forget_needed(number)
+            if not row:
+                self._forget_region(number)
+            elif number not in self._chains:
+                self._chains[number] = Chain(row[1], bool(row[2] & 1))
+                self.known[self._chains[number]] = Registered(row[0], number, bool(row[2] & 2))
+        for number, partition, name, region in sorted(row for row in past if len(row) > 1):
+            self._past[number] = partition, name
+            self.past.setdefault(partition, {})[name] = number
+            self._put_back(self._chains[region], name)
+        for number, *row in regions:
+            if row:
+                self._read_region(self._chains[number], *row)
+
+    def _take_back(self, partition: int, name: str) -> None:
+        """An id is not past any more; if it is still known, the row of its region says so."""
+        del self.past[partition][name]
+        self.known[self.names[partition].pop(name).chain].ids.pop(name)
+
+    def _forget_needed(self, number: int) -> None:
+        """Forget those ids of a region that its row will name again, if it still has them."""
+        if number not in self._chains:
+            return
+        chain = self._chains[number]
+        region = self.known[chain]
+        names, past = self.names.setdefault(region.partition, {}), self.past.setdefault(region.partition, {})
+        for name in [each for each in region.ids if each not in past]:
+            del region.ids[name]
+            del names[name]
+
+    def _forget_region(self, number: int) -> None:
+        if (chain := self._chains.pop(number, None)) is not None:
+            region = self.known.pop(chain)
+            self._move(chain, region, None)
+            for inner in region.inner:
+                self.known[inner].around = None  # their rows say where they are now
+
+    def _put_back(self, chain: Chain, name: str) -> None:
+        region = self.known[chain]
+        region.ids[name] = None
+        mutable = not region.inserted and name == region.first
+        self.names.setdefault(region.partition, {})[name] = Named(chain, mutable)
+
+    def _read_region(
+        self,
+        chain: Chain,
+        partition: int,
+        depth: int,
+        flags: int,
+        around: int | None,
+        first: str | None,
+        *newest: str | None,
+    ) -> None:
+        region = self.known[chain]
+        region.is_deleted, region.is_over = bool(flags & 4), bool(flags & 8)
+        region.first, region.newest = first, newest[0] if newest else first
+        self._move(chain, region, None if around is None else self._chains[around])
+        for name in (region.first, region.newest, *region.ids):
+            if name is not None:
+                self._put_back(chain, name)
+        self.past.setdefault(partition, {})
+
+    def _move(self, chain: Chain, region: Registered, around: Chain | None) -> None:
+        """A region stands in another one now."""
+        if region.around is not None and region.around in self.known:
+            self.known[region.around].inner.pop(chain, None)
+        region.around = around
+        if around is not None:
+            self.known[around].inner[chain] = None

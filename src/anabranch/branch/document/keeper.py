@@ -1,0 +1,163 @@
+"""The document of an update stream as it stands, kept once for all queries, those that come late included (LAWS 3.6).
+
+A keeper is a branch that nobody has subscribed to.
+It takes the elements of its stream in their order (LAWS 1.2), whoever else does so, and applies the updates; of every
+region the newest version is kept, and the ids that are known.
+It is the one that sets bad elements aside, once for all queries: updates of unknown regions, ids taken against
+LAWS 5.3, times that run backwards.
+Whoever looks at the stream judges by the same rules over the same elements, and so comes to the same.
+
+Who comes late begins with its document, and with what still waits for its turn here.
+Where the stream is retained for a time only, an entry leaves the document with the element that shows that nothing has
+changed in it for so long; its ids stay known as if it were there.
+Queries at work have documents of their own, and do not notice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+
+from anabranch.branch.document.layers import read_layers
+from anabranch.branch.document.projection import Kept
+from anabranch.branch.document.resumed import Resumed
+from anabranch.branch.document.state import Data, decode, encode, undisturbed
+from anabranch.branch.intake.backlog import Key
+from anabranch.branch.intake.merge import Came
+from anabranch.branch.intake.merged import Merged
+from anabranch.branch.ports import InputStream, Output, Spill
+from anabranch.branch.state import State
+from anabranch.errors import StateError
+from anabranch.language import ast, parse
+from anabranch.law.history.document import Document
+from anabranch.law.history.timeline import time_of
+from anabranch.sharing.retention import Needs, needs_of
+from anabranch.stream.elements import StreamElement
+from anabranch.stream.limits import Limits
+from anabranch.stream.serialize import serialize
+
+
+class Keeper(Merged):
+    """A branch that keeps the document of one stream."""
+
+    def __init__(self, stream: InputStream, state: State | None, limits: Limits, out: Output, spill: Spill) -> None:
+        super().__init__([stream], spill, self)
+        self._stream = stream
+        self._out = out
+        self.aborted: dict[str, str] = {}
+        if state is not None:
+            self._merge.restore(state.meta["merge"], state.tables["waiting"])
+        self._resumed = _resumed(stream, state, limits, spill)
+        self._kept = self._resumed.machine
+
+    def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
+        """The time of an element that is to be taken next; a bad one is set aside, for all."""
+        at = good_time(self._kept, self._stream, key[1], element, arrived)
+        for letter in self._kept.dead:
+            self._out.bury(letter)
+        self._kept.dead.clear()
+        return at
+
+    def reached(self, key: Key) -> Fraction:
+        """The time that a partition has reached."""
+        return self._kept.reached(key[1])
+
+    def _run(self) -> None:
+        for each in self._merge.released():
+            if isinstance(each, Came):
+                for moment in self._kept.take(each.element, each.at, each.partition):
+                    self._kept.moved(moment.at)
+                self._kept.changed.clear()
+
+    # --- between epochs -----------------------------------------------------------------------------------
+
+    def save(self) -> State | None:
+        """What must be remembered; the epoch is over."""
+        merge, waiting = self._merge.save()
+        layers = self._resumed.save(self.held)
+        return State({"operator": "keeper", "merge": merge, "layers": layers}, {"waiting": waiting})
+
+    @property
+    def held(self) -> int:
+        """How many entries the document has."""
+        return len(self._kept.by_number)
+
+    @property
+    def spilled(self) -> tuple[str, ...]:
+        """The names in the spill that the state needs: also those of its layers."""
+        return (*super().spilled, *self._resumed.refs)
+
+
+def document_of(state: State, stream: InputStream, limits: Limits, spill: Spill) -> Document:
+    """The document that a keeper's state holds, for one who begins with it: lives begin now."""
+    kept = _All(stream, limits)
+    with undisturbed():
+        kept.decode(*(each.data() for each in read_layers(_layers(state, stream), spill.read)))
+    return kept.whole().begun_at(kept.now)
+
+
+def _resumed(stream: InputStream, state: State | None, limits: Limits, spill: Spill) -> Resumed[_All]:
+    ground = stream.name, serialize(stream.root), stream.retain, limits
+    kept = None if state is None else _layers(state, stream)
+    return Resumed(lambda: _All(stream, limits), ground, kept, spill)
+
+
+def _layers(state: State, stream: InputStream) -> Data:
+    if state.meta["operator"] != "keeper":
+        raise StateError(f"the state of the stream '{stream.name}' is that of another kind of branch")
+    return state.meta["layers"]
+
+
+def good_time(
+    document: Document, stream: InputStream, partition: int, element: StreamElement, arrived: Fraction | None
+) -> Fraction | None:
+    """The time of an element that is good behind all that was taken of its partition (LAWS 1.3); None for a bad one."""
+    reached = document.reached(partition)
+    at = time_of(element, stream.time, reached if arrived is None else arrived)
+    if not stream.updates:  # items may come out of order: time does not run back with them
+        at = max(at, reached)
+    return at if document.accepts(element, at, partition) else None
+
+
+class _All(Kept):
+    """All that shows of a stream, chain by chain."""
+
+    def __init__(self, stream: InputStream, limits: Limits) -> None:
+        super().__init__(stream.root, stream.name, _needs(stream.name), limits)
+        self._opens = False
+        self._stream = stream.name
+        if stream.retain is not None:
+            self._seconds = (stream.retain,)
+
+    def _touch(self, number: int, at: Fraction) -> None:
+        self.by_number[number].marks.clear()  # only the latest change counts
+        super()._touch(number, at)
+
+    def moved(self, now: Fraction) -> None:
+        """Time has moved: what nothing has happened to for too long leaves."""
+        super().moved(now)
+        for number in list(self.changed) if self._seconds else ():
+            entry = self.by_number.get(number)
+            if entry is not None and not entry.marks:
+                self._leave(number)
+
+    @property
+    def changes(self) -> int:
+        """How much has changed since `settled`."""
+        return super().changes
+
+    def encode(self, *, whole: bool) -> Data:
+        """All of it, or what has changed since `settled`."""
+        return {"streams": {self._stream: encode(self, whole=whole)}}
+
+    def decode(self, *several: Data) -> None:
+        """Take back what `encode` gave."""
+        for data in several:
+            decode(self, self._stream, data["streams"][self._stream])
+
+
+@lru_cache(maxsize=64)
+def _needs(stream: str) -> Needs:
+    """Those of a query that copies the whole stream, as it is now."""
+    return needs_of(replace(parse('stream("any")'), body=ast.Source("stream", stream)))

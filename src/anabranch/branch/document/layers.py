@@ -1,0 +1,230 @@
+"""A state in layers: all that was kept at one time, and above it what has changed since.
+
+An epoch writes one layer, with what has changed in it.
+Layers of like weight are put together, as carries are in counting, so there are few of them, and what has changed once
+is written a few times, a logarithm of them; when what lies above the ground comes to as much, all is written anew.
+So an epoch writes what has changed, not the document, and the state is never much more than what is kept.
+
+A layer is plain data (`state.py`) in a blob of its own; those that an epoch does not touch stay where they lie.
+Beside the entries it has the edits of what is on display, from which whoever asks for that alone puts it together.
+
+Each layer says with which save of the state it ends: whoever has an earlier state takes in those that end later.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anabranch.algebra.history.edits import Edit, Insert, Remove
+from anabranch.branch.document.state import Data
+from anabranch.branch.ports import Spill
+from anabranch.branch.state import State
+from anabranch.errors import StateError
+
+_ROWS = pa.schema([("stream", pa.string()), ("kind", pa.int8()), ("number", pa.int64()), ("row", pa.large_string())])
+_ENTRY = 2
+"""The kind of row that is an entry; the others are those of ids, of regions and of past ones."""
+_EDITS = pa.schema([("position", pa.int64()), ("removed", pa.int64()), ("text", pa.large_string())])
+_VERSION = 2
+"""The first one kept all ids for good, with the regions that had them."""
+_SAVES = 64
+"""So many saves back a state is known again."""
+_SMALL = 100
+"""What weighs less is always written whole."""
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What was kept, or has changed; `more` is what else there is, of which the latest counts."""
+
+    streams: dict[str, list[Data]]
+    """By stream: the order and the rest."""
+    more: dict[str, Any]
+    rows: pa.Table
+    """Ids and entries, by their numbers."""
+    edits: pa.Table
+
+    @staticmethod
+    def of(data: Data, edits: Iterable[Edit] = ()) -> Layer:
+        """Plain data with `streams`, and what was edited meanwhile."""
+        streams: dict[str, list[Data]] = {}
+        rows: list[tuple[str, int, int, str]] = []
+        for name, (order, ids, rest, entries) in data["streams"].items():
+            streams[name] = [order, rest]
+            for kind, several in enumerate((*ids, entries)):
+                rows += [(name, kind, each[0], json.dumps(each[1:])) for each in several]
+        more = {key: value for key, value in data.items() if key != "streams"}
+        edited = [(each.position, 0, each.text) if isinstance(each, Insert) else _removal(each) for each in edits]
+        return Layer(streams, more, _table(rows, _ROWS), _table(edited, _EDITS))
+
+    def data(self) -> Data:
+        """The plain data."""
+        found: dict[str, list[list[Data]]] = {name: [[], [], []] for name in self.streams}
+        for name, kind, number, row in zip(*(each.to_pylist() for each in self.rows.columns), strict=True):
+            found[name][kind].append([number, *json.loads(row)])
+        streams: dict[str, list[Data]] = {}
+        for name, (order, rest) in self.streams.items():
+            *ids, entries = found[name]
+            streams[name] = [order, ids, rest, entries]
+        return {**self.more, "streams": streams}
+
+    def over(self, older: Layer) -> Layer:
+        """This layer and the one below it as one."""
+        streams: dict[str, list[Data]] = {}
+        rows = [self.rows]
+        for name, (order, rest) in self.streams.items():
+            streams[name] = [[*older.streams[name][0], *order], rest]
+            for kind in range(_ENTRY + 1):
+                covered = _of(self.rows, name, kind)["number"].combine_chunks()
+                if kind == _ENTRY:
+                    covered = pa.concat_arrays([covered, pa.array([n for gone, _ in order for n in gone], pa.int64())])
+                below = _of(older.rows, name, kind)
+                rows.append(below.filter(pc.invert(pc.is_in(below["number"], value_set=covered))))
+        return Layer(streams, self.more, pa.concat_tables(rows), pa.concat_tables([older.edits, self.edits]))
+
+    @property
+    def weight(self) -> int:
+        """How much it is."""
+        placed = sum(len(removed) + len(runs) for order, _ in self.streams.values() for removed, runs in order)
+        rows: int = self.rows.num_rows + self.edits.num_rows
+        return 1 + rows + placed
+
+    def edited(self) -> Iterator[Edit]:
+        """What was edited."""
+        for position, removed, text in zip(*(each.to_pylist() for each in self.edits.columns), strict=True):
+            yield Remove(position, removed) if removed else Insert(position, text)
+
+    def to_bytes(self) -> bytes:
+        meta = {"operator": "layer", "version": _VERSION, "streams": self.streams, "more": self.more}
+        return State(meta, {"rows": self.rows, "edits": self.edits}).to_bytes()
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Layer:
+        state = State.from_bytes(data)
+        version = state.meta.get("version", 1)
+        if version != _VERSION:
+            raise StateError(
+                f"the state of a stream of updates is of version {version}, and this release reads version {_VERSION}",
+                hint="use the release that wrote it, or begin with a new checkpoint",
+            )
+        return Layer(state.meta["streams"], state.meta["more"], state.tables["rows"], state.tables["edits"])
+
+
+def _table(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.Table:
+    columns = [list(each) for each in zip(*rows, strict=True)] or [[] for _ in schema]
+    return pa.table(columns, schema=schema)
+
+
+def _of(rows: pa.Table, stream: str, kind: int) -> pa.Table:
+    return rows.filter(pc.and_(pc.equal(rows["stream"], stream), pc.equal(rows["kind"], kind)))
+
+
+def _removal(edit: Remove) -> tuple[int, int, str]:
+    return edit.position, edit.length, ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Laid:
+    """Where a layer lies, how much it is, and the number of the save that it ends with."""
+
+    ref: str
+    weight: int
+    save: int
+
+
+class Layers:
+    """The layers of one state, the ground first; `kept` is what `save` gave."""
+
+    def __init__(self, spill: Spill, kept: Data | None = None) -> None:
+        self._spill = spill
+        self.born = "" if kept is None else kept["born"]
+        """What tells the state from all others, from its first save on."""
+        self._saves: list[str] = [] if kept is None else list(kept["saves"])
+        self._count = 0 if kept is None else kept["count"]
+        self._laid = [] if kept is None else [_Laid(*each) for each in kept["laid"]]
+
+    def wants_all(self, weight: int) -> bool:
+        """Whether the ground is to be laid anew, because what lies above it would be as much, or it is small."""
+        if not self._laid or self._laid[0].weight < _SMALL:
+            return True
+        return weight + sum(each.weight for each in self._laid[1:]) > self._laid[0].weight
+
+    def put(self, layer: Layer, *, whole: bool) -> None:
+        """Write a layer, on the others or, where it is all there is, in their place."""
+        if whole:
+            self._laid.clear()
+        while len(self._laid) > 1 and self._laid[-1].weight < 2 * layer.weight:
+            layer = layer.over(self._read(self._laid.pop()))
+        ref = self._spill.write(layer.to_bytes())
+        self._count += 1
+        self._laid.append(_Laid(ref, layer.weight, self._count))
+        self._saves = [*self._saves, blake2b(ref.encode(), digest_size=8).hexdigest()][-_SAVES:]
+        self.born = self.born or self._saves[0]
+
+    def save(self) -> Data:
+        """Where all of them lie."""
+        laid = [[each.ref, each.weight, each.save] for each in self._laid]
+        return {"born": self.born, "saves": self._saves, "count": self._count, "laid": laid}
+
+    @property
+    def latest(self) -> str:
+        """What tells the latest save from all others, also of attempts that failed."""
+        return self._saves[-1]
+
+    def since(self, save: str) -> list[Layer] | None:
+        """What has changed since a save, with some of what had before; None where that can no longer be told."""
+        if save not in self._saves:
+            return None
+        number = self._count - len(self._saves) + self._saves.index(save) + 1
+        if self._laid[0].save > number:
+            return None
+        return [self._read(each) for each in self._laid if each.save > number]
+
+    def all(self) -> list[Layer]:
+        """All of them, the ground first."""
+        return read_layers(self.save(), self._spill.read)
+
+    def _read(self, laid: _Laid) -> Layer:
+        return Layer.from_bytes(self._spill.read(laid.ref))
+
+    @property
+    def refs(self) -> tuple[str, ...]:
+        """The names in the spill."""
+        return tuple(each.ref for each in self._laid)
+
+
+def read_layers(kept: Data, read: Callable[[str], bytes]) -> list[Layer]:
+    """All layers of what `Layers.save` gave, the ground first."""
+    return [Layer.from_bytes(read(ref)) for ref, _, _ in kept["laid"]]
+
+
+def shown(layers: Sequence[Layer]) -> str:
+    """What all edits together have made of nothing."""
+    chunks = [""]
+    for layer in layers:
+        for edit in layer.edited():
+            _apply(edit, chunks)
+    return "".join(chunks)
+
+
+def _apply(edit: Edit, chunks: list[str]) -> None:
+    """Edit a text that lies in chunks, at the cost of one of them."""
+    number, position = 0, edit.position
+    while position > len(chunks[number]):
+        position -= len(chunks[number])
+        number += 1
+    last, end = number, position + (edit.length if isinstance(edit, Remove) else 0)
+    while end > len(chunks[last]):
+        end -= len(chunks[last])
+        last += 1
+    text = chunks[number][:position] + (edit.text if isinstance(edit, Insert) else "") + chunks[last][end:]
+    size = _CHUNK if len(text) > 2 * _CHUNK else len(text) + 1
+    chunks[number : last + 1] = [text[at : at + size] for at in range(0, len(text) + 1, size)]

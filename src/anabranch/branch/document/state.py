@@ -1,0 +1,255 @@
+"""What a query keeps of a stream as plain data, entry by entry, and the rest apart; and taken back.
+
+Either all of it is written or what has changed since it was last written.
+Both are the same: entries that are gone and new ones with their places, the entries that have changed, each whole, the
+ids (`ids.py`), and a small rest; to take all of it back is to take back changes to nothing.
+Changes may be taken back that are known in part already: an entry is what the latest ones say, and its place is not
+taken twice, since numbers of entries grow and none is used again.
+
+Where a chain stands and what the query sees of it follow from the place in the tree, so neither is written.
+An entry says by their numbers which regions of the register it has.
+The tree is no deeper than the judge allows, so going down in it is safe.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from anabranch.branch.document.entries import Entries, Entry, Held
+from anabranch.branch.document.plain import read_fraction, write_fraction
+from anabranch.law.history.chains import Chain, Content, Lived, Version
+from anabranch.sharing.retention import Visibility
+from anabranch.stream.elements import Place
+from anabranch.stream.tree import Child, Comment, Element, Instruction, Name, Text
+
+Data: TypeAlias = Any
+"""Numbers, texts, None, and lists and dictionaries of those."""
+
+
+def encode(kept: Entries, *, whole: bool = True) -> Data:
+    """All that is kept, or else what has changed since it was last written: `[order, ids, rest, entries]`.
+
+    `order` is a list of `[removed, runs]`, a run being the entry that new ones stand behind, and those in their order.
+    """
+    unsaved, places = kept.unsaved, kept.order
+    if whole:
+        numbers = list(places)
+        order: list[Data] = [[[], [[None, numbers]]]]
+    else:
+        numbers = [number for number in unsaved.entries if number in kept.by_number]
+        order = [[unsaved.removed, _runs(kept, [number for number in numbers if number >= unsaved.first])]]
+    entries = [[number, *_entry(kept, number, kept.by_number[number])] for number in numbers]
+    times = [[partition, write_fraction(time)] for partition, time in kept.times.items()]
+    clock = None if kept.clock is None else write_fraction(kept.clock)
+    register = kept.register
+    rest = [write_fraction(kept.now), clock, times, kept.next_number, register.next_number, register.next_past]
+    return [order, register.encode(whole=whole), rest, entries]
+
+
+def _runs(kept: Entries, numbers: list[int]) -> list[Data]:
+    runs: list[Data] = []
+    for number in sorted(numbers, key=kept.order.before):
+        previous = kept.order.previous(number)
+        if runs and runs[-1][1][-1] == previous:
+            runs[-1][1].append(number)
+        else:
+            runs.append([previous, [number]])
+    return runs
+
+
+def decode(kept: Entries, stream: str, data: Data) -> None:
+    """Take back what was written, of what is kept there already all or an earlier state."""
+    order, ids, (now, clock, times, number, number_region, number_past), entries = data
+    kept.register.decode(*ids)
+    kept.register.next_number, kept.register.next_past = number_region, number_past
+    known = kept.next_number
+    for removed, runs in order:
+        for each in removed:
+            _remove(kept, each)
+        for previous, numbers in runs:
+            for each in numbers:
+                if each >= known:
+                    kept.place(each, previous)
+                previous = each
+    reader = _Reader(kept, stream)
+    for row in sorted(entries, key=_is_end):
+        reader.entry(row)
+    kept.now, kept.next_number = read_fraction(now), number
+    kept.clock = None if clock is None else read_fraction(clock)
+    kept.times.update({partition: read_fraction(time) for partition, time in times})
+    kept.number_versions(reader.versions)
+    kept.settled()
+
+
+def _remove(kept: Entries, number: int) -> None:
+    if number in kept.order:
+        kept.order.remove(number)
+        entry = kept.discard(number)
+        if entry is not None and entry.opened is not None:
+            kept.held.pop(entry.opened, None)
+
+
+def _is_end(row: Data) -> bool:
+    """Whether it is the mark at the end of a chain, which is read behind the one at its start."""
+    return len(row) > 1 and isinstance(row[1], int)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """While much is made that all stays, the collector of garbage would only look at it again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _entry(kept: Entries, number: int, entry: Entry) -> Iterator[Data]:
+    """What is written of an entry, for its place alone nothing.
+
+    A mark at a start has its chain, the one at the end the start's number.
+    """
+    if entry.content is not None:
+        yield _content(kept, entry.content, None, top=True)
+        yield [write_fraction(each) for each in entry.marks]
+    elif entry.opened is not None:
+        start = kept.held[entry.opened].entry
+        yield _content(kept, entry.opened, None, top=True) if start == number else start
+
+
+def _content(kept: Entries, content: Content, around: Fraction | None, *, top: bool = False) -> Data:
+    """What is written of a node or chain: the time of a node only where it is not that of what is around it.
+
+    Where a node came from is asked of those only that stand below the root (`top`), by themselves or in chains.
+    """
+    match content:
+        case Lived(node, namespaces, start, place, inner):
+            written = [_node(node, namespaces), None if start == around else write_fraction(start)]
+            if inner or top:
+                written.append([_content(kept, each, start) for each in inner])
+            return [*written, [place.partition, place.offset]] if top else written
+        case Chain(versions=versions):
+            lives: list[Data] = []
+            for each in versions:
+                inside = [_content(kept, inner, each.start, top=top) for inner in each.content]
+                lives.append([write_fraction(each.start), each.number, inside])
+            return [kept.register.number(content), lives]
+
+
+def _node(node: Child, namespaces: Mapping[str, str]) -> Data:
+    match node:
+        case Element(name=Name(local, "", "")) if not namespaces and not node.attributes:
+            return [local]
+        case Element():
+            attributes = [[*_name(each.name), each.value] for each in node.attributes]
+            return [*_name(node.name), dict(namespaces), attributes]
+        case Text():
+            return node.value
+        case Comment():
+            return ["comment", node.value]
+        case Instruction():
+            return ["instruction", node.target, node.value]
+
+
+def _name(name: Name) -> list[str]:
+    return [name.local, name.uri, name.prefix]
+
+
+class _Reader:
+    def __init__(self, kept: Entries, stream: str) -> None:
+        self._kept = kept
+        self._stream = stream
+        self._place = Place(stream, "", 0)
+        self.versions = 0
+        """One more than the number of any version."""
+
+    def entry(self, data: Data) -> None:
+        """Take an entry back, in the place of what was known of it."""
+        kept, number = self._kept, data[0]
+        before = kept.discard(number)
+        match data[1:]:
+            case []:
+                kept.by_number[number] = Entry(None)
+            case [int(start)]:
+                chain = kept.by_number[start].opened
+                assert chain is not None, "it is the mark at the start"
+                kept.by_number[number] = Entry(None, chain)
+                kept.held[chain].end = number
+            case [written]:
+                opened = None if before is None else before.opened
+                end = None if opened is None else kept.held.pop(opened).end
+                chain = self.chain(written, [], kept.sight, None, number)
+                kept.by_number[number] = Entry(None, chain)
+                held = kept.held[chain]
+                held.top = True
+                if end is not None:
+                    held.end = end
+                    kept.by_number[end] = Entry(None, chain)
+            case [written, marks]:
+                content = self.content(written, [], kept.sight, None, number, Fraction(0))
+                if isinstance(content, Chain):
+                    kept.held[content].top = True
+                kept.by_number[number] = Entry(content)
+                kept.remind(number, [read_fraction(each) for each in marks])
+
+    def content(
+        self,
+        data: Data,
+        host: list[Content],
+        sight: Visibility,
+        inside: tuple[Chain, Version] | None,
+        entry: int,
+        around: Fraction,
+    ) -> Content:
+        if data[0] is None or isinstance(data[0], int):
+            return self.chain(data, host, sight, inside, entry)
+        node, namespaces = _read_node(data[0])
+        if len(data) > 3:
+            self._place = Place(self._stream, *data[3])
+        lived = Lived(node, namespaces, around if data[1] is None else read_fraction(data[1]), self._place)
+        below = sight.into(node.name.local) if isinstance(node, Element) else sight
+        for each in data[2] if len(data) > 2 else ():
+            lived.content.append(self.content(each, lived.content, below, inside, entry, lived.start))
+        return lived
+
+    def chain(
+        self, data: Data, host: list[Content], sight: Visibility, inside: tuple[Chain, Version] | None, entry: int
+    ) -> Chain:
+        region, versions = data
+        chain = self._kept.register.chain(region)
+        chain.host, chain.versions = host, []
+        unnamed = chain not in self._kept.register.known
+        self._kept.held[chain] = Held(sight, entry, inside, is_unnamed=unnamed)
+        for start, number, written in versions:
+            version = Version(read_fraction(start), number)
+            self.versions = max(self.versions, number + 1)
+            chain.versions.append(version)
+            for each in written:
+                content = self.content(each, version.content, sight, (chain, version), entry, version.start)
+                version.content.append(content)
+        return chain
+
+
+def _read_node(data: Data) -> tuple[Child, dict[str, str]]:
+    match data:
+        case str(text):
+            return Text(text), {}
+        case [local]:
+            return Element(Name(local)), {}
+        case ["comment", text]:
+            return Comment(text), {}
+        case ["instruction", target, text]:
+            return Instruction(target, text), {}
+        case [local, uri, prefix, namespaces, attributes]:
+            element = Element(Name(local, uri, prefix))
+            for *name, value in attributes:
+                element.set(Name(*name), value)
+            return element, namespaces
+        case _:
+            raise AssertionError(data)

@@ -1,0 +1,1 @@
+"""How a branch follows the accents of its streams (LAWS 4)."""

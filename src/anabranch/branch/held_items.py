@@ -1,0 +1,288 @@
+"""The items that a branch holds, so that it can show them again.
+
+An item is held as the raw entry it came in and read when it is needed, once: whoever asks for it again gets the same
+nodes, as identity and document order in XQuery demand.
+Where its stream has evolved, the maps that lead to the units of query start are held with it (LAWS 4.3): so it is read
+again to the same tree, however far the stream has come since.
+Document order is the order in which the items of a stream were taken, whichever of them was read again first; so its
+nodes are numbered by the item's own number, and not by when they were made.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from itertools import count
+from types import MappingProxyType
+from typing import Any
+
+import pyarrow as pa
+
+from anabranch.algebra.accents.items import nodes
+from anabranch.branch.intake.entries import Entry, Origin
+from anabranch.branch.intake.entry_reader import EntryReader
+from anabranch.branch.ports import InputStream
+from anabranch.errors import StateError
+from anabranch.law.evolution.canonical import remeasured
+from anabranch.runtime.evolution.rewriting import remove
+from anabranch.runtime.units import Candidates, Units
+from anabranch.stream.affine import Affine
+from anabranch.stream.elements import Item, Place
+from anabranch.stream.path import Path
+from anabranch.stream.reading.lines import Cut
+from anabranch.stream.tree import Element, renumber
+from anabranch.values.sequences import NODES, Value
+
+_SCHEMA = pa.schema(
+    [
+        ("number", pa.int64()),
+        ("stream", pa.string()),
+        ("partition", pa.int32()),
+        ("file", pa.string()),
+        ("start", pa.int64()),
+        ("end", pa.int64()),
+        ("raw", pa.binary()),
+        ("root", pa.binary()),
+        ("encoding", pa.string()),
+        ("units", pa.string()),
+    ]
+)
+_RAW: Mapping[Path, Affine] = MappingProxyType({})
+"""The maps of an item that is meant as it is written."""
+_ITEM = 1 << 32  # more than an item has nodes
+_STREAM = _ITEM << 64  # more than a stream has items
+_BEFORE = -(_STREAM << 32)  # the nodes of streams come before those that a query makes or a document has
+
+
+class Kept:
+    """An item with its number, the how many-th it was that the branch took."""
+
+    __slots__ = ("_item", "_lacking", "_nodes", "_shelf", "entry", "gone", "number", "units")
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        number: int,
+        entry: Entry,
+        item: Item | None = None,
+        units: Mapping[Path, Affine] = _RAW,
+        gone: frozenset[Path] = frozenset(),
+    ) -> None:
+        """`units` are the maps to the units of query start, `gone` the paths that the item has lost since."""
+        self._shelf = shelf
+        self._item = item
+        self._nodes: dict[int, list[Value]] = {}
+        self._lacking: dict[frozenset[Path], Kept] = {}
+        self.number = number
+        self.entry = entry
+        self.units = units
+        self.gone = gone
+
+    @property
+    def stream(self) -> InputStream:
+        return self._shelf.inputs[self.entry.origin.stream]
+
+    @property
+    def place(self) -> Place:
+        origin = self.entry.origin
+        return Place(origin.stream, origin.file, self.entry.cut.start)
+
+    @property
+    def item(self) -> Item:
+        """The item itself, read again if need be."""
+        if self._item is None:
+            self._item = self._shelf.read(self)
+        return self._item
+
+    @property
+    def written(self) -> Element:
+        """The item as it came."""
+        return self._shelf.parse(self).tree if self.units else self.item.tree
+
+    @property
+    def trees(self) -> list[Element]:
+        """The item as queries have read it: whole, and without what it has lost since for some of them."""
+        return [self.item.tree, *(each.item.tree for each in self._lacking.values())]
+
+    def candidates(self, clause: int) -> Candidates:
+        """What the `for` of this number looks at in the item."""
+        found = self._shelf.units.candidates(clause, self.stream.root, self.item, self.stream.origin)
+        self._nodes[clause] = [each.node for each in found.nodes]
+        return found
+
+    def node(self, clause: int, index: int) -> Value:
+        """One of the nodes that the `for` of this number sees."""
+        return self._seen(clause)[index]
+
+    def without(self, paths: frozenset[Path], clause: int, index: int) -> Value | None:
+        """The same node in the item without some paths; None if it is gone itself."""
+        if paths not in self._lacking:
+            self._lacking[paths] = Kept(self._shelf, self.number, self.entry, None, self.units, paths)
+        node = self.node(clause, index)
+        assert isinstance(node, NODES), "the items of a stream have nodes"
+        same = (each for each in self._lacking[paths]._seen(clause) if isinstance(each, NODES))
+        return next((each for each in same if each.order == node.order), None)
+
+    def _seen(self, clause: int) -> list[Value]:
+        if clause not in self._nodes:
+            self._nodes[clause] = self._shelf.units.nodes(clause, self.stream.root, self.item)
+        return self._nodes[clause]
+
+
+class Held:
+    """One node of an item, with the value that places it in windows."""
+
+    __slots__ = ("clause", "index", "kept", "value")
+
+    def __init__(self, value: Fraction, kept: Kept, clause: int, index: int) -> None:
+        self.value = value
+        self.kept = kept
+        self.clause = clause
+        self.index = index
+
+    @property
+    def node(self) -> Value:
+        return self.kept.node(self.clause, self.index)
+
+    def without(self, paths: frozenset[Path]) -> Value | None:
+        """The node in the item without some paths; None if it is gone itself."""
+        return self.kept.without(paths, self.clause, self.index)
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Tells it from all others of its `for`."""
+        return self.kept.number, self.index
+
+    def row(self) -> dict[str, Any]:
+        return {"value": str(self.value), "number": self.kept.number, "clause": self.clause, "index": self.index}
+
+
+HELD = pa.schema([("value", pa.string()), ("number", pa.int64()), ("clause", pa.int32()), ("index", pa.int32())])
+"""The columns of a table of what is held."""
+_PLACED = pa.schema([("windows", pa.string()), ("row", pa.int64()), ("position", pa.string())])
+"""Where something held stands: in which windows, by its row, and at which position it waits for them, if it does."""
+
+
+class Shelf:
+    """Gives items their numbers, and has those back that were held when an epoch ended."""
+
+    def __init__(self, inputs: Mapping[str, InputStream], units: Units) -> None:
+        self.inputs = inputs
+        self.units = units
+        self.taken = 0
+        """How many items the branch took."""
+        self._readers: dict[str, EntryReader] = {}
+        self._restored: dict[int, Kept] = {}
+
+    def put(self, entry: Entry, item: Item, units: Mapping[Path, Affine] = _RAW) -> Kept:
+        """The next item that the branch takes, with the maps by which it was brought into the units of query start."""
+        kept = Kept(self, self.taken, entry, item, units)
+        self._number_nodes(kept, item.tree)
+        self.taken += 1
+        return kept
+
+    def read(self, kept: Kept) -> Item:
+        """Read an item again."""
+        found = self.parse(kept)
+        item = replace(found, tree=remeasured(found.tree, kept.units)) if kept.units else found
+        self._number_nodes(kept, item.tree)
+        for path in kept.gone:
+            for node in list(nodes(item.tree, path)):
+                if node is item.tree:
+                    item.tree.children, item.tree.attributes = [], []
+                else:
+                    remove(node)
+        return item
+
+    def parse(self, kept: Kept) -> Item:
+        """An item as it came."""
+        stream = kept.stream
+        if stream.name not in self._readers:
+            self._readers[stream.name] = EntryReader(stream)
+        item = self._readers[stream.name].read(kept.entry)
+        if not isinstance(item, Item):
+            raise StateError(
+                f"the item {kept.place}, which a window or join holds, can no longer be read",
+                hint="limits or schema of the stream are narrower than they were",
+            )
+        return item
+
+    def _number_nodes(self, kept: Kept, tree: Element) -> None:
+        number_nodes(tree, list(self.inputs).index(kept.entry.origin.stream), kept.number)
+
+    # --- between epochs -----------------------------------------------------------------------------------
+
+    def held(self, row: Mapping[str, Any]) -> Held:
+        """What was held in an earlier epoch, from its row."""
+        return Held(Fraction(row["value"]), self._restored[row["number"]], row["clause"], row["index"])
+
+    def placed(self, tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, Held, int | None]]:
+        """What `placed_tables` was given."""
+        held = [self.held(row) for row in tables["held"].to_pylist()]
+        for windows, row, position in zip(*(each.to_pylist() for each in tables["placed"].columns), strict=True):
+            yield windows, held[row], None if position is None else int(position)
+
+    def restore(self, table: pa.Table, taken: int) -> None:
+        """Take in what `kept_table` gave, and how many items were taken."""
+        self.taken = taken
+        for row in table.to_pylist():
+            origin = Origin(row["stream"], row["partition"], row["file"])
+            cut = Cut(row["start"], row["end"], row["raw"], None, row["root"], row["encoding"])
+            units = _RAW if row["units"] is None else _units(row["units"])
+            self._restored[row["number"]] = Kept(self, row["number"], Entry(origin, cut), None, units)
+
+
+def number_nodes(tree: Element, stream: int, number: int) -> None:
+    """Give the nodes of an item their place in document order: by the rank of its stream, then by its number there."""
+    renumber(tree, count(_BEFORE + stream * _STREAM + number * _ITEM))
+
+
+def placed_tables(placed: Iterable[tuple[str, Held, int | None]]) -> dict[str, pa.Table]:
+    """What windows of several names hold, in order, each with the position at which it waits, if it does.
+
+    What several of them hold is there once.
+    """
+    rows: dict[tuple[int, int, int], int] = {}
+    held: list[Held] = []
+    columns: dict[str, list[Any]] = {name: [] for name in _PLACED.names}
+    for windows, each, position in placed:
+        row = rows.setdefault((each.clause, *each.key), len(rows))
+        if row == len(held):
+            held.append(each)
+        columns["windows"].append(windows)
+        columns["row"].append(row)
+        columns["position"].append(None if position is None else str(position))
+    found = pa.Table.from_pylist([each.row() for each in held], schema=HELD)
+    return {"held": found, "placed": pa.table(columns, schema=_PLACED)}
+
+
+def kept_table(held: Iterable[Held]) -> pa.Table:
+    """The items of which something is held, each once."""
+    items = {each.kept.number: each.kept for each in held}
+    rows = [
+        {
+            "number": kept.number,
+            "stream": kept.entry.origin.stream,
+            "partition": kept.entry.origin.partition,
+            "file": kept.entry.origin.file,
+            "start": kept.entry.cut.start,
+            "end": kept.entry.cut.end,
+            "raw": kept.entry.cut.raw,
+            "root": kept.entry.cut.root,
+            "encoding": kept.entry.cut.encoding,
+            "units": _written(kept.units) if kept.units else None,
+        }
+        for kept in items.values()
+    ]
+    return pa.Table.from_pylist(rows, schema=_SCHEMA)
+
+
+def _written(units: Mapping[Path, Affine]) -> str:
+    return json.dumps({str(path): [str(by.a), str(by.b)] for path, by in units.items()})
+
+
+def _units(text: str) -> Mapping[Path, Affine]:
+    known = json.loads(text).items()
+    return {Path.parse(path, itself=True): Affine(Fraction(a), Fraction(b)) for path, (a, b) in known}

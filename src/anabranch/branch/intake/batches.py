@@ -1,0 +1,174 @@
+"""The next entries of one input of a windowed `for`, in columns: what each is to it, and when it arrives.
+
+Entries that fit the template are never read one by one.
+The others are, by the reader and the law; one that columns cannot show at all is a *barrier*: the batch ends before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from anabranch.branch.held_items import Held
+from anabranch.branch.intake.arrivals import Moments, own_time
+from anabranch.branch.intake.entries import Entry
+from anabranch.branch.intake.entry_reader import EntryReader
+from anabranch.branch.intake.lookahead import Entries
+from anabranch.branch.ports import InputStream
+from anabranch.columnar.match.condition import UNCLEAR, YES, judge
+from anabranch.columnar.match.selecting import CompiledFor
+from anabranch.columnar.scan.entries import Decimals, shred_entries
+from anabranch.columnar.scan.kernels import Bytes, Flags
+from anabranch.columnar.scan.kernels_entries import SELECTED, SHOWN, VOID
+from anabranch.columnar.scan.shred import Shredded
+from anabranch.columnar.scan.template import is_plain_around
+from anabranch.errors import DynamicError, StreamError
+from anabranch.runtime.units import Units
+from anabranch.stream.elements import DeadLetter, Item, Punctuation
+from anabranch.stream.limits import Limits
+
+LIMITS = Limits()
+"""Of a template's items all are within their limits, or none is; and what is too long has a reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Items, numbered: those that the `for` had before, then its next entries."""
+
+    shredded: Shredded
+    before: int
+    """How many it had before."""
+    status: Bytes
+    values: Decimals
+    """Those of the reference, not counted from the stream's origin."""
+    times: Decimals
+    timed: Flags
+    """Which have a time of their own."""
+    complete: bool
+    """Whether there are no other entries yet; False at a barrier."""
+    errors: Mapping[int, DynamicError]
+    """What is set aside when an item arrives."""
+    signals: Mapping[int, Punctuation]
+    bad: Sequence[int]
+    """Those that are no elements at all."""
+
+    def __len__(self) -> int:
+        return len(self.status)
+
+    def moments(self, entries: Entries) -> Moments:
+        """When the entries arrive."""
+        times = self.times.part(self.before, len(self))
+        bad = [number - self.before for number in self.bad]
+        return Moments(entries, times, self.timed[self.before :], bad, self.complete)
+
+    @property
+    def items(self) -> Flags:
+        """Which entries are items."""
+        found = np.ones(len(self), np.bool_)
+        found[[*self.signals, *self.bad]] = False
+        return found[self.before :]
+
+
+class BatchReader(EntryReader):
+    """Takes the entries of one `for` apart."""
+
+    def __init__(self, stream: InputStream, clause: int, units: Units, *, signals: bool = False) -> None:
+        """Without `signals` a punctuation is a barrier."""
+        super().__init__(stream)
+        self._clause = clause
+        self._units = units
+        self._signals = signals
+
+    def batch(self, compiled: CompiledFor, held: Sequence[Held], entries: Entries) -> Batch:
+        """Take apart what the `for` has before, and its next entries."""
+        before = len(held)
+        parts, lengths = entries.raw()
+        old = [each.kept.entry.cut.raw for each in held]
+        ends = np.cumsum(np.concatenate([np.array([len(raw) for raw in old], np.int64), *lengths]))
+        shredded = shred_entries(b"".join((*old, *parts)), ends, compiled.wanted, LIMITS)
+        around = ((each.kept.entry.cut.root, each.kept.entry.cut.encoding) for each in held)
+        shredded.fits[:before] &= np.fromiter((is_plain_around(*each) for each in around), np.bool_, before)
+        shredded.fits[before:] &= entries.good
+        verdicts = judge(compiled.condition, shredded)
+        numbers = [leaf for leaf in (compiled.reference, compiled.time) if leaf is not None]
+        unclear = ~shredded.fits | (verdicts == UNCLEAR)
+        for leaf in numbers:
+            unclear |= np.isnan(shredded.values[compiled.wanted.leaves.index(leaf)])
+        status = np.where(verdicts == YES, np.uint8(SELECTED), np.uint8(SHOWN if compiled.is_reached else VOID))
+        timed = np.full(len(status), compiled.time is not None)
+        values = {
+            number: held[number].value + self._stream.origin for number in np.flatnonzero(unclear[:before]).tolist()
+        }
+        times: dict[int, Fraction] = {}
+        errors: dict[int, DynamicError] = {}
+        signals: dict[int, Punctuation] = {}
+        bad: list[int] = []
+        stop = len(status)
+        others = np.flatnonzero(unclear[before:])
+        for number, entry in zip((before + others).tolist(), entries.some(others), strict=True):
+            look = self._look(entry)
+            if look is None:
+                stop = number
+                break
+            status[number] = look.status
+            timed[number] = look.time is not None
+            if look.value is not None:
+                values[number] = look.value
+            if look.time is not None:
+                times[number] = look.time
+            if look.error is not None:
+                errors[number] = look.error
+            if look.signal is not None:
+                signals[number] = look.signal
+            if look.is_bad:
+                bad.append(number)
+        return Batch(
+            shredded,
+            before,
+            status[:stop],
+            Decimals.read(shredded, compiled.reference, values, stop),
+            Decimals.read(shredded, compiled.time, times, stop),
+            timed[:stop],
+            entries.complete and stop == len(unclear),
+            errors,
+            signals,
+            bad,
+        )
+
+    def _look(self, entry: Entry) -> _Look | None:
+        """What the law makes of one entry; None where that is not for columns."""
+        element = self.read(entry)
+        if isinstance(element, DeadLetter):  # set aside by whoever cut it out
+            return None if element.doubts else _Look(VOID, is_bad=True)
+        if isinstance(element, Punctuation) and self._signals:
+            return _Look(VOID, time=own_time(element, None), signal=element)
+        if not isinstance(element, Item):
+            return None
+        try:
+            found = self._units.candidates(self._clause, self._stream.root, element, self._stream.origin)
+        except StreamError:  # the operator raises it when the entry's turn has come
+            return None
+        if len(found.nodes) > 1:
+            return None
+        own = own_time(element, self._stream.time)
+        for node in found.nodes:
+            if node.error is None:
+                value = None if node.value is None else node.value + self._stream.origin
+                return _Look(SELECTED if node.selected else SHOWN, value, own, found.error)
+            return _Look(VOID, None, own, found.error or (node.error if node.selected else None))
+        return _Look(VOID, None, own, found.error)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What one entry is; the value is the reference's own, not counted from the stream's origin."""
+
+    status: int
+    value: Fraction | None = None
+    time: Fraction | None = None
+    error: DynamicError | None = None
+    signal: Punctuation | None = None
+    is_bad: bool = False

@@ -1,0 +1,137 @@
+"""Entries: raw elements on their way from the tasks that cut them out of bytes to the branches that remember them.
+
+An entry is a cut with the place it came from.
+The entries of one range travel as one Arrow stream, the *feed*, in stream order; where they come from is said once, in
+the schema.
+They stay raw until their turn comes: most are looked at once and never again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anabranch.branch.state import fraction, read_table, table_bytes, written
+from anabranch.stream.reading.lines import Cut
+
+_SCHEMA = pa.schema(
+    [
+        ("start", pa.int64()),
+        ("end", pa.int64()),
+        ("raw", pa.binary()),
+        ("reason", pa.string()),
+        ("root", pa.dictionary(pa.int32(), pa.binary())),
+        ("encoding", pa.dictionary(pa.int32(), pa.string())),
+    ]
+)
+_ORIGIN = b"origin"
+_ROWS = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the entries of a feed come from."""
+
+    stream: str
+    partition: int
+    file: str
+    arrived: Fraction | None = None
+    """When they reached the trunk: the time of elements that have none of their own.
+
+    None where there is no clock; then such an element has the time of the one before (LAWS 1.3).
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One raw element."""
+
+    origin: Origin
+    cut: Cut
+
+
+def pack(origin: Origin, cuts: Sequence[Cut]) -> bytes:
+    """A feed of entries that stand in this order in one file."""
+    return table_bytes(_with_origin(pa.table([_column(cuts, field) for field in _SCHEMA], schema=_SCHEMA), origin))
+
+
+def pack_columns(
+    origin: Origin,
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    offsets: NDArray[np.int32],
+    raw: NDArray[np.uint8],
+    root: bytes | None,
+    encoding: str,
+) -> bytes:
+    """The same for entries whose bytes lie one behind the other in `raw`, all below one root."""
+    rows = len(starts)
+    zeros = pa.array(np.zeros(rows, np.int32))
+    nothing = pa.nulls(rows, pa.string())
+    around = pa.array([root], pa.binary())
+    columns = [
+        pa.array(starts),
+        pa.array(ends),
+        pa.BinaryArray.from_buffers(pa.binary(), rows, [None, pa.py_buffer(offsets), pa.py_buffer(raw)]),
+        nothing,
+        pa.DictionaryArray.from_arrays(zeros, around)
+        if root is not None
+        else pa.nulls(rows, _SCHEMA.field("root").type),
+        pa.DictionaryArray.from_arrays(zeros, pa.array([encoding])),
+    ]
+    return table_bytes(_with_origin(pa.table(columns, schema=_SCHEMA), origin))
+
+
+def origin_of(data: bytes) -> Origin:
+    """Where the entries of a feed come from."""
+    return unpack(data)[0]
+
+
+def unpack(data: bytes) -> tuple[Origin, pa.Table]:
+    """What `pack` gave these bytes for; `cuts` gives the cuts of the table."""
+    table = read_table(data)
+    stream, partition, file, arrived = json.loads(table.schema.metadata[_ORIGIN])
+    return Origin(stream, partition, file, fraction(arrived)), table
+
+
+def cuts(table: pa.Table, start: int = 0) -> Iterator[Cut]:
+    """The cuts of a feed, from the one with the number `start` on."""
+    for first in range(start, table.num_rows, _ROWS):
+        part = table.slice(first, _ROWS)
+        yield from map(Cut, *(part.column(name).to_pylist() for name in _SCHEMA.names))
+
+
+def without(data: bytes, done: int) -> bytes:
+    """A feed without its first `done` entries."""
+    origin, table = unpack(data)
+    return table_bytes(_with_origin(table.slice(done), origin))
+
+
+def divided(data: bytes, most: int) -> Iterator[bytes]:
+    """A feed as several, in order, of about `most` bytes each; an entry is never divided."""
+    if len(data) <= most:
+        yield data
+        return
+    origin, table = unpack(data)
+    rows = max(1, table.num_rows * most // (2 * len(data)))  # half of it, because not all are equally long
+    for first in range(0, table.num_rows, rows):
+        packed = table_bytes(_with_origin(table.slice(first, rows), origin))
+        yield from divided(packed, most) if rows > 1 else (packed,)
+
+
+def _with_origin(table: pa.Table, origin: Origin) -> pa.Table:
+    fields = [origin.stream, origin.partition, origin.file, written(origin.arrived)]
+    return table.replace_schema_metadata({_ORIGIN: json.dumps(fields).encode()})
+
+
+def _column(cuts: Sequence[Cut], field: pa.Field) -> pa.Array:
+    values = [getattr(cut, field.name) for cut in cuts]
+    if pa.types.is_dictionary(field.type):
+        return pa.array(values, field.type.value_type).dictionary_encode()
+    return pa.array(values, field.type)

@@ -1,0 +1,1 @@
+"""Queries of one item at a time whose answers have an order to keep."""

@@ -1,0 +1,270 @@
+"""Items that answer one by one, in columns: what `items.py` does behind the merge, a few thousand items at a time.
+
+The times of all entries are found in columns, the inputs merged, and the answers laid out in the order of the merge.
+An entry that does not fit the template, or is unclear, is answered by the law, in its place.
+What columns cannot show at all, and everything where no query or its stream is made for it, is left to the merge and
+its operator.
+So which way an item takes never shows in an answer.
+
+Made for it are queries that `columnar.query` compiles, whose pieces may stand side by side as they are; others of the
+branch are answered by the law, item by item, behind the same merge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from anabranch.branch.evolution.following import Following
+from anabranch.branch.held_items import Kept, Shelf
+from anabranch.branch.intake.arrivals import NOWHERE, Moments, Order, limit, order_of, own_time
+from anabranch.branch.intake.batches import LIMITS
+from anabranch.branch.intake.entries import Entry
+from anabranch.branch.intake.entry_reader import EntryReader
+from anabranch.branch.intake.lookahead import SAMPLE, Entries, Sight
+from anabranch.branch.intake.merge import Merge, Source
+from anabranch.branch.items.answers import answer_in_columns
+from anabranch.branch.items.items import Passing
+from anabranch.columnar.items.layout import Laid
+from anabranch.columnar.items.query import Other, compile_query
+from anabranch.columnar.match.condition import NO, UNCLEAR, YES, Verdicts, judge
+from anabranch.columnar.match.selecting import time_leaf, wanted_leaves
+from anabranch.columnar.scan.entries import Decimals, shred_entries
+from anabranch.columnar.scan.kernels import Flags, Indices
+from anabranch.columnar.scan.shred import Shredded, Wanted
+from anabranch.columnar.scan.template import Template, is_plain_root
+from anabranch.stream.elements import DeadLetter, Item, Punctuation
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """The queries for items of one look."""
+
+    laid: Sequence[Laid | None]
+    """None for those that are not made for columns."""
+    time: int | None
+    wanted: Wanted
+
+
+class PassingColumns:
+    """The fast way; changes the merge and the shelf as they themselves would."""
+
+    def __init__(self, merge: Merge, operator: Passing, shelf: Shelf, following: Following) -> None:
+        self._merge = merge
+        self._sources = list(merge.sources.values())
+        self._stream = self._sources[0].stream
+        self._askers = operator.askers
+        self._shelf = shelf
+        self._following = following
+        given = (asker.standing for asker in self._askers)
+        self._holes = [each.plain_hole if each.separate else None for each in given]
+        self._able = (
+            any(self._holes)
+            and is_plain_root(self._stream.root)
+            and all(source.stream is self._stream for source in self._sources)
+        )
+        self._reader = EntryReader(self._stream)
+        self._template: Template | None = None
+        self._program: _Program | None = None
+        self._sights = [Sight(len(self._sources)) for _ in self._sources]
+
+    def take(self) -> bool:
+        """Take some of what may be taken; False where there is nothing, or nothing for columns."""
+        return self._able and self._take()
+
+    def finish(self) -> None:
+        """The inputs have ended, which changes nothing."""
+
+    def _take(self) -> bool:
+        if not self._may_go_on():
+            return False
+        seen = zip(self._sources, self._sights, strict=True)
+        entries = [Entries.ahead(source.backlog, sight.most) for source, sight in seen]
+        if not all(each.plain for each in entries):
+            return False
+        if self._program is None and not self._learn(entries):
+            return False
+        assert self._program is not None
+        batch = self._batch(self._program, entries)
+        if 2 * np.count_nonzero(batch.shredded.fits) < len(batch.shredded.fits) and self._learn(entries):
+            return True
+        try:
+            order = self._order(batch, entries)
+        except OverflowError:
+            return False
+        for sight, taken, given in zip(self._sights, order.places, entries, strict=True):
+            sight.after(len(taken), len(given))
+        if not len(order.inputs):
+            return False
+        arrivals = order.spread([np.arange(start, end) for start, end in batch.spans])
+        self._answer_all(self._program, batch, arrivals, entries)
+        self._tell(batch, order)
+        for source, taken, now in zip(self._sources, order.places, order.now, strict=True):
+            source.skip(len(taken), now)
+        return True
+
+    def _tell(self, batch: _Batch, order: Order) -> None:
+        """Note the punctuations among the entries that arrive, in their order."""
+        found: list[tuple[int, Source, Punctuation]] = []
+        for number, each in batch.signals.items():
+            input = next(input for input, (start, end) in enumerate(batch.spans) if start <= number < end)
+            place = number - batch.spans[input][0]
+            if place < len(order.places[input]):
+                found.append((int(order.places[input][place]), self._sources[input], each))
+        for _, source, each in sorted(found, key=lambda each: each[0]):
+            self._following.punctuation(*source.key, each)
+
+    def _may_go_on(self) -> bool:
+        """Whether there is something, and no input that has nothing holds it back."""
+        silent = [source for source in self._sources if not source.backlog]
+        return len(silent) < len(self._sources) and all(limit(self._merge, each, 1) != NOWHERE for each in silent)
+
+    def _learn(self, entries: Sequence[Entries]) -> bool:
+        """Learn how items look; False where nothing came of it that is new and made for columns."""
+        sample = SAMPLE if len(entries) < SAMPLE else 1
+        template = self._reader.template(entry for each in entries for entry in each.first(sample))
+        if template is None or template == self._template:
+            return False
+        program = self._compiled(template)
+        if program is not None:
+            self._template, self._program = template, program
+        self._able = self._program is not None
+        return program is not None
+
+    def _compiled(self, template: Template) -> _Program | None:
+        root = self._stream.root.name.local
+        queries = [None if hole is None else compile_query(hole, root, template) for hole in self._holes]
+        try:
+            time = time_leaf(self._stream.time, template)
+        except Other:
+            return None
+        made = [each for each in queries if each is not None]
+        if not made:
+            return None
+        read = {time} if time is not None else set()
+        leaves, numbers = (
+            read.union(*each) for each in zip(*((each.leaves, each.numbers) for each in made), strict=True)
+        )
+        wanted = wanted_leaves(template, leaves, numbers)
+        return _Program([None if each is None else Laid.of(each, wanted) for each in queries], time, wanted)
+
+    # --- the next entries ---------------------------------------------------------------------------------
+
+    def _batch(self, program: _Program, entries: Sequence[Entries]) -> _Batch:
+        """Take the next entries of all inputs apart."""
+        raw = [each.raw() for each in entries]
+        ends = np.cumsum(np.concatenate([lengths for _, found in raw for lengths in found]))
+        data = b"".join(part for parts, _ in raw for part in parts)
+        shredded = shred_entries(data, ends, program.wanted, LIMITS)
+        shredded.fits[:] &= np.concatenate([each.good for each in entries])
+        unclear = ~shredded.fits
+        if program.time is not None:
+            unclear |= np.isnan(shredded.values[program.wanted.leaves.index(program.time)])
+        timed = np.full(len(unclear), program.time is not None)
+        items = np.ones(len(unclear), np.bool_)
+        times: dict[int, Fraction] = {}
+        bad: list[int] = []
+        signals: dict[int, Punctuation] = {}
+        spans: list[tuple[int, int]] = []
+        first = 0
+        for given in entries:
+            others = np.flatnonzero(unclear[first : first + len(given)])
+            end = first + len(given)
+            for number, entry in zip((first + others).tolist(), given.some(others), strict=True):
+                look = self._look(entry)
+                if look is None:
+                    end = number
+                    break
+                own = None if isinstance(look, DeadLetter) else own_time(look, self._stream.time)
+                timed[number] = own is not None
+                if own is not None:
+                    times[number] = own
+                items[number] = isinstance(look, Item)
+                if isinstance(look, Punctuation):
+                    signals[number] = look
+                if isinstance(look, DeadLetter):
+                    bad.append(number)
+            spans.append((first, end))
+            first += len(given)
+        decimals = Decimals.read(shredded, program.time, times, len(unclear))
+        return _Batch(shredded, unclear, items, decimals, timed, bad, signals, spans)
+
+    def _look(self, entry: Entry) -> Item | Punctuation | DeadLetter | None:
+        """One entry that is unclear; None where that is not for columns."""
+        match self._reader.read(entry):
+            case Item() | Punctuation() | DeadLetter(doubts=()) as element:
+                return element
+            case _:
+                return None
+
+    def _order(self, batch: _Batch, entries: Sequence[Entries]) -> Order:
+        """The order in which entries arrive."""
+        moments: list[Moments] = []
+        for (start, end), given in zip(batch.spans, entries, strict=True):
+            bad = [number - start for number in batch.bad if start <= number < end]
+            complete = given.complete and end - start == len(given)
+            moments.append(Moments(given, batch.times.part(start, end), batch.timed[start:end], bad, complete))
+        return order_of(self._merge, self._sources, moments)
+
+    # --- answers ------------------------------------------------------------------------------------------
+
+    def _answer_all(self, program: _Program, batch: _Batch, arrivals: Indices, entries: Sequence[Entries]) -> None:
+        """Answer entries, in this order, to everyone."""
+        found: list[tuple[Indices, Indices]] = []
+        seen = np.zeros(len(arrivals), np.bool_)
+        for laid in program.laid:
+            verdicts = batch.verdicts(laid)[arrivals]
+            found.append((np.flatnonzero(verdicts == YES), np.flatnonzero(verdicts == UNCLEAR)))
+            seen[found[-1][1]] = True
+        numbers = self._shelf.taken + np.cumsum(batch.items[arrivals]) - 1
+        kept = self._kept(batch, entries, arrivals[seen], numbers[seen])
+        for asker, laid, (chosen, unclear) in zip(self._askers, program.laid, found, strict=True):
+            if laid is None:
+                for item in (kept[entry] for entry in arrivals[unclear].tolist()):
+                    asker.answers.give(item, (), partial(asker.item, item))
+            else:
+                answer_in_columns(asker, laid, batch.shredded, arrivals, chosen, unclear, kept)
+        self._shelf.taken += int(np.count_nonzero(batch.items[arrivals]))
+
+    def _kept(self, batch: _Batch, entries: Sequence[Entries], asked: Indices, numbers: Indices) -> dict[int, Kept]:
+        """Some entries as items, with their numbers."""
+        by_entry = dict(zip(asked.tolist(), numbers.tolist(), strict=True))
+        found: dict[int, Kept] = {}
+        for (start, end), given in zip(batch.spans, entries, strict=True):
+            mine = np.sort(asked[(asked >= start) & (asked < end)])
+            for number, entry in zip(mine.tolist(), given.some(mine - start), strict=True):
+                found[number] = Kept(self._shelf, by_entry[number], entry)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """The next entries of all inputs, one input behind the other."""
+
+    shredded: Shredded
+    unclear: Flags
+    """Which columns cannot show."""
+    items: Flags
+    times: Decimals
+    timed: Flags
+    """Which have a time of their own."""
+    bad: Sequence[int]
+    """Those that are no elements at all."""
+    signals: Mapping[int, Punctuation]
+    spans: Sequence[tuple[int, int]]
+    """Those of each input, up to what columns cannot show."""
+
+    def verdicts(self, laid: Laid | None) -> Verdicts:
+        """Whether each is answered to a query; unclear for those that the law answers."""
+        found = (
+            np.full(len(self.unclear), UNCLEAR, np.uint8)
+            if laid is None
+            else judge(laid.query.condition, self.shredded)
+        )
+        found[self.unclear] = UNCLEAR
+        found[~self.items] = NO
+        return found

@@ -1,0 +1,1 @@
+"""Joins of streams: step joins and interval joins."""

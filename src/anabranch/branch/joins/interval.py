@@ -1,0 +1,219 @@
+"""The interval join of streams that have no end: pairs are given as soon as nothing can come that belongs before them.
+
+It takes declared times, compared by the condition (figure 11 of the sharing paper), to know what is yet to come.
+Tuples come in the order of nested loops, so the items of the first `for` wait in their order, each until all other
+streams are beyond its interval; an item of another stream is forgotten when no item of the first can meet it any more.
+Tuples that lie further apart are not looked at: the condition is false for them, whatever else it says.
+
+Items whose time is no number, and those that are late by it, are in no tuple (LAWS 3.2): what they would meet may be
+forgotten already.
+
+Several queries over the same sources are one operator: an item is kept once, as long as the query that reaches farthest
+needs it, and each query answers for itself, as early as it would alone.
+
+Bounds hold in true numbers, and conditions compute in doubles, so an interval is taken a little wider: by far more than
+all its roundings together, which the size of the numbers limits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import partial
+from itertools import groupby, product
+from typing import Any
+
+import pyarrow as pa
+
+from anabranch.branch.held_items import HELD, Held, Kept, Shelf
+from anabranch.branch.intake.merge import Signal
+from anabranch.branch.intake.progress import Progress
+from anabranch.branch.members import Asker, Everyone
+from anabranch.errors import DynamicError
+from anabranch.language import ast
+from anabranch.language.intervals import Bound
+from anabranch.language.rewrite import parts
+from anabranch.law.paths import base_of
+from anabranch.law.rounds.intervals import declared_time
+from anabranch.law.rounds.windows import Reach
+from anabranch.runtime.standing import Standing, declared_bounds
+from anabranch.stream.cover import passed
+from anabranch.stream.path import Path
+
+_ROUNDING = Fraction(1, 1 << 40)  # a double is exact to one part in 2**53
+
+
+def bounds_of(standing: Standing, times: Mapping[str, Path | None], *, endless: bool) -> tuple[Bound, ...]:
+    """The bounds that let a join be answered before its streams end; nothing where it has to wait.
+
+    `times` are the paths to the times of its streams' items; streams that have an end are waited for.
+    """
+    return declared_bounds(standing, times) if endless else ()
+
+
+def streams_of(standing: Standing) -> list[str]:
+    """The names of the streams of a query's `for`s, one each."""
+    sources = (base_of(clause.source) for clause in standing.fors)
+    return [source.name for source in sources if isinstance(source, ast.Source)]
+
+
+class _Asked:
+    """One query of the join: how far apart its items may lie, and how far it has come."""
+
+    def __init__(self, asker: Asker, times: Mapping[str, Path | None]) -> None:
+        self.asker = asker
+        self.reach = _reach(asker.standing, bounds_of(asker.standing, times, endless=True))
+        self.done = 0
+        """How many of the waiting items of the first `for` it is done with."""
+        literals = (each for each in parts(asker.standing.flwor.where) if isinstance(each, ast.Number))
+        self._size = sum((abs(Fraction(each.text)) for each in literals), Fraction(0))
+
+    def advance(self, sides: Sequence[Sequence[Held]], reached: Sequence[Reach | None]) -> None:
+        """Answer for the items of the first `for` that can meet nothing new."""
+        for first in sides[0][self.done :]:
+            borders = [first.value + above + self._margin(first) for _, above in self.reach]
+            if any(each is None or each <= border for each, border in zip(reached[1:], borders, strict=True)):
+                break
+            self._meet(first, sides[1:])
+            self.done += 1
+
+    def _meet(self, first: Held, others: Sequence[Sequence[Held]]) -> None:
+        """All tuples of one item of the first `for`."""
+        margin = self._margin(first)
+        near = [
+            [each for each in side if first.value - below - margin <= each.value <= first.value + above + margin]
+            for side, (below, above) in zip(others, self.reach, strict=True)
+        ]
+        # what is taken from one item stands or falls together
+        for _, unit in groupby(product([first], *near), key=lambda found: (found[:-1], found[-1].kept)):
+            found = list(unit)
+            makes = [partial(self.asker.tuple, each, [held.node for held in each]) for each in found]
+            self.asker.answers.give(found[0][-1].kept, [held for each in found for held in each], *makes)
+
+    def least(self, outer: Sequence[Held], reached: Reach) -> Reach:
+        """The least value of an item of the first `for` that is still to be answered for."""
+        return min((reached, *(each.value for each in outer[self.done :])))
+
+    def needs(self, number: int, held: Held, least: Reach) -> bool:
+        """Whether an item of the `for` with this number may still be met."""
+        below, _ = self.reach[number - 1]
+        return held.value + below + self._margin(held) >= least
+
+    def _margin(self, held: Held) -> Fraction:
+        return (len(self.reach) + 1) * _ROUNDING * (abs(held.value) + self._size)
+
+
+class IntervalJoin:
+    """The operator for several `for`s without windows."""
+
+    def __init__(self, askers: Sequence[Asker], shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._everyone = Everyone(askers)
+        self._streams = [shelf.inputs[name] for name in streams_of(askers[0].standing)]
+        self._progress = [Progress(stream) for stream in self._streams]
+        self._sides: list[list[Held]] = [[] for _ in self._streams]
+        self._crowded = 64  # when to look again for what can be forgotten
+        times = {stream.name: stream.time for stream in self._streams}
+        self._asked = [_Asked(asker, times) for asker in askers]
+
+    def item(self, kept: Kept) -> None:
+        """Take the next item: it goes to the first `for` of its stream, then to the next."""
+        for number, stream in enumerate(self._streams):
+            if stream.name == kept.entry.origin.stream:
+                self._sides[number] += self._judged(number, kept)
+        self._advance()
+
+    def _judged(self, number: int, kept: Kept) -> Iterator[Held]:
+        """What one `for` selects of an item that is in time."""
+        found = kept.candidates(number)
+        if found.error is not None:
+            self._everyone.bury(kept, found.error)
+        selected = [index for index, each in enumerate(found.nodes) if each.selected]
+        path = self._streams[number].time
+        assert path is not None
+        try:
+            time = declared_time(kept.item.tree, path)
+        except DynamicError as error:
+            if selected:
+                self._everyone.bury(kept, error)
+            return
+        if self._progress[number].is_late(kept.entry.origin.partition, time):
+            self._everyone.late(kept)
+        else:
+            yield from (Held(time, kept, number, index) for index in selected)
+
+    def signal(self, signal: Signal) -> None:
+        """Take a punctuation or the end of a partition."""
+        for progress, stream in zip(self._progress, self._streams, strict=True):
+            if stream.name == signal.stream.name:
+                value: Reach | None = math.inf
+                if signal.punctuation is not None:
+                    value = passed(signal.punctuation, stream.time, stream.time)
+                if value is not None:
+                    progress.passed(signal.partition, value)
+        self._advance()
+
+    def finish(self) -> None:
+        """The inputs have ended, and have said so."""
+
+    def _advance(self) -> None:
+        """Answer what can be answered, and let go of what everyone is done with."""
+        reached = [progress.reached for progress in self._progress]
+        for each in self._asked:
+            each.advance(self._sides, reached)
+        done = min(each.done for each in self._asked)
+        if done:
+            self._sides[0] = self._sides[0][done:]
+            for each in self._asked:
+                each.done -= done
+        if sum(map(len, self._sides)) > self._crowded:
+            self._forget()
+            self._crowded = 2 * sum(map(len, self._sides)) + 64
+
+    def _forget(self) -> None:
+        """Let go of what no item of the first `for` can meet any more, in the join that reaches farthest."""
+        reached = self._progress[0].reached
+        if reached is None:
+            return
+        asked = [(each, each.least(self._sides[0], reached)) for each in self._asked]
+        for number, side in enumerate(self._sides[1:], 1):
+            self._sides[number] = [
+                held for held in side if any(each.needs(number, held, least) for each, least in asked)
+            ]
+
+    # --- between epochs -----------------------------------------------------------------------------------
+
+    def held(self) -> list[Held]:
+        """All that the branch must be able to show again."""
+        return [each for side in self._sides for each in side]
+
+    def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
+        """What must be remembered beside that."""
+        self._forget()
+        table = pa.Table.from_pylist([each.row() for each in self.held()], schema=HELD)
+        done = {each.asker.key: each.done for each in self._asked}
+        return {"sides": [progress.save() for progress in self._progress], "done": done}, {"held": table}
+
+    def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None:
+        """Take in what `save` gave."""
+        for progress, saved in zip(self._progress, meta["sides"], strict=True):
+            progress.restore(saved)
+        for each in self._asked:
+            each.done = meta["done"].get(each.asker.key, 0)
+        for row in tables["held"].to_pylist():
+            self._sides[row["clause"]].append(self._shelf.held(row))
+
+
+def _reach(standing: Standing, bounds: Sequence[Bound]) -> list[tuple[Fraction, Fraction]]:
+    """For each `for` behind the first, how far below and above an item of the first its items may lie."""
+    names = [clause.variable for clause in standing.fors]
+    most: dict[tuple[str, str], Fraction] = {}
+    for bound in bounds:
+        pair = bound.left.variable, bound.right.variable
+        most[pair] = min(bound.most, most.get(pair, bound.most))
+    for middle, left, right in product(names, repeat=3):  # bounds add up along the way from one to another
+        if (left, middle) in most and (middle, right) in most:
+            way = most[left, middle] + most[middle, right]
+            most[left, right] = min(way, most.get((left, right), way))
+    return [(most[names[0], other], most[other, names[0]]) for other in names[1:]]

@@ -1,0 +1,184 @@
+"""The step join: LAWS 3.5 (sharing paper, 5.1.1), as the items come.
+
+Every `for` of the join is a *side* with a window of its own.
+Items wait until their window moves to the first position that has them; those that enter by a movement meet what the
+other windows hold at that moment, and only then are they held themselves.
+A window moves through empty positions too and lets go of what it leaves behind.
+Nothing can be seen of a movement by which nothing enters, so those are made in one go, however many they are.
+
+Several queries over the same sources are one operator (sharing paper, 5.3.2).
+Items are judged once, and every window refers to the same ones (SELECTWINDOWS, fused with its join, so that overlaps
+are not delivered twice).
+Queries whose windows are all equal are one *pairing*: what enters and what it meets is found once, and each query
+makes its own of it (full join result sharing).
+Windows that differ move on their own, which costs little beside the items they share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import partial
+from itertools import product
+from typing import Any
+
+import pyarrow as pa
+
+from anabranch.algebra.window import Extent
+from anabranch.branch.held_items import Held, Kept, Shelf, placed_tables
+from anabranch.branch.intake.merge import Signal
+from anabranch.branch.members import Asker, Everyone
+from anabranch.branch.windows.selection import Judge
+from anabranch.law.rounds.windows import Reach, extent_of
+
+
+class Side:
+    """One window of the join. `next` is the position it has yet to move to."""
+
+    def __init__(self, extent: Extent) -> None:
+        self.extent = extent
+        self.next = 0
+        self.waiting: dict[int, list[Held]] = {}
+        """What waits, by the position at which it will enter."""
+        self.held: list[Held] = []
+
+    def wait(self, item: Held) -> None:
+        """Let an item wait for its window; one that stands between two windows is in none."""
+        position = max(self.next, self.extent.first(item.value))
+        if self.extent.start(position) <= item.value:
+            self.waiting.setdefault(position, []).append(item)
+
+    def movements_to(self, reached: Reach) -> Iterator[list[Held]]:
+        """What enters by each of the movements that `reached` brings about."""
+        while self.waiting and self.extent.end(position := min(self.waiting)) <= reached:
+            entering = self.waiting.pop(position)
+            self._let_go(position)
+            self.held += entering
+            self.next = position + 1
+            yield entering
+        if isinstance(reached, float):  # infinity: there is no position left that could hold anything
+            self.held = []
+        elif self.extent.end(self.next) <= reached:
+            self.next = self.extent.first(reached)
+            self._let_go(self.next - 1)
+
+    def closing(self) -> Fraction | None:
+        """The end of the first window that holds an item still waiting."""
+        return self.extent.end(min(self.waiting)) if self.waiting else None
+
+    def all(self) -> list[Held]:
+        return [*self.held, *(each for items in self.waiting.values() for each in items)]
+
+    def placed(self) -> Iterator[tuple[Held, int | None]]:
+        """What the state keeps, in order: items, each with the position where it waits to enter, if it does."""
+        yield from ((each, None) for each in self.held)
+        for position, items in self.waiting.items():
+            yield from ((each, position) for each in items)
+
+    def restore(self, item: Held, position: int | None) -> None:
+        """Take in the next that `placed` gave."""
+        if position is None:
+            self.held.append(item)
+        else:
+            self.waiting.setdefault(position, []).append(item)
+
+    def _let_go(self, position: int) -> None:
+        start = self.extent.start(position)
+        self.held = [each for each in self.held if each.value >= start]
+
+
+class Pairing:
+    """The windows of a join, and the queries that have exactly these."""
+
+    def __init__(self, extents: Sequence[Extent], askers: Sequence[Asker]) -> None:
+        self.sides = [Side(extent) for extent in extents]
+        self.askers = askers
+        self.name = " ".join(f"{extent.size}:{extent.step}" for extent in extents)
+        """Tells its windows from others."""
+
+    def move(self, number: int, reached: Reach) -> None:
+        """Move a window as far as it may; what enters meets what the others hold."""
+        for entering in self.sides[number].movements_to(reached):
+            contents = [entering if each == number else side.held for each, side in enumerate(self.sides)]
+            for found in product(*contents):
+                nodes = [each.node for each in found]
+                for asker in self.askers:
+                    asker.answers.give(found[0].kept, found, partial(asker.tuple, found, nodes))
+
+    def finish(self, timed: Sequence[int]) -> None:
+        """Close the windows with waiting items in order of their ends, ties to the first `for`."""
+        while ends := [(end, each) for each in timed if (end := self.sides[each].closing()) is not None]:
+            end, number = min(ends)
+            self.move(number, end)
+
+
+class StepJoin:
+    """The operator for several windowed `for`s."""
+
+    def __init__(self, askers: Sequence[Asker], shelf: Shelf) -> None:
+        self._shelf = shelf
+        self.everyone = Everyone(askers)
+        first = askers[0].standing
+        self.judges = [Judge(number, first, shelf, self.everyone) for number in range(len(first.fors))]
+        found: dict[tuple[Extent, ...], list[Asker]] = {}
+        for asker in askers:
+            windows = (clause.window for clause in asker.standing.fors)
+            found.setdefault(tuple(extent_of(each) for each in windows if each is not None), []).append(asker)
+        self.pairings = [Pairing(extents, those) for extents, those in found.items()]
+
+    def item(self, kept: Kept) -> None:
+        """Take the next item: it goes to the first `for` of its stream, then to the next."""
+        for number, judge in enumerate(self.judges):
+            if judge.stream == kept.stream.name:
+                for held in judge.item(kept):
+                    if held is not None:
+                        for pairing in self.pairings:
+                            side = pairing.sides[number]
+                            side.next = max(side.next, judge.first_window(side.extent))
+                            side.wait(held)
+                    self._move(number, judge.reached)
+
+    def signal(self, signal: Signal) -> None:
+        """Take a punctuation; that a partition ends moves nothing, for the others may go on."""
+        for number, judge in enumerate(self.judges):
+            if judge.stream == signal.stream.name and signal.punctuation is not None:
+                judge.signal(signal)
+                self._move(number, judge.reached)
+
+    def finish(self) -> None:
+        """The inputs have ended."""
+        timed = [number for number, judge in enumerate(self.judges) if judge.timed]  # others are not full
+        for pairing in self.pairings:
+            pairing.finish(timed)
+
+    def _move(self, number: int, reached: Reach | None) -> None:
+        if reached is not None:
+            for pairing in self.pairings:
+                pairing.move(number, reached)
+
+    # --- between epochs -----------------------------------------------------------------------------------
+
+    def held(self) -> list[Held]:
+        """All that the branch must be able to show again."""
+        return [each for pairing in self.pairings for side in pairing.sides for each in side.all()]
+
+    def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
+        """What must be remembered beside that."""
+        meta = {
+            "judges": [judge.save() for judge in self.judges],
+            "next": {pairing.name: [side.next for side in pairing.sides] for pairing in self.pairings},
+        }
+        sides = ((pairing.name, side) for pairing in self.pairings for side in pairing.sides)
+        return meta, placed_tables((name, *each) for name, side in sides for each in side.placed())
+
+    def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None:
+        """Take in what `save` gave; what only those have held who are gone is forgotten."""
+        for judge, saved in zip(self.judges, meta["judges"], strict=True):
+            judge.restore(saved)
+        pairings = {pairing.name: pairing for pairing in self.pairings}
+        for name, pairing in pairings.items():
+            for side, following in zip(pairing.sides, meta["next"].get(name, ()), strict=False):
+                side.next = following
+        for name, held, position in self._shelf.placed(tables):
+            if name in pairings:
+                pairings[name].sides[held.clause].restore(held, position)

@@ -1,0 +1,1 @@
+"""Windows that are closed from the partial aggregates of panes."""

@@ -1,0 +1,100 @@
+"""Window queries that are counted together: ranges are taken in, and panes merged, for all of them at once.
+
+What a range shows, and so whether its count is void, is each branch's own business: one that came later has seen less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from anabranch.branch.panes.panes import PaneWindows
+from anabranch.branch.panes.states import PaneState
+from anabranch.columnar.panes.counted import CountedRange
+from anabranch.columnar.panes.rows import Pane, Rows, together
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The branches that something was counted for, in panes of which theirs are made."""
+
+    numbers: tuple[int, ...]
+    width: Fraction
+
+
+class PaneGroup:
+    """The branches of some queries by number, for one epoch."""
+
+    def __init__(self) -> None:
+        self._places: dict[int, int] = {}
+        self._windows: list[PaneWindows] = []
+        self._parts: dict[int, list[Rows]] = {}
+
+    def add(self, number: int, windows: PaneWindows) -> None:
+        """Let a branch join; its number is new."""
+        self._places[number] = len(self._windows)
+        self._windows.append(windows)
+
+    def of(self, number: int) -> PaneWindows:
+        return self._windows[self._places[number]]
+
+    def take(self, partition: int, counted: CountedRange, served: Sequence[Served]) -> list[int]:
+        """Take in the next range; `served` says for each of its members which branches it was counted for.
+
+        Gives the branches for which the count is void; for those nothing is taken.
+        """
+        void: list[int] = []
+        odd: dict[int, list[tuple[int, Pane]]] = {}
+        for member, number, pane in counted.panes.odd:
+            odd.setdefault(member, []).append((number, pane))
+        for turn in range(max((len(served[member].numbers) for member in counted.members), default=0)):
+            places, orders, arrived = np.zeros((3, max(counted.members) + 1), np.int64)
+            places -= 1
+            widths = np.ones(len(places), np.int64)
+            for member in counted.members:
+                numbers = served[member].numbers
+                if turn >= len(numbers):
+                    continue
+                windows = self.of(numbers[turn])
+                finer = 1 if windows.width is None else int(windows.width / served[member].width)
+                at = windows.take(partition, counted.of(member), odd.get(member, ()), finer)
+                if at is None:
+                    void.append(numbers[turn])
+                    continue
+                places[member], orders[member] = self._places[numbers[turn]], at[0]
+                widths[member], arrived[member] = (windows.count_width, at[1]) if windows.count_width else (finer, 0)
+            for paths, rows in counted.panes.rows.items():
+                taken = places[rows.members] >= 0
+                mine = rows if taken.all() else rows.at(taken)
+                self._parts.setdefault(paths, []).append(mine.placed(places, orders, widths, arrived))
+        return void
+
+    def leave(self, number: int) -> None:
+        """Let a branch go; its number does not come again."""
+        del self._places[number]
+
+    def close(self, numbers: Iterable[int]) -> None:
+        """Answer what is complete for some branches."""
+        self._merge()
+        for number in numbers:
+            self.of(number).close()
+
+    def _merge(self) -> None:
+        """Put what was taken in to what the branches have."""
+        for paths, parts in self._parts.items():
+            held = ((place, each) for place, each in enumerate(self._windows) if each.paths == paths)
+            whole = together([*(each.rows.of(place) for place, each in held if len(each.rows)), *parts], paths)
+            level = whole.merged()
+            rows = whole.at(np.argsort(whole.members, kind="stable")) if level is None else level
+            bounds = np.searchsorted(rows.members, np.arange(len(self._windows) + 1)).tolist()
+            for place, windows in enumerate(self._windows):
+                if windows.paths == paths:
+                    windows.rows = rows.part(bounds[place], bounds[place + 1]).of(0)
+        self._parts = {}
+
+    def save(self) -> dict[int, PaneState]:
+        """What to remember after the epoch, by branch."""
+        return {number: self._windows[place].save() for number, place in self._places.items()}

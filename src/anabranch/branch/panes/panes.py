@@ -1,0 +1,326 @@
+"""Windows that are seen through aggregates only: what a branch remembers of them is a few numbers to a pane.
+
+The tasks count (`columnar/panes/panes.py`), each range for itself; here the counts of all ranges are merged by pane,
+and the panes of a window merged when it closes (LAWS 3.1 to 3.3).
+Where panes hold plain numbers and the query makes something plain of its aggregates, both are done in columns for all
+windows at once (`columns.py`); else panes are merged one by one, and the evaluator is given the aggregates as
+variables.
+Which way an epoch takes never shows.
+
+Ranges are taken in the order of the stream.
+A result is void where it let something pass that is late by what came before the range; then the range is counted again
+from `largest`.
+Panes that no open window holds are dropped, so the state is as large as a window and not as a stream.
+Windows are found from the panes there are, so a jump over millions of empty ones costs nothing.
+
+Where the stream evolves (LAWS 4), panes hold values in the units of query start.
+What is complete is answered before an accent comes out, so it stands there in the units of before; from then on windows
+leave by way of the outlet.
+A path that is dropped is forgotten by the panes of open windows (LAWS 4.2 g).
+
+A stream of several partitions is taken in the order in which the ranges are given; where that is not the order of
+LAWS 1.2, because items of several partitions lie between each other, this is not the operator to use.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from anabranch.algebra.aggregate import Failure
+from anabranch.algebra.sliding import Sliding
+from anabranch.algebra.window import Panes
+from anabranch.branch.answers import Answers
+from anabranch.branch.intake.progress import Progress
+from anabranch.branch.panes.columns import WindowColumns, is_made_for, texts
+from anabranch.branch.panes.plan import PanePlan
+from anabranch.branch.panes.results import WindowResult, in_its_unit, in_units, value_of
+from anabranch.branch.panes.states import PaneState
+from anabranch.branch.ports import InputStream, Output
+from anabranch.columnar.panes.counted import Counted
+from anabranch.columnar.panes.kernels_windows import find_windows
+from anabranch.columnar.panes.rows import MOST_PANES, Pane, Rows, together
+from anabranch.columnar.panes.tables import ManyPanes
+from anabranch.columnar.scan.kernels import Indices
+from anabranch.errors import DynamicError
+from anabranch.law.calls import PythonFunction
+from anabranch.law.inputs import Input
+from anabranch.law.rounds.windows import Reach
+from anabranch.runtime.evolution.outlet import Outlet, accent_text
+from anabranch.runtime.units import Piece, Units
+from anabranch.stream.culprits import letter_of
+from anabranch.stream.elements import Accent, Place
+from anabranch.stream.path import Path
+
+_AT_ONCE = 1 << 16
+"""So many windows are answered at a time."""
+_FAR = 1 << 62
+
+
+class PaneWindows:
+    """The branch of one subscription, for one epoch."""
+
+    def __init__(
+        self,
+        plan: PanePlan,
+        name: str,
+        stream: InputStream,
+        state: PaneState | None,
+        out: Output,
+        functions: Mapping[str, PythonFunction] | None = None,
+        documents: Mapping[str, Input] | None = None,
+    ) -> None:
+        self._plan = plan
+        self._name = name
+        self._stream = stream
+        self._out = out
+        self._answers = Answers(name, out)
+        self._known = functions or {}, documents or {}
+        self.rows = Rows.empty(self.paths)
+        """The panes that are remembered, before others are added to them, and when they are merged with those."""
+        self._odd: dict[int, Pane] = {}
+        self._next = 0  # the first window that is not answered yet
+        self.order = 0
+        """Where the next range begins in the stream."""
+        self._arrived = 0  # how many nodes were selected, for windows that count them
+        self._outlet: Outlet | None = None
+        self._progress = Progress(stream)
+        if state is not None:
+            self._next, self.order, self._arrived = (state.meta[each] for each in ("next", "order", "arrived"))
+            self._progress.restore(state.meta["progress"])
+            self._answers.restore(state.meta["answers"])
+            self.rows, self._odd = state.rows, dict(state.odd)
+
+    # --- ranges -------------------------------------------------------------------------------------------
+
+    def largest(self, partition: int) -> Reach | None:
+        """The largest value that a partition has shown so far."""
+        return self._progress.largest(partition)
+
+    def take(
+        self, partition: int, counted: Counted, odd: Sequence[tuple[int, Pane]], finer: int = 1
+    ) -> tuple[int, int] | None:
+        """Take in the next range, but for its rows; None, and nothing is taken, where the result is void.
+
+        So many panes of the count make one of time windows.
+        Gives how many places in the stream, and how many nodes that were selected, are before the range.
+        """
+        before, reached = self.largest(partition), counted.reached
+        if before is not None and reached.low is not None and reached.low < before - self._stream.slack:
+            return None
+        for offset in reached.late:
+            self._out.late(Place(self._stream.name, counted.file, offset))
+        if reached.first is not None:
+            self._progress.is_late(partition, reached.first)
+        if reached.largest is not None:
+            self._progress.passed(partition, reached.largest - self._stream.slack)
+        self._next = max(self._next, self._progress.first_window(self._plan.extent))
+        for number, pane in odd:
+            self._add(number // finer, pane.moved(self.order))
+        at = self.order, self._arrived
+        self.order += counted.span
+        self._arrived += counted.selected
+        return at
+
+    def gather(self, rows: Rows, odd: Iterable[tuple[int, Pane]], span: int) -> None:
+        """Take in panes that were made elsewhere, and take up so many places in the stream."""
+        self.rows = together([self.rows, rows], self.paths)
+        for number, pane in odd:
+            self._add(number, pane)
+        self.order += span
+
+    def begin(self, first: int) -> None:
+        """No window before the first is whole, and so answered."""
+        self._next = max(self._next, first)
+
+    def reach(self, partition: int, value: Reach) -> None:
+        """Nothing below a value follows."""
+        self._progress.passed(partition, value)
+
+    def end_of(self, partition: int) -> None:
+        """A partition has ended; a count window that is not full gives nothing."""
+        self.reach(partition, math.inf)
+
+    @property
+    def _is_timed(self) -> bool:
+        return self._plan.query.is_timed
+
+    @property
+    def paths(self) -> int:
+        """How many paths are aggregated."""
+        return len(self._plan.query.paths)
+
+    @property
+    def width(self) -> Fraction | None:
+        """How wide its panes are; None where they hold a number of nodes."""
+        return self._panes_of.width if self._is_timed else None
+
+    @property
+    def count_width(self) -> int:
+        """How many nodes are in a pane; 0 where panes are those of a reference."""
+        return 0 if self._is_timed else int(self._panes_of.width)
+
+    @property
+    def _panes_of(self) -> Panes:
+        return self._plan.query.panes
+
+    def _add(self, number: int, pane: Pane) -> None:
+        if not self._is_timed:
+            number = self._panes_of.at(Fraction(self._arrived + number))
+        self._odd[number] = self._odd[number].merge(pane) if number in self._odd else pane
+
+    # --- evolution ----------------------------------------------------------------------------------------
+
+    def follow(self, outlet: Outlet) -> None:
+        """From here on, what is answered leaves through this outlet."""
+        self._outlet = outlet
+
+    def tell(self, accents: Iterable[Accent]) -> None:
+        """Accents come out; what is complete was answered before."""
+        for each in accents:
+            self._answers.write(Piece(accent_text(each), begins=False, ends=False))
+
+    def forget(self, path: Path) -> None:
+        """A path has gone from what came before, as far as it is not answered yet."""
+        for number in self._plan.aggregates(path):
+            self.rows = self.rows.without(number)
+            for each, pane in self._odd.items():
+                self._odd[each] = pane.without(number)
+
+    @property
+    def _result(self) -> WindowResult | None:
+        """What is made of windows in the units of this place; None where the evaluator must see to it."""
+        result, outlet = self._plan.result, self._outlet
+        if result is None or outlet is None or not outlet.changes_pieces:
+            return result
+        return None if outlet.units is None else in_units(result, outlet.units)
+
+    # --- windows ------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Answer the windows whose ends the stream has reached, in their order."""
+        reached = self._progress.reached if self._is_timed else Fraction(self._arrived)
+        ended = 0 if reached is None else None if reached == math.inf else self._panes_of.ended(Fraction(reached))
+        if not self._close_columns(ended):
+            self._close_panes(ended)
+
+    def _close_columns(self, ended: int | None) -> bool:
+        """Answer in columns; False, and nothing is answered, where that takes more than plain numbers."""
+        panes, rows = self._panes_of, self.rows
+        is_near = max(panes.size, panes.step, self._next * panes.step) < MOST_PANES
+        write = None if self._odd or not is_near else self._column_writer()
+        if write is None:
+            return False
+        is_used = (rows.panes >= self._next * panes.step) & (rows.panes % panes.step < panes.size)
+        used = rows if is_used.all() else rows.at(is_used)
+        level = used if used.is_merged else used.merged()
+        if level is None:
+            return False
+        room = min(_AT_ONCE, 1 + len(level) * (1 + panes.size // panes.step))  # each pane is in so many windows
+        begins, ends, numbers = np.empty((3, room), np.int64)
+        k, last, count = self._next, _FAR if ended is None else min(ended, _FAR), room
+        while count == room:
+            count, k = find_windows(level.panes, k, last, panes.size, panes.step, begins, ends, numbers)
+            write(WindowColumns(level, self._plan.seen.calls, begins[:count], ends[:count]), numbers[:count])
+        self._next = max(k if ended is None else ended, self._next)
+        open_from = int(np.searchsorted(level.panes, min(self._next * panes.step, _FAR)))
+        self.rows = level.part(open_from, len(level))
+        return True
+
+    def _column_writer(self) -> Callable[[WindowColumns, Indices], None] | None:
+        """What answers many windows, given with their numbers; None where they must be answered one by one."""
+        result = self._result
+        if result is None or not is_made_for(result, self._plan.seen.calls):
+            return None
+        return lambda columns, _: self._extend(texts(result, columns))
+
+    def _extend(self, found: pa.Array) -> None:
+        """Give texts, one for each window that adds something."""
+        if len(found):
+            _, offsets, data = found.buffers()
+            bounds = np.frombuffer(offsets, np.int32)[: len(found) + 1]
+            self._answers.extend(data[: bounds[-1]].to_pybytes(), len(found), int(bounds[1]))
+
+    def _close_panes(self, ended: int | None) -> None:
+        """Answer window by window."""
+        panes, held = self._panes_of, dict(self._odd)
+        for number, pane in zip(self.rows.panes.tolist(), self.rows.read(), strict=True):
+            held[number] = held[number].merge(pane) if number in held else pane
+        held = {each: held[each] for each in held if panes.is_used(each) and each >= self._next * panes.step}
+        self._answer_before(ended, held)
+        left = ManyPanes.of((0, each, held[each]) for each in sorted(held) if each >= self._next * panes.step)
+        self.rows = left.rows.get(self.paths, Rows.empty(self.paths))
+        self._odd = {number: pane for _, number, pane in left.odd}
+
+    def _answer_before(self, ended: int | None, held: Mapping[int, Pane]) -> None:
+        """Answer the windows before the number `ended`, or all."""
+        panes, numbers = self._panes_of, sorted(held)
+        window: Sliding[Pane] = Sliding(Pane.merge)
+        write = self._writer()
+        k, pushed = self._next, 0
+        while True:
+            first = bisect_left(numbers, k * panes.step)
+            if first == len(numbers):
+                break
+            k = max(k, panes.first(numbers[first]))
+            if ended is not None and k >= ended:
+                break
+            pushed = max(pushed, first)
+            window.drop(k * panes.step)
+            while pushed < len(numbers) and numbers[pushed] < k * panes.step + panes.size:
+                window.push(numbers[pushed], held[numbers[pushed]])
+                pushed += 1
+            whole = window.all()
+            assert whole is not None, "a window is answered because it holds a pane"
+            write(k, whole)
+            k += 1
+        self._next = max(k if ended is None else ended, self._next)
+
+    def _writer(self) -> Callable[[int, Pane], None]:
+        """What answers one window, given with its number."""
+        units, result = Units(self._plan.standing, *self._known), self._result
+        return lambda _, window: self._answer(window, result, units)
+
+    def _answer(self, window: Pane, result: WindowResult | None, units: Units) -> None:
+        try:
+            self._answers.write(self._piece(window, result, units))
+        except DynamicError as error:
+            failed = next((each for level in error.operands for each in level if isinstance(each, Failure)), None)
+            items = [item for _, item in failed.items] if failed else []
+            if not items:
+                assert window.first is not None, "what can fail without any item tells where it begins"
+                items = [window.first]
+            named = [(Place(self._stream.name, each.file, each.offset), each.raw) for each in items]
+            self._out.bury(letter_of(error, named, failed.values if failed else 0, self._name))
+
+    def _piece(self, window: Pane, result: WindowResult | None, units: Units) -> Piece:
+        calls, outlet = self._plan.seen.calls, self._outlet
+        if result is not None and not any(each.failure for each in window.partials):
+            values = {call.variable: value_of(window.partials[call.path], call.function) for call in calls}
+            return Piece(result.text(in_its_unit(values)), begins=False, ends=False)
+        known = {call.variable: partial(value_of, window.partials[call.path], call.function) for call in calls}
+        return units.window((), known, outlet.forward if outlet else None)
+
+    # --- between epochs -----------------------------------------------------------------------------------
+
+    @property
+    def held(self) -> int:
+        """How many panes it remembers."""
+        return len(self.rows) + len(self._odd)
+
+    def save(self) -> PaneState:
+        """What to remember after the epoch."""
+        meta = {
+            "next": self._next,
+            "order": self.order,
+            "arrived": self._arrived,
+            "progress": self._progress.save(),
+            "answers": self._answers.save(),
+        }
+        return PaneState(meta, self.rows, tuple(self._odd.items()))

@@ -1,0 +1,183 @@
+"""How a window query is counted by panes: what is asked of its windows, and the law for single items."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+from anabranch.algebra.accents.evolution import Evolution
+from anabranch.algebra.accents.rows import MOST_SHOWN
+from anabranch.algebra.accents.sets import below
+from anabranch.algebra.window import Extent, Panes
+from anabranch.branch.panes.results import WindowResult, window_result
+from anabranch.branch.remote.layout import Sending
+from anabranch.columnar.panes.counted import Looked, Seen, Texts
+from anabranch.columnar.panes.query import PaneQuery
+from anabranch.errors import DynamicError
+from anabranch.language import ast
+from anabranch.language.aggregates import Aggregated, aggregated
+from anabranch.language.rewrite import parts
+from anabranch.law.calls import PythonFunction
+from anabranch.law.env import Env
+from anabranch.law.evaluate import Evaluator
+from anabranch.law.evolution.canonical import canonical
+from anabranch.law.inputs import Input
+from anabranch.law.rounds.rounds import without_predicates
+from anabranch.law.rounds.windows import Reach, extent_of
+from anabranch.law.slices import path_in_item
+from anabranch.law.spelling import Namespaces, Spelling
+from anabranch.runtime.evolution.lineage import Lineage
+from anabranch.runtime.evolution.tracing import lineage_of
+from anabranch.runtime.standing import Standing
+from anabranch.runtime.units import Units
+from anabranch.stream.cover import passed
+from anabranch.stream.elements import Item, Punctuation
+from anabranch.stream.path import Path
+from anabranch.stream.tree import Element
+from anabranch.values.atomic import Atomic, Measured, spell
+from anabranch.values.sequences import Value, atomize
+
+
+@dataclass(frozen=True)
+class PanePlan:
+    """A window query that can be counted by panes."""
+
+    whole: Standing
+    """As it was asked."""
+    standing: Standing
+    """With variables in the place of the aggregates."""
+    seen: Aggregated
+    extent: Extent
+    query: PaneQuery
+    result: WindowResult | None
+    """What it makes of its windows, where that is plain to see: then a window fails only where a value in it does."""
+    names: Spelling
+    """How the items of its stream write its names."""
+    sending: Sending | None = None
+    """What is sent of its windows, where they are not answered here."""
+
+    @property
+    def tells_firsts(self) -> bool:
+        """Whether the first item of each window has to be known, for a dead letter that anything may come to."""
+        return self.result is None and self.sending is None
+
+    @cached_property
+    def lineage(self) -> Lineage:
+        """Found only where a stream evolves."""
+        return lineage_of(self.whole, roots=dict.fromkeys(self.whole.streams, self.names.written))
+
+    def aggregates(self, path: Path) -> list[int]:
+        """The numbers of the aggregated paths that lead to a path of the items, or to something in it."""
+        source = self.query.clause.source
+        known = [path_in_item(source, _bare(each), self.names) for each in self.query.paths]
+        return [number for number, each in enumerate(known) if each is not None and below(each, path)]
+
+
+def pane_plan(
+    standing: Standing,
+    slack: Fraction,
+    origin: Fraction,
+    functions: Mapping[str, PythonFunction] | None = None,
+    root: Namespaces | None = None,
+) -> PanePlan | None:
+    """How to count a query by panes; None where it needs the items of its windows. `root` is what that declares."""
+    if standing.kind != "windows":
+        return None
+    (clause,) = standing.fors
+    assert clause.window is not None
+    seen = aggregated(standing.flwor, clause, functions or ())
+    if seen is None:
+        return None
+    asked = tuple(
+        frozenset(call.function for call in seen.calls if call.path == path) for path in range(len(seen.paths))
+    )
+    extent = extent_of(clause.window)
+    is_plain = standing.plain_hole is not None
+    axis = _axis(clause.source, clause.window) if is_plain else None
+    query = PaneQuery(clause, seen.paths, asked, Panes.of(extent), slack, origin, is_plain, axis)
+    rest = replace(standing, hole=seen.flwor)
+    names = Spelling(standing.env.namespaces, root or {})
+    return PanePlan(standing, rest, seen, extent, query, window_result(rest), names)
+
+
+def _axis(source: ast.Expression, window: ast.CountWindow | ast.TimeWindow) -> Hashable:
+    """What decides the reference values of a window's items, where that is no more than two paths."""
+    if not isinstance(window, ast.TimeWindow):
+        return None
+    axis = without_predicates(source), window.reference
+    return None if any(isinstance(each, ast.Call | ast.Variable) for each in parts(axis)) else axis
+
+
+class PaneLaw:
+    """What the law sees in single items, for those that columns leave unclear."""
+
+    def __init__(
+        self,
+        plan: PanePlan,
+        root: Element,
+        time: Path | None = None,
+        functions: Mapping[str, PythonFunction] | None = None,
+        documents: Mapping[str, Input] | None = None,
+    ) -> None:
+        self._plan = plan
+        self._root = root
+        self._time = time
+        self._units = Units(plan.standing, functions, documents)
+        self._evaluator = Evaluator(plan.standing.query, documents or {}, functions or {})
+
+    def punctuation(self, punctuation: Punctuation, evolution: Evolution | None = None) -> Reach | None:
+        """What a punctuation shows, as the value of an item that nobody selects (LAWS 3.2)."""
+        query = self._plan.query
+        assert isinstance(query.clause.window, ast.TimeWindow)
+        path = path_in_item(query.clause.source, query.clause.window.reference, self._plan.names)
+        value = passed(punctuation, path, self._time)
+        if evolution is not None and punctuation.where is not None and path is not None and isinstance(value, Fraction):
+            value = _at_start(value, path, evolution)
+        return None if value is None else value - query.origin + query.slack
+
+    def canonical(self, item: Item, evolution: Evolution) -> Item:
+        """An item as it is in the units of the start."""
+        return replace(item, tree=canonical(item.tree, evolution))
+
+    def item(self, item: Item) -> Looked:
+        """What the window's path leads to in an item."""
+        found = self._units.candidates(0, self._root, item, self._plan.query.origin)
+        nodes = (
+            Seen(each.selected, each.value, each.error, self._texts(each.node) if each.selected else ())
+            for each in found.nodes
+        )
+        return Looked(tuple(nodes), found.error)
+
+    def _texts(self, node: Value) -> tuple[Texts, ...]:
+        env = self._plan.standing.env.bind(self._plan.query.clause.variable, [node])
+        return tuple(self._along(path, env) for path in self._plan.query.paths)
+
+    def _along(self, path: ast.Expression, env: Env) -> Texts:
+        try:
+            return tuple(_given(each) for each in atomize(self._evaluator.aggregated_values(path, env)))
+        except DynamicError as error:
+            return error
+
+
+def _bare(path: ast.Expression) -> ast.Path:
+    """The steps of an aggregated path to the elements or attributes whose values count."""
+    bare = without_predicates(path)
+    steps = bare.steps if isinstance(bare, ast.Path) else ()
+    return ast.Path(None, tuple(step for step in steps if not isinstance(step.test, ast.KindTest)))
+
+
+def _given(value: Atomic) -> str | Fraction:
+    return value.measure.number if isinstance(value, Measured) else spell(value)
+
+
+def _at_start(value: Fraction, path: Path, evolution: Evolution) -> Fraction | None:
+    """The value below which no item follows, in the unit of the start, if none follows below a raw value."""
+    if path not in evolution.altered():
+        return value
+    states = [row.state for row in evolution.schema() if row.path == path]
+    units = [each.unit for each in states if each.carried is not False]
+    if len(states) > MOST_SHOWN or not units or None in units:
+        return None
+    return min(unit.inverse()(value) for unit in units if unit is not None)

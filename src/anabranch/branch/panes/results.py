@@ -1,0 +1,267 @@
+"""What a query makes of a window's aggregates, where that is plain to see without the evaluator.
+
+    let $a := avg($w/en) where $a >= 1.3 return <avg_en>{ $a }</avg_en>
+
+Made for this are names for aggregates, conditions of `and`, `or` and comparisons between them and numbers, and
+constructors with them in braces.
+Such a result is written out for one window here, and for many at once in `columns.py`; where units have changed,
+an aggregate that is an element's only content is written in that of its place (LAWS 4.3).
+Any other query, and every window in which an aggregate fails, is the evaluator's; which way a window takes never shows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from itertools import product
+from typing import TypeAlias
+
+from anabranch.algebra.aggregate import Function, Partial
+from anabranch.language import ast
+from anabranch.law.evaluate import number
+from anabranch.runtime.standing import Standing
+from anabranch.stream.affine import IDENTITY, Affine
+from anabranch.stream.path import Path
+from anabranch.stream.serialize import escape_attribute, escape_text
+from anabranch.values.arithmetic import negate
+from anabranch.values.atomic import Atomic, Rounded, compare, spell
+from anabranch.values.numbers import nearest_double
+from anabranch.values.operators import ComparisonOperator
+from anabranch.values.sequences import Values, atomize
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    variable: str
+    by: Affine = IDENTITY
+    """The unit that it is written in, as the map from that of query start."""
+
+
+Known: TypeAlias = Callable[[Aggregate], Values]
+"""The aggregates of a window, each in its unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number that the query wrote."""
+
+    value: Values
+
+
+Operand: TypeAlias = Aggregate | Literal
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    tests: tuple[Test, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    tests: tuple[Test, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    operator: ComparisonOperator
+    left: Operand
+    right: Operand
+
+
+Test: TypeAlias = AllOf | AnyOf | Compared
+
+
+@dataclass(frozen=True, slots=True)
+class Inserted:
+    """Numbers in one pair of braces, which have a space between them and nothing that must be escaped."""
+
+    operands: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """An element; one without content is written as an empty tag."""
+
+    name: str
+    attributes: tuple[tuple[str, tuple[str | Inserted, ...]], ...]
+    content: tuple[Part, ...]
+
+
+Part: TypeAlias = str | Inserted | Tagged
+
+
+@dataclass(frozen=True, slots=True)
+class WindowResult:
+    """What each window adds to the answer."""
+
+    test: Test
+    element: Tagged
+
+    def text(self, known: Known) -> str:
+        """The text that one window adds."""
+        return _text(self.element, known) if holds(self.test, known) else ""
+
+
+def window_result(standing: Standing) -> WindowResult | None:
+    """What a query makes of its windows; None for one that is not made for this."""
+    if standing.plain_hole is None or standing.before:
+        return None
+    names: dict[str, Operand] = {}
+    try:
+        for clause in standing.others:
+            if isinstance(clause, ast.For):
+                return None
+            names[clause.variable] = _operand(clause.value, names)
+        where = standing.flwor.where
+        test = AllOf(()) if where is None else _test(where, names)
+        if not isinstance(standing.flwor.result, ast.ElementConstructor):
+            return None
+        return WindowResult(test, _element(standing.flwor.result, names))
+    except _Other:
+        return None
+
+
+class _Other(Exception):
+    """The query is the evaluator's."""
+
+
+def _operand(expression: ast.Expression, names: Mapping[str, Operand]) -> Operand:
+    match expression:
+        case ast.Variable(name) if name in names:
+            return names[name]
+        case ast.Variable(name) if "#" in name:
+            return Aggregate(name)
+        case ast.Number(text):
+            return Literal([number(text)])
+        case ast.Negation(ast.Number(text)):
+            return Literal([negate(each) for each in atomize([number(text)])])
+        case _:
+            raise _Other
+
+
+def _test(expression: ast.Expression, names: Mapping[str, Operand]) -> Test:
+    match expression:
+        case ast.And(operands):
+            return AllOf(tuple(_test(each, names) for each in operands))
+        case ast.Or(operands):
+            return AnyOf(tuple(_test(each, names) for each in operands))
+        case ast.Comparison(operator, left, right):
+            return Compared(operator, _operand(left, names), _operand(right, names))
+        case _:
+            raise _Other
+
+
+def _element(constructor: ast.ElementConstructor, names: Mapping[str, Operand]) -> Tagged:
+    attributes = [each.name for each in constructor.attributes]
+    plain = not constructor.namespaces and ":" not in "".join((constructor.name, *attributes))
+    if not plain or len(set(attributes)) < len(attributes):
+        raise _Other
+    values = [tuple(_attribute_part(each, names) for each in given.value) for given in constructor.attributes]
+    content = tuple(_content(each, names) for each in constructor.content)
+    return Tagged(constructor.name, tuple(zip(attributes, values, strict=True)), content)
+
+
+def _attribute_part(part: ast.Characters | ast.Enclosed, names: Mapping[str, Operand]) -> str | Inserted:
+    return escape_attribute(part.value) if isinstance(part, ast.Characters) else _inserted(part.value, names)
+
+
+def _content(part: ast.Content, names: Mapping[str, Operand]) -> Part:
+    match part:
+        case ast.Characters(value):
+            return escape_text(value)
+        case ast.CommentConstructor(value):
+            return f"<!--{value}-->"
+        case ast.ElementConstructor():
+            return _element(part, names)
+        case ast.Enclosed(ast.ElementConstructor() as inner):
+            return _element(inner, names)
+        case ast.Enclosed(expression):
+            return _inserted(expression, names)
+
+
+def _inserted(expression: ast.Expression, names: Mapping[str, Operand]) -> Inserted:
+    items = expression.items if isinstance(expression, ast.Sequence) else (expression,)
+    return Inserted(tuple(_operand(each, names) for each in items))
+
+
+# --- other units ------------------------------------------------------------------------------------------
+
+
+def in_units(result: WindowResult, units: Mapping[Path, Affine]) -> WindowResult | None:
+    """The same with what is written at some paths in other units; None where that is not an aggregate alone."""
+    try:
+        return WindowResult(result.test, _in_units(result.element, (), units))
+    except _Other:
+        return None
+
+
+def _in_units(element: Tagged, steps: tuple[str, ...], units: Mapping[Path, Affine]) -> Tagged:
+    if any(Path((*steps, f"@{name}")) in units for name, _ in element.attributes):
+        raise _Other
+    inner = tuple(
+        _in_units(each, (*steps, each.name), units) if isinstance(each, Tagged) else each for each in element.content
+    )
+    by = units.get(Path(steps), IDENTITY)
+    match inner:
+        case (Inserted((Aggregate(variable),)),) if by != IDENTITY:
+            inner = (Inserted((Aggregate(variable, by),)),)
+        case _ if by != IDENTITY and inner and not any(isinstance(each, Tagged) for each in inner):
+            raise _Other
+        case _:
+            pass
+    return Tagged(element.name, element.attributes, inner)
+
+
+# --- one window -------------------------------------------------------------------------------------------
+
+
+def value_of(known: Partial, function: Function) -> Values:
+    """An aggregate as the evaluator is given it; raises the failure that concerns it."""
+    found, exact = known.value(function), known.exact(function)
+    if found is None:
+        return []
+    return [found if exact is None else Rounded(found, exact)]
+
+
+def in_its_unit(values: Mapping[str, Values]) -> Known:
+    """The aggregates of a window, given by variable in the units of query start."""
+    return lambda aggregate: [_mapped(each, aggregate.by) for each in atomize(values[aggregate.variable])]
+
+
+def _mapped(value: Atomic, by: Affine) -> Atomic:
+    """An aggregate in another unit, exactly; what is no finite number has none."""
+    assert isinstance(value, int | float)
+    if by == IDENTITY or not math.isfinite(value):
+        return value
+    return nearest_double(by(value.exact if isinstance(value, Rounded) else Fraction(Decimal(repr(value)))))
+
+
+def _value(operand: Operand, known: Known) -> Values:
+    return known(operand) if isinstance(operand, Aggregate) else operand.value
+
+
+def holds(test: Test, known: Known) -> bool:
+    """Whether a test holds for a window."""
+    match test:
+        case AllOf(tests):
+            return all(holds(each, known) for each in tests)
+        case AnyOf(tests):
+            return any(holds(each, known) for each in tests)
+        case Compared(operator, left, right):
+            pairs = product(atomize(_value(left, known)), atomize(_value(right, known)))
+            return any(compare(operator, a, b) for a, b in pairs)
+
+
+def _text(part: Part, known: Known) -> str:
+    match part:
+        case str():
+            return part
+        case Inserted(operands):
+            return " ".join(spell(each) for operand in operands for each in atomize(_value(operand, known)))
+        case Tagged(name, attributes, content):
+            values = (f' {each}="{"".join(_text(p, known) for p in parts)}"' for each, parts in attributes)
+            start, inside = f"<{name}{''.join(values)}", "".join(_text(each, known) for each in content)
+            return f"{start}>{inside}</{name}>" if inside else f"{start}/>"

@@ -1,0 +1,183 @@
+"""The pace of a plan's windows: how far streams have come by the paths that windows are over (LAWS 3.2, 3.6).
+
+A window of a plan looks at a path of what comes to it; where that leads back to a path of a stream, the stream's own
+items tell how far it is, selected or not, as they do for the windows of query text.
+What was reached is told to the plan as if the stream had said so by a punctuation, at the ends of windows and not
+between them; an item that is late by such a path is left out, since its windows may be gone.
+Through a join that is of no use by itself: a pair comes from both inputs, and both have to have come so far.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from anabranch.algebra.accents.sets import below
+from anabranch.algebra.operators.construct import Construct, Copy
+from anabranch.algebra.operators.grouped import Aggregate
+from anabranch.algebra.operators.project import Project
+from anabranch.algebra.operators.windowed import Window
+from anabranch.algebra.plans.interpret import Apply, Plan, StreamSource
+from anabranch.algebra.reactions.readings import Reading
+from anabranch.algebra.reactions.signature import Paths
+from anabranch.algebra.window import Extent, Panes
+from anabranch.branch.intake.progress import Progress
+from anabranch.branch.ports import InputStream
+from anabranch.law.rounds.windows import Reach
+from anabranch.stream.cover import passed
+from anabranch.stream.elements import Punctuation
+from anabranch.stream.path import Path
+
+Way = tuple[int, ...]
+"""Leads to an operator, by the inputs to take from the root down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """All items of a stream with less than a value at a path have come; values are those of query start."""
+
+    stream: str
+    path: Path
+    value: Fraction
+
+    def to_json(self) -> list[Any]:
+        return [self.stream, list(self.path.steps), str(self.value)]
+
+    @staticmethod
+    def from_json(value: list[Any]) -> Reached:
+        stream, steps, text = value
+        return Reached(stream, Path(tuple(steps)), Fraction(text))
+
+    def outdoes(self, before: Reached) -> bool:
+        """Whether it says all that an earlier one said."""
+        return (self.stream, self.path) == (before.stream, before.path)
+
+
+@dataclass(slots=True)
+class _Watch:
+    """A path of a stream, with the windows that go by it."""
+
+    stream: InputStream
+    path: Path
+    progress: Progress
+    windows: list[tuple[Way, Extent]] = field(default_factory=list)
+    told: Fraction = Fraction(0)
+    """What the plan was told last."""
+
+
+class Pace:
+    """How far the streams of a plan are; items and signals have to be shown to it in their order."""
+
+    def __init__(self, plan: Plan, inputs: Mapping[str, InputStream]) -> None:
+        self._watches: dict[tuple[str, Path], _Watch] = {}
+        for way, window in _windows(plan, ()):
+            for name, path in dict.fromkeys(_leads(plan_at(plan, (*way, 0)), window.path)):
+                stream = inputs[name]
+                watch = self._watches.setdefault((name, path), _Watch(stream, path, Progress(stream)))
+                watch.windows.append((way, window.extent))
+
+    def is_late(self, stream: str, partition: int, item: Reading) -> bool:
+        """Judge an item, given in the units of query start."""
+        late = False
+        for watch in self._of(stream):
+            values = (each for each in item.numbers(watch.path) if isinstance(each, Fraction))
+            for value in values:
+                late |= watch.progress.is_late(partition, value - watch.stream.origin)
+        return late
+
+    def signal(self, stream: str, partition: int, punctuation: Punctuation | None) -> None:
+        """A punctuation in the units of query start, or the end of a partition."""
+        for watch in self._of(stream):
+            value: Reach | None = math.inf
+            if punctuation is not None:
+                value = passed(punctuation, watch.path, watch.stream.time)
+            if value is not None:
+                watch.progress.passed(partition, value - watch.stream.origin)
+
+    def reached(self, stream: str) -> Iterator[Reached]:
+        """What the plan has to be told now, and was not told before; the end of a stream it need not be told."""
+        for watch in self._of(stream):
+            reached = watch.progress.reached
+            if isinstance(reached, Fraction):
+                last = max(_end(extent, reached) for _, extent in watch.windows)
+                if last > watch.told:
+                    watch.told = last
+                    yield Reached(stream, watch.path, last + watch.stream.origin)
+
+    def first_windows(self) -> dict[Way, int]:
+        """The first window of each operator that the subscription sees whole, where it is not the first of all."""
+        found: dict[Way, int] = {}
+        for watch in self._watches.values():
+            for way, extent in watch.windows:
+                if (first := watch.progress.first_window(extent)) > found.get(way, 0):
+                    found[way] = first
+        return found
+
+    def _of(self, stream: str) -> Iterator[_Watch]:
+        return (watch for (name, _), watch in self._watches.items() if name == stream)
+
+    def save(self) -> list[Any]:
+        return [[watch.progress.save(), str(watch.told)] for watch in self._watches.values()]
+
+    def restore(self, saved: list[Any]) -> None:
+        """Take in what `save` gave."""
+        for watch, (progress, told) in zip(self._watches.values(), saved, strict=True):
+            watch.progress.restore(progress)
+            watch.told = Fraction(told)
+
+
+def _end(extent: Extent, reached: Fraction) -> Fraction:
+    """The end of the last window that has ended; 0 where none has."""
+    many = Panes.of(extent).ended(reached)
+    return extent.end(many - 1) if many else Fraction(0)
+
+
+# --- windows and their streams ------------------------------------------------------------------------------------
+
+
+def with_origins(plan: Plan, inputs: Mapping[str, InputStream]) -> Plan:
+    """The plan with windows that begin where their streams say; of several streams the first."""
+    if isinstance(plan, StreamSource):
+        return plan
+    operator, below = plan.operator, tuple(with_origins(each, inputs) for each in plan.inputs)
+    if isinstance(operator, Window):
+        streams = (inputs[name] for name, _ in _leads(plan.inputs[0], operator.path))
+        operator = replace(operator, origin=next((each.origin for each in streams), Fraction(0)))
+    return Apply(operator, below)
+
+
+def plan_at(plan: Plan, way: Way) -> Plan:
+    """What stands at the end of a way."""
+    for input in way:
+        assert isinstance(plan, Apply)
+        plan = plan.inputs[input]
+    return plan
+
+
+def _windows(plan: Plan, way: Way) -> Iterator[tuple[Way, Window]]:
+    if isinstance(plan, Apply):
+        if isinstance(plan.operator, Window):
+            yield way, plan.operator
+        for number, each in enumerate(plan.inputs):
+            yield from _windows(each, (*way, number))
+
+
+def _leads(plan: Plan, path: Path) -> Iterator[tuple[str, Path]]:
+    """The paths of streams that a path of a plan's output may come from."""
+    match plan:
+        case StreamSource(name):
+            yield name, path
+        case Apply(Construct(_, fields), (inner,)):
+            for at, value in fields:
+                if isinstance(value, Copy) and below(path, at):
+                    yield from _leads(inner, Path((*value.path.steps, *path.steps[len(at.steps) :])))
+        case Apply(Aggregate(by=by)) if path not in Paths.of(by):
+            pass
+        case Apply(Project(kept)) if path not in Paths.of(kept):
+            pass
+        case Apply(_, inputs):
+            for each in inputs:
+                yield from _leads(each, path)

@@ -1,0 +1,282 @@
+"""Plans of the algebra as branches: what the builder makes, standing on a trunk.
+
+The elements of all streams come in the order of LAWS 1.2 (`branch/intake/merge.py`) and go one after another through
+the operators, by the law itself (`algebra/plans/interpret.py`): there is no second way to the same answer.
+A stream of several partitions is the Union of its partitions (LAWS 1.4).
+Items leave as XML and accents as they stand in all answers; of punctuations an answer tells nothing.
+
+Elements were judged by the trunk, so here nothing is bad; an accent that was set aside leaves paths in doubt, and a
+plan that meets such a path is over (LAWS 4.5).
+What operators remember is written down as plain values, what they know of evolution as what was said (`changelog.py`).
+
+Cost: what was said is told to a plan once, and once more when the branch is opened by a process that did not have it
+last; that one has kept what it left.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from anabranch.algebra.accents.sets import description_of, items_of, term
+from anabranch.algebra.operators.operator import Flowing, Heartbeat
+from anabranch.algebra.plans.interpret import Plan, Query
+from anabranch.algebra.reactions.changes import Change, Closing
+from anabranch.algebra.reactions.readings import Reading
+from anabranch.algebra.reactions.signature import Policy
+from anabranch.branch import cache as left
+from anabranch.branch.evolution.changelog import Event, Said, begun, begun_to_json
+from anabranch.branch.intake.backlog import Key
+from anabranch.branch.intake.merge import Changed, Released, Signal
+from anabranch.branch.intake.merged import Merged
+from anabranch.branch.plans.cache import Followed, Ground
+from anabranch.branch.plans.changelog import PlanLog, Told
+from anabranch.branch.plans.pace import Pace, Reached, with_origins
+from anabranch.branch.plans.sources import partitioned, source_of
+from anabranch.branch.ports import InputStream, Output, Spill
+from anabranch.branch.state import State
+from anabranch.errors import Aborted, StateError, StreamError
+from anabranch.law.evolution.vantage import Vantage
+from anabranch.predicate import compare
+from anabranch.runtime.evolution.outlet import accent_text
+from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Place, Punctuation
+from anabranch.stream.path import Path
+from anabranch.stream.reading.wire import write
+from anabranch.stream.serialize import serialize
+from anabranch.stream.tree import Element, copy
+
+_ROWS = pa.schema([("operator", pa.string()), ("row", pa.string())])
+
+
+@dataclass(frozen=True, slots=True)
+class PlanMember:
+    """A plan that a branch serves."""
+
+    key: str
+    """What tells it from others, in every epoch."""
+    name: str
+    """A subscription that has asked it."""
+    plan: Plan
+    out: Output
+    policy: Policy = "accumulate"
+
+
+class Planned(Merged):
+    """A branch that has a plan."""
+
+    def __init__(
+        self, member: PlanMember, inputs: Mapping[str, InputStream], state: State | None, spill: Spill
+    ) -> None:
+        self._member = member
+        self._inputs = inputs
+        super().__init__(inputs.values(), spill)
+        self._pace = Pace(member.plan, inputs)
+        self._log = PlanLog()
+        self._mistrusted: dict[Key, dict[Path, str]] = {key: {} for key in self._merge.sources}
+        """By input, the paths that have been unknown for some items, with the last reason."""
+        self._place = Place(next(iter(inputs)), "", 0)
+        """Where the latest element stood."""
+        self._ended: str | None = None
+        self.aborted: dict[str, str] = {}
+        self.held = 0
+        """How many items and groups it remembers, once it is saved."""
+        starts = begun(inputs.values(), None if state is None else state.meta["begun"])
+        self._begun = begun_to_json(starts) if state is None else state.meta["begun"]
+        """Where late streams are seen from, as it is kept."""
+        self._shown = [Said(*key, 0, each) for key, start in starts.items() for each in start.shown]
+        """What the plan was told first (LAWS 3.6)."""
+        for key, start in starts.items():
+            self._merge.sources[key].vantage = Vantage(start.evolution)
+        self._promises = {source_of(*key): each.vantage.evolution.domains for key, each in self._merge.sources.items()}
+        """What was promised of the items of each partition when the plan began."""
+        self._query = self._fresh()
+        if state is not None:
+            self._restore(state)
+            return
+        for each in self._shown:
+            self._give(self._consequences(each))
+
+    def _fresh(self) -> Query:
+        """The plan at its very beginning, over the partitions of its streams."""
+        partitions = {name: each.partitions for name, each in self._inputs.items()}
+        plan = partitioned(with_origins(self._member.plan, self._inputs), partitions)
+        return Query(plan, policy=self._member.policy, promises=self._promises)
+
+    # --- what comes in ----------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        for each in self._merge.released():
+            if self._ended is not None:
+                continue
+            match each:
+                case Released():
+                    self._item(each)
+                case Changed(stream, partition, change):
+                    self._place = change.place
+                    self._hear(Said(stream.name, partition, 0, change))
+                case Signal():
+                    self._signal(each)
+
+    def _finish(self) -> None:
+        """What was kept to the end comes out."""
+        self._give(self._query.end())
+
+    def _item(self, released: Released) -> None:
+        origin, tree = released.entry.origin, released.given
+        key = origin.stream, origin.partition
+        self._place = released.item.place
+        if self._pace.is_late(*key, Reading(tree, released.units)):
+            self._member.out.late(self._place)
+        else:
+            for way, first in self._pace.first_windows().items():
+                self._query.begin_windows(way, first)
+            reading = Reading(_alone(tree))
+            evolution = self._merge.sources[key].vantage.evolution
+            for path, reason in self._mistrusted[key].items():
+                if evolution.state(path, tree).unit is None:
+                    reading = reading.mistrusted(path, reason)
+            self._give(self._query.take(source_of(*key), reading), tree)
+        self._reach(origin.stream)
+
+    def _signal(self, signal: Signal) -> None:
+        stream, given = signal.stream.name, signal.given
+        if given is not None:
+            self._place = given.place
+            if given.where is not None:
+                self._hear(Said(stream, signal.partition, 0, given))
+            elif given.at is not None:
+                self._give(self._query.take(source_of(stream, signal.partition), Heartbeat(given.at)), given)
+        self._pace.signal(stream, signal.partition, signal.punctuation)
+        self._reach(stream)
+
+    def _reach(self, stream: str) -> None:
+        """Tell the plan how far a stream is, if its windows have to know."""
+        for each in self._pace.reached(stream):
+            self._hear(each)
+
+    def _hear(self, told: Told) -> None:
+        """Let what was said have its consequences, and remember it."""
+        before = self._query.changes
+        self._give(self._consequences(told), told.event if isinstance(told, Said) else None)
+        if self._ended is None and self._log.add(told, came=self._query.changes > before):
+            self._log.thin()
+            remembered = self._query.save()
+            self._retell()
+            self._query.restore(remembered)
+
+    def _retell(self) -> None:
+        """Begin anew behind all that was said, as if no item had come."""
+        self._query = self._fresh()
+        for each in (*self._shown, *self._log.told):
+            for _ in self._consequences(each):
+                pass
+
+    def _consequences(self, told: Told) -> Iterator[Flowing]:
+        match told:
+            case Reached(stream, path, value):
+                for number in range(self._inputs[stream].partitions):
+                    yield from self._query.close(source_of(stream, number), compare(term(path), "<", value))
+            case Said(stream, partition, _, Accent(where, evolution)):
+                yield from self._query.take(source_of(stream, partition), Change(items_of(where), evolution))
+            case Said(stream, partition, _, Punctuation(where)) if where is not None:
+                yield from self._query.take(source_of(stream, partition), Closing(items_of(where)))
+            case Said(stream, partition, _, DeadLetter(doubts=doubts, reason=reason)):
+                self._mistrusted[stream, partition].update({each.path: reason for each in doubts})
+
+    # --- what goes out ----------------------------------------------------------------------------------------
+
+    def _give(self, flowing: Iterable[Flowing], cause: Element | Event | None = None) -> None:
+        """Give what comes out because of an element, if there is one."""
+        if self._ended is not None:
+            return
+        out = self._member.out
+        try:
+            for each in flowing:
+                match each:
+                    case Reading():
+                        out.piece(serialize(each.written()))
+                    case Change(where, evolution):
+                        out.piece(accent_text(Accent(description_of(where), evolution, self._place)))
+        except (Aborted, StreamError) as error:
+            self._ended = self.aborted[self._member.key] = error.message
+        for failure in self._query.drained():
+            out.bury(DeadLetter(self._place, failure.message, _raw(cause), failure.code, self._member.name))
+
+    # --- between epochs -----------------------------------------------------------------------------------------
+
+    def save(self) -> State | None:
+        """What must be remembered; the epoch is over."""
+        merge, waiting = self._merge.save()
+        meta = {
+            "operator": "plan",
+            "merge": merge,
+            "begun": self._begun,
+            "log": self._log.to_json(),
+            "pace": self._pace.save(),
+            "ended": self._ended,
+            "place": [self._place.stream, self._place.partition, self._place.offset],
+        }
+        saved = self._query.save()
+        self.held = sum(len(rows) - 1 for rows in saved.values())
+        kept = [(way, json.dumps(row)) for way, rows in saved.items() for row in rows]
+        columns = [[way for way, _ in kept], [row for _, row in kept]]
+        self._leave(meta)
+        return State(meta, {"waiting": waiting, "kept": pa.table(columns, schema=_ROWS)})
+
+    def _restore(self, state: State) -> None:
+        if state.meta["operator"] != "plan":
+            raise StateError(f"the state of '{self._member.name}' is that of another kind of branch")
+        self._merge.restore(state.meta["merge"], state.tables["waiting"])
+        self._pace.restore(state.meta["pace"])
+        self._ended, self._place = state.meta["ended"], Place(*state.meta["place"])
+        self._log = PlanLog.from_json(state.meta["log"])
+        if not self._pick_up(state.meta):
+            for each in self._log.told:
+                if isinstance(each, Said):
+                    self._merge.sources[each.stream, each.partition].vantage.take(each.event)
+            self._retell()
+        rows: dict[str, list[Any]] = {}
+        for row in state.tables["kept"].to_pylist():
+            rows.setdefault(row["operator"], []).append(json.loads(row["row"]))
+        self._query.restore(rows)
+
+    def _leave(self, meta: dict[str, Any]) -> None:
+        """Leave what follows from what was said to whoever opens the branch in this process next."""
+        self._query.forget()
+        vantages = {key: source.vantage for key, source in self._merge.sources.items()}
+        left.here.leave(self._ground(meta), Followed(self._query, vantages, self._mistrusted))
+
+    def _pick_up(self, meta: dict[str, Any]) -> bool:
+        """Go on with what was left here behind just this, if it was."""
+        found: Followed | None = left.here.pick_up(self._ground(meta))
+        if found is None:
+            return False
+        self._query, self._mistrusted = found.query, found.mistrusted
+        for key, vantage in found.vantages.items():
+            self._merge.sources[key].vantage = vantage
+        return True
+
+    def _ground(self, meta: dict[str, Any]) -> Ground:
+        member = self._member
+        return Ground(member.plan, member.policy, self._promises, meta["begun"], meta["log"]["told"])
+
+
+def _raw(cause: Element | Event | None) -> str:
+    match cause:
+        case Element():
+            return serialize(cause)[:LONGEST_RAW]
+        case Accent() | Punctuation():
+            return write(cause)[:LONGEST_RAW]
+        case _:
+            return ""
+
+
+def _alone(tree: Element) -> Element:
+    """An item that stands by itself, with what is declared around it."""
+    fresh = copy(tree)
+    assert isinstance(fresh, Element)
+    return fresh

@@ -1,0 +1,197 @@
+"""The branch that reads windows which have been made elsewhere: they are the panes of its own.
+
+Windows come by rising numbers, each when it is complete, and marks tell how far they have come where none does
+(`lines.py`); so a window of windows is complete when the last of its parts has come, or would have.
+From there on it is a window query like others (`panes.py`): larger windows are sent on, or a query is answered with
+their values in the place of its aggregates.
+A stream of windows has one partition, so nothing has to wait for its turn.
+
+A window that fails is set aside as one that was made here is, with the same reason and code; where its first item
+stood is not sent, so the dead letter shows a line in its place: that of its first part, or of the first that failed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from anabranch.algebra.aggregate import ItemAt
+from anabranch.branch.intake.backlog import Key
+from anabranch.branch.intake.entries import Entry, cuts, unpack
+from anabranch.branch.intake.entry_reader import EntryReader
+from anabranch.branch.panes.panes import PaneWindows
+from anabranch.branch.panes.states import pack
+from anabranch.branch.panes.states import unpack as unpack_states
+from anabranch.branch.ports import InputStream, Output
+from anabranch.branch.remote.lines import DOUBT, Ended, From, Mark, NoLine, Reached, Window, read_line
+from anabranch.branch.remote.making import SentWindows
+from anabranch.branch.remote.queries import SentQuery
+from anabranch.branch.remote.reading import UNTOLD, LineReader
+from anabranch.branch.state import State
+from anabranch.columnar.panes.rows import Pane
+from anabranch.law.calls import PythonFunction
+from anabranch.law.inputs import Input
+from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item
+
+
+@dataclass(frozen=True, slots=True)
+class SentMember:
+    """A subscription that a branch serves."""
+
+    key: str
+    """What tells it from others, in every epoch."""
+    name: str
+    query: SentQuery
+    out: Output
+
+
+class Gathered:
+    """A branch over windows, for one epoch."""
+
+    def __init__(
+        self,
+        member: SentMember,
+        stream: InputStream,
+        state: State | None,
+        functions: Mapping[str, PythonFunction],
+        documents: Mapping[str, Input],
+    ) -> None:
+        self._member = member
+        self._query = member.query
+        self._stream = stream
+        self._reader = EntryReader(stream)
+        self._lines = LineReader(member.query)
+        self._begun: bool = state is not None and state.meta["begun"]
+        """Whether the first window is known."""
+        self._doubt: str | None = None
+        """Why it ends behind what came before."""
+        self.aborted: dict[str, str] = {}
+        plan = member.query.plan
+        made = PaneWindows if plan.sending is None else SentWindows
+        # the numbers of windows are what is reached here, and the first of them is told
+        counted = replace(stream, slack=Fraction(0), origin=Fraction(0), late=True)
+        before = None if state is None else unpack_states(state, member.name)[0]
+        if before is not None:
+            before.rows.orders[before.rows.firsts < 0] = UNTOLD
+        self._windows = made(plan, member.name, counted, before, member.out, functions, documents)
+
+    # --- what comes in ------------------------------------------------------------------------------------
+
+    def feed(self, data: bytes) -> None:
+        """Take in a packed feed; they come in stream order."""
+        if self.aborted:
+            return
+        origin, table = unpack(data)
+        raws: list[bytes] = table.column("raw").to_pylist()
+        plain = self._lines.plain(raws)
+        others = np.delete(np.arange(len(raws)), plain.at)
+        odd: list[tuple[int, Pane]] = []
+        for at, cut in zip(others.tolist(), cuts(table.take(others)), strict=True):
+            odd += self._other(self._windows.order + at, Entry(origin, cut))
+        rows = plain.rows
+        if self._query.plan.tells_firsts:
+            starts = table.column("start").to_pylist()
+            firsts = [ItemAt(origin.file, starts[at], _shown(raws[at])) for at in plain.at]
+            rows = plain.told(firsts, [self._windows.order + at for at in plain.at])
+        places, panes = self._query.tiling.placed(plain.numbers)
+        if len(plain) and self._may_begin(f"{origin.file} at byte {table.column('start')[plain.at[0]]}"):
+            self._reach(int(plain.numbers[-1]) + 1)
+        self._windows.gather(replace(rows.at(places), panes=panes), odd, len(raws))
+
+    def _other(self, order: int, entry: Entry) -> list[tuple[int, Pane]]:
+        """Take in what is no window with plain numbers; gives the panes that it is."""
+        raw = _shown(entry.cut.raw)
+        match self._reader.read(entry):
+            case Item(tree, place):
+                try:
+                    return self._line(
+                        read_line(tree, self._query.layout), ItemAt(place.partition, place.offset, raw), order
+                    )
+                except NoLine as error:
+                    self._member.out.bury(DeadLetter(place, f"no window of this flow: {error}", raw))
+            case Accent(place=place):
+                what = f"stream '{self._stream.name}' carries an accent ({place})"
+                self._doubt = self._doubt or f"{what}, and windows that travel have none"
+            case _:
+                pass  # punctuations tell nothing that the marks do not, and what is in doubt is told by lines
+        return []
+
+    def _line(self, line: Window | Mark, first: ItemAt, order: int) -> list[tuple[int, Pane]]:
+        if isinstance(line, Window) and self._query.plan.sending is None:
+            failures = (line.partials[each].failure for each in self._query.places)
+            self._doubt = self._doubt or next((each.message for each in failures if each and each.code == DOUBT), None)
+        if self._doubt is not None:
+            return []
+        match line:
+            case Ended(reason):
+                self._doubt = reason
+            case From(number):
+                self._begun = True
+                self._windows.begin(self._query.tiling.first(number))
+            case Reached(None):
+                self._windows.reach(0, math.inf)
+            case Reached(int(number)):
+                self._reach(number)
+            case Window(number, partials) if self._may_begin(f"{first.file} at byte {first.offset}"):
+                self._reach(number + 1)
+                pane = Pane(order, first, tuple(partials[each] for each in self._query.places))
+                _, panes = self._query.tiling.placed(np.array([number]))
+                return [(each, pane) for each in panes.tolist()]
+            case _:
+                pass
+        return []
+
+    def _may_begin(self, place: str) -> bool:
+        """Whether the first window is known; who has not been told it has come too late."""
+        if not self._begun:
+            reason = f"the windows of stream '{self._stream.name}' had begun before ({place})"
+            self.aborted[self._member.key] = reason
+        return self._begun
+
+    def _reach(self, number: int) -> None:
+        self._windows.reach(0, Fraction(self._query.tiling.reached(number)))
+
+    def passed(self, time: Fraction) -> None:
+        """Windows have no times."""
+
+    def end(self, stream: str, partition: int) -> None:
+        """The stream has ended, and with it all windows are complete."""
+        self._windows.end_of(partition)
+
+    # --- between epochs -----------------------------------------------------------------------------------
+
+    def save(self) -> State | None:
+        """Answer what is complete; gives what to remember after the epoch."""
+        if self.aborted:
+            return None
+        self._windows.close()
+        if self._doubt is not None:
+            if isinstance(self._windows, SentWindows):
+                self._windows.end(self._doubt)
+            self.aborted[self._member.key] = self._doubt
+            return None
+        state = pack({0: self._windows.save()})
+        return State({**state.meta, "begun": self._begun}, state.tables)
+
+    @property
+    def held(self) -> int:
+        """How many panes it remembers."""
+        return self._windows.held
+
+    @property
+    def waiting(self) -> dict[Key, int]:
+        """Nothing waits for another input."""
+        return {}
+
+    @property
+    def spilled(self) -> tuple[str, ...]:
+        return ()
+
+
+def _shown(raw: bytes) -> str:
+    """A line as a dead letter shows it."""
+    return raw.decode(errors="replace")[:LONGEST_RAW]

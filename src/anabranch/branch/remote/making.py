@@ -1,0 +1,172 @@
+"""Windows that are sent: counted by panes as those of any query are, and written down when they close.
+
+It is told first which window is the first (`from`), and at the end of each epoch how far the windows have come
+(`reached`), where none that is sent says so.
+So what is sent depends on the epochs, but nothing that is made of it does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+from anabranch.algebra.aggregate import Failure, Partial
+from anabranch.branch.panes.columns import WindowColumns, held, is_of_doubles
+from anabranch.branch.panes.panes import PaneWindows
+from anabranch.branch.panes.plan import PanePlan, pane_plan
+from anabranch.branch.panes.states import PaneState
+from anabranch.branch.ports import InputStream, Output
+from anabranch.branch.remote.layout import Sending
+from anabranch.branch.remote.lines import DOUBT, Ended, From, Mark, Reached, mark_text, rank_text, sum_text, window_text
+from anabranch.columnar.panes.rows import Pane
+from anabranch.columnar.scan.kernels import Indices
+from anabranch.errors import UsageError
+from anabranch.language import check, parse
+from anabranch.law.calls import PythonFunction
+from anabranch.law.inputs import Input
+from anabranch.runtime.evolution.outlet import Outlet
+from anabranch.runtime.standing import standing
+from anabranch.sharing.render import render
+from anabranch.sharing.sent import named_aggregates, window_of
+from anabranch.sharing.tree import PropertyTree
+from anabranch.stream.path import Path
+
+
+@lru_cache(maxsize=1 << 10)
+def sent_plan(tree: PropertyTree, slack: Fraction = Fraction(0), origin: Fraction = Fraction(0)) -> PanePlan:
+    """How the windows of a tree are counted and sent; UsageError where they cannot be."""
+    text = render(tree)
+    plan = pane_plan(standing(check(parse(text), text).query), slack, origin)
+    named = None if plan is None else named_aggregates(plan.seen, plan.query.clause.variable, window_of(tree).path)
+    if plan is None or named is None:
+        raise UsageError("these windows cannot be counted on their way", hint="send the items")
+    return replace(plan, sending=Sending.of(tree, plan.seen.calls, named))
+
+
+class SentWindows(PaneWindows):
+    """The windows of one subscription that are sent, for one epoch."""
+
+    def __init__(
+        self,
+        plan: PanePlan,
+        name: str,
+        stream: InputStream,
+        state: PaneState | None,
+        out: Output,
+        functions: Mapping[str, PythonFunction] | None = None,
+        documents: Mapping[str, Input] | None = None,
+    ) -> None:
+        super().__init__(plan, name, stream, state, out, functions, documents)
+        assert plan.sending is not None
+        self._sending: Sending = plan.sending
+        self._calls = {call.variable: call for call in plan.seen.calls}
+        self._begun: bool = state is not None and state.meta["begun"]
+        """Whether it was told which window is the first."""
+        self._told: int | None = 0 if state is None else state.meta["told"]
+        """The windows before this number are known to have come; None for all."""
+        self._doubted: dict[str, str] = {} if state is None else state.meta["doubted"]
+        """By number of an aggregated path that is in doubt: why."""
+
+    def follow(self, outlet: Outlet) -> None:
+        """Values that are sent have the units of the stream's beginning, which was promised to have no accents."""
+
+    def doubt(self, path: Path, reason: str) -> bool:
+        """Nobody knows any more what a path means (LAWS 4.5); whether windows can be made all the same.
+
+        What is told of it from here on ends those who ask for it, where they are answered; others go on.
+        """
+        if not self._plan.lineage.reads(0, path):
+            return True
+        numbers = self._plan.aggregates(path)
+        for number in numbers:
+            why = f"the query reads '{path}', which is unknown from here on: {reason}"
+            self._doubted.setdefault(str(number), why)
+        return bool(numbers) and self._plan.lineage.need(0, path) is None
+
+    def end(self, reason: str) -> None:
+        """No window is made any more."""
+        self._mark(Ended(reason))
+
+    # --- marks --------------------------------------------------------------------------------------------
+
+    def begin(self, first: int) -> None:
+        """The first window that is whole."""
+        super().begin(first)
+        if not self._begun:
+            self._mark(From(first))
+            self._begun = True
+
+    def close(self) -> None:
+        """Send the windows whose ends the stream has reached, in their order, and the marks of the epoch."""
+        if not self._stream.late or self._progress.first is not None:
+            self.begin(self._progress.first_window(self._plan.extent))
+        super().close()
+        if self._told is None:
+            return
+        if self._progress.reached == math.inf:
+            self._mark(Reached(None))
+            self._told = None
+        elif self._next > self._told:
+            self._mark(Reached(self._next))
+            self._told = self._next
+
+    def _mark(self, mark: Mark) -> None:
+        self._out.piece(mark_text(mark))
+
+    # --- windows ------------------------------------------------------------------------------------------
+
+    def _writer(self) -> Callable[[int, Pane], None]:
+        return self._send
+
+    def _send(self, number: int, window: Pane) -> None:
+        sending = self._sending
+        partials = [self._known_of(each, partial) for each, partial in enumerate(window.partials)]
+        if sending.sends(partials, self._calls):
+            told = [partials[each] for each in sending.paths]
+            self._out.piece(window_text(number, told, sending.layout))
+            self._told = number + 1
+
+    def _known_of(self, path: int, partial: Partial) -> Partial:
+        reason = self._doubted.get(str(path))
+        return partial if reason is None else replace(partial, failure=Failure(0, 0, reason, DOUBT))
+
+    def _column_writer(self) -> Callable[[WindowColumns, Indices], None] | None:
+        return self._send_columns if is_of_doubles(self._sending.test) and not self._doubted else None
+
+    def _send_columns(self, columns: WindowColumns, numbers: Indices) -> None:
+        chosen = np.flatnonzero(held(self._sending.test, columns))
+        if not len(chosen):
+            return
+        columns = columns.at(chosen)
+        parts = [[f'<w n="{number}">' for number in numbers[chosen].tolist()]]
+        for path, fields in zip(self._sending.paths, self._sending.layout.fields, strict=True):
+            texts = [[f' {field}="{text}"' for text in _texts(columns, path, field)] for field in fields]
+            parts.append([f"<v{''.join(each)}/>" for each in zip(*texts, strict=True)])
+        self._extend(pa.array(["".join(each) + "</w>" for each in zip(*parts, strict=True)]))
+        self._told = int(numbers[chosen[-1]]) + 1
+
+    # --- between epochs -----------------------------------------------------------------------------------
+
+    def save(self) -> PaneState:
+        """What to remember after the epoch."""
+        found = super().save()
+        meta = {"begun": self._begun, "told": self._told, "doubted": self._doubted}
+        return replace(found, meta={**found.meta, **meta})
+
+
+def _texts(columns: WindowColumns, path: int, field: str) -> list[str]:
+    """What is told of a path by window, in one field."""
+    match field:
+        case "c":
+            return list(map(str, columns.counts(path)))
+        case "s":
+            totals, places = columns.sums(path)
+            return [sum_text(count, each, places) for count, each in zip(columns.counts(path), totals, strict=True)]
+        case _:
+            return list(map(rank_text, columns.extremes(path, greatest=field == "g")))

@@ -1,0 +1,1 @@
+"""Windows that hold their items."""

@@ -1,0 +1,133 @@
+"""Windows that need their items: LAWS 3.1 to 3.3, as the items come.
+
+Held are the nodes that an open window has, and no other.
+A window is answered when the stream has reached its end, in the order of the windows, and only if it holds something;
+so a jump of the values over a million windows costs nothing.
+A count window is one over the numbers of the selected nodes: the window with the nodes `[j*M, j*M + D)` is full when
+that many have come, and at the end of the input those that are not full give nothing.
+
+Several queries over the same source are one operator: items are judged once, all windows refer to the same ones, and
+queries with equal windows have their content together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from anabranch.algebra.window import Extent
+from anabranch.branch.held_items import Held, Kept, Shelf, placed_tables
+from anabranch.branch.intake.merge import Signal
+from anabranch.branch.members import Asker, Everyone
+from anabranch.branch.windows.selection import Judge
+from anabranch.law.rounds.windows import Reach, extent_of
+
+
+class _Sequence:
+    """The windows of one size and step, one behind the other, and the queries that have exactly these."""
+
+    def __init__(self, extent: Extent, askers: Sequence[Asker]) -> None:
+        self.extent = extent
+        self.held: list[Held] = []
+        self.next = 0  # the first window that is not answered yet
+        self._askers = askers
+        self._due: int | None = None  # the first of them that holds something
+
+    @property
+    def name(self) -> str:
+        """Tells its windows from others."""
+        return f"{self.extent.size}:{self.extent.step}"
+
+    def hold(self, held: Held, first: int) -> None:
+        """Take a node into the windows that have it and are still to come; `first` is the first that counts."""
+        self.next = max(self.next, first)
+        k = max(self.next, self.extent.first(held.value))
+        if self.extent.start(k) <= held.value:
+            self.held.append(held)
+            self._due = k if self._due is None else min(k, self._due)
+
+    def close(self, reached: Reach) -> None:
+        """Answer all windows that end at or before `reached`."""
+        while self._due is not None and self.extent.end(self._due) <= reached:
+            start, end = self.extent.start(self._due), self.extent.end(self._due)
+            content = [each for each in self.held if start <= each.value < end]
+            nodes = [each.node for each in content]
+            for asker in self._askers:
+                asker.answers.give(content[0].kept, content, partial(asker.window, content, nodes))
+            self.next = self._due + 1
+            start = self.extent.start(self.next)
+            self.restore(self.next, [each for each in self.held if each.value >= start])
+
+    def restore(self, following: int, held: list[Held]) -> None:
+        """Go on with the window `following`."""
+        self.next, self.held = following, held
+        least = min((each.value for each in held), default=None)
+        self._due = None if least is None else max(following, self.extent.first(least))
+
+
+class Windows:
+    """The operator for one windowed `for`."""
+
+    def __init__(self, askers: Sequence[Asker], shelf: Shelf) -> None:
+        self.everyone = Everyone(askers)
+        self.judge = Judge(0, askers[0].standing, shelf, self.everyone)
+        self._shelf = shelf
+        found: dict[Extent, list[Asker]] = {}
+        for asker in askers:
+            window = asker.standing.fors[0].window
+            assert window is not None
+            found.setdefault(extent_of(window), []).append(asker)
+        self._sequences = [_Sequence(extent, those) for extent, those in found.items()]
+
+    def item(self, kept: Kept) -> None:
+        """Take the next item."""
+        for held in self.judge.item(kept):
+            if held is not None:
+                self.hold(held)
+            self.close(self.judge.reached)
+
+    def signal(self, signal: Signal) -> None:
+        """Take a punctuation or the end of a partition."""
+        self.judge.signal(signal)
+        self.close(self.judge.reached)
+
+    def finish(self) -> None:
+        """The input has ended; a count window that is not full gives nothing."""
+        if self.judge.timed:
+            self.close(math.inf)
+
+    def hold(self, held: Held) -> None:
+        """Take a node that is selected."""
+        for each in self._sequences:
+            each.hold(held, self.judge.first_window(each.extent))
+
+    def close(self, reached: Reach | None) -> None:
+        """Answer all windows that end at or before `reached`."""
+        if reached is not None:
+            for each in self._sequences:
+                each.close(reached)
+
+    # --- between epochs -----------------------------------------------------------------------------------
+
+    def held(self) -> list[Held]:
+        """All that the branch must be able to show again."""
+        return [held for each in self._sequences for held in each.held]
+
+    def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
+        """What must be remembered beside that."""
+        meta = {"next": {each.name: each.next for each in self._sequences}, "progress": self.judge.save()}
+        return meta, placed_tables((each.name, held, None) for each in self._sequences for held in each.held)
+
+    def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None:
+        """Take in what `save` gave; what only those have held who are gone is forgotten."""
+        self.judge.restore(meta["progress"])
+        held: dict[str, list[Held]] = {each.name: [] for each in self._sequences}
+        for name, each, _ in self._shelf.placed(tables):
+            if name in held:
+                held[name].append(each)
+        for sequence in self._sequences:
+            sequence.restore(meta["next"].get(sequence.name, 0), held[sequence.name])

@@ -1,0 +1,103 @@
+"""What one windowed `for` makes of an element: which nodes it selects, where they stand, and which are late.
+
+That does not depend on the size of its window, so queries that differ in no more have one judge.
+
+Nodes that are not selected still show how far the stream is, and what is late (LAWS 3.2).
+Where the predicates fail, or a selected node has no reference value, that is set aside, once (LAWS 2.4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from anabranch.algebra.window import Extent
+from anabranch.branch.held_items import Held, Kept, Shelf
+from anabranch.branch.intake.merge import Signal
+from anabranch.branch.intake.progress import Progress
+from anabranch.branch.members import Everyone
+from anabranch.branch.ports import InputStream
+from anabranch.language import ast
+from anabranch.law.paths import base_of
+from anabranch.law.rounds.windows import Reach
+from anabranch.law.slices import path_in_item
+from anabranch.law.spelling import Spelling
+from anabranch.runtime.standing import Standing
+from anabranch.stream.cover import passed
+from anabranch.stream.elements import Punctuation
+
+
+class Judge:
+    """Judges elements for the `for` of one number; the only one to write its dead letters and late places."""
+
+    def __init__(self, number: int, standing: Standing, shelf: Shelf, everyone: Everyone) -> None:
+        clause = standing.fors[number]
+        source = base_of(clause.source)
+        assert isinstance(source, ast.Source)
+        assert clause.window is not None
+        self.stream = source.name
+        self.timed = isinstance(clause.window, ast.TimeWindow)
+        self._number = number
+        self._path = None
+        if isinstance(clause.window, ast.TimeWindow):
+            names = Spelling(standing.env.namespaces, shelf.inputs[source.name].root.namespaces)
+            self._path = path_in_item(clause.source, clause.window.reference, names)
+        self.progress = Progress(shelf.inputs[source.name])
+        self._everyone = everyone
+        self._arrived = 0
+
+    def item(self, kept: Kept) -> Iterator[Held | None]:
+        """What an item shows, node by node: one that is selected, or None where it only shows how far the stream is.
+
+        What is late, or has no reference value, shows nothing.
+        """
+        found = kept.candidates(self._number)
+        if found.error is not None:
+            self._everyone.bury(kept, found.error)
+        for index, each in enumerate(found.nodes):
+            if not self.timed:
+                if each.selected:
+                    yield Held(self.next_number(), kept, self._number, index)
+            elif each.value is None:
+                if each.selected and each.error is not None:
+                    self._everyone.bury(kept, each.error)
+            elif self.progress.is_late(kept.entry.origin.partition, each.value):
+                self._everyone.late(kept)
+            else:
+                yield Held(each.value, kept, self._number, index) if each.selected else None
+
+    def next_number(self) -> Fraction:
+        """Where the next selected node stands in count windows; it has then arrived."""
+        self._arrived += 1
+        return Fraction(self._arrived - 1)
+
+    def signal(self, signal: Signal) -> None:
+        """A punctuation, or a partition's end, shows how far the stream is, and nothing else."""
+        if self.timed:
+            value = math.inf if signal.punctuation is None else self.covered(signal.stream, signal.punctuation)
+            if value is not None:
+                self.progress.passed(signal.partition, value)
+
+    def covered(self, stream: InputStream, punctuation: Punctuation) -> Reach | None:
+        """What a punctuation covers all values below of."""
+        value = passed(punctuation, self._path, stream.time)
+        return None if value is None else value - stream.origin
+
+    @property
+    def reached(self) -> Reach | None:
+        """How far the windows may move: by the values of the reference, or by how many nodes were selected."""
+        return self.progress.reached if self.timed else Fraction(self._arrived)
+
+    def first_window(self, extent: Extent) -> int:
+        """The first window that the subscription sees whole; a count window begins with the subscription."""
+        return self.progress.first_window(extent) if self.timed else 0
+
+    def save(self) -> dict[str, Any]:
+        return {"arrived": self._arrived, **self.progress.save()}
+
+    def restore(self, meta: dict[str, Any]) -> None:
+        """Take in what `save` gave."""
+        self._arrived = meta["arrived"]
+        self.progress.restore(meta)

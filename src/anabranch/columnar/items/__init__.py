@@ -1,0 +1,1 @@
+"""Queries that are answered item by item, in columns."""

@@ -1,0 +1,255 @@
+"""The subscriptions of one stream, answered a few thousand items at a time.
+
+Queries that are made for columns are judged together (`columnar/match/index.py`), and their answers laid out, without
+a step of Python for any single item or query.
+*Takers* see the same items in the same pass: they gather what windows and joins go on with.
+Where the stream evolves (`course.py`), a batch is answered in stretches in which nothing changes.
+What remains is read by the real parser and answered by the reference evaluator, one by one and in order: items of
+another look, items whose condition is unclear, and every item for a query that is not made for columns.
+So which way an item takes never shows in an answer.
+
+Queries that differ in constants only are compiled together, and a query is answered once, however many asked it.
+The template is learned from the stream, and learned anew when most items no longer fit it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from anabranch.columnar.items.course import Course, Follows, changes, suspects
+from anabranch.columnar.items.delivery import Answers, Delivery
+from anabranch.columnar.items.programs import Compile, ItemQueries, Program, program_of
+from anabranch.columnar.items.single_items import ByLaw
+from anabranch.columnar.items.stretches import Stretch
+from anabranch.columnar.items.units import NO_UNITS, Followed, Units, units_of
+from anabranch.columnar.match.index import NO_MATCHES, Matches
+from anabranch.columnar.scan import untemplated as guided
+from anabranch.columnar.scan.kernels import Flags, Indices
+from anabranch.columnar.scan.shred import Shredded, Shredder
+from anabranch.columnar.scan.template import Template, is_plain_root
+from anabranch.errors import BadItem
+from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, Update
+from anabranch.stream.limits import Limits
+from anabranch.stream.reading.lines import Cut
+from anabranch.stream.reading.parse import parse_item
+from anabranch.stream.reading.reader import Format
+from anabranch.stream.schema import Schema
+from anabranch.stream.tree import Element
+
+_SAMPLE_BYTES, _SAMPLE = 1 << 14, 20
+_HELD = 4 << 20
+"""How many bytes of slow answers are held before they are handed out."""
+
+_NONE = np.empty(0, np.int64)
+
+Shown: TypeAlias = Item | Punctuation | Accent | Region | Update | DeadLetter
+"""What takers see; of dead letters those that leave paths in doubt (LAWS 4.5), regions and updates where there are."""
+Read: TypeAlias = Callable[[Cut], Shown | None]
+
+
+class Taker(Protocol):
+    """Gathers what branches need of the items of one range, batch by batch: `judge`, `show`, `take`."""
+
+    def judge(self, compiled: Any, shredded: Shredded, known: Flags, matches: Matches) -> Flags:
+        """Begin a batch; gives the entries that must be shown.
+
+        `known` are those that are good items for certain, `matches` what was found for its conditions: nothing where
+        `compiled` is None.
+        """
+
+    def show(self, entry: int, element: Shown) -> None:
+        """See one of them; a bad one is not shown."""
+
+    def take(self) -> None:
+        """End the batch."""
+
+
+class StreamAnswers:
+    """Answers the items of one stream; what it learns of their look only makes it faster or slower."""
+
+    def __init__(
+        self,
+        queries: Sequence[ItemQueries],
+        form: Format,
+        root: Element,
+        limits: Limits,
+        schema: Schema | None = None,
+        compiles: Sequence[Compile] = (),
+        *,
+        together: bool = True,
+    ) -> None:
+        """`schema` is given where the stream is strict, `compiles` where there will be takers: one for each.
+
+        `together` queries are judged by an index, else each by itself.
+        """
+        self._queries = queries
+        self._members = [member for group in queries for member in group.members]
+        self._delivery = Delivery(queries)
+        self._compiles = compiles
+        self._form = form
+        self._root = root.name.local
+        self._limits = limits
+        self._schema = schema
+        self._together = together
+        self._template: Template | None = None
+        self._program: Program | None = None
+        # Columns are for XML: in a stream of JSON every line is for its reader, also one that looks like XML.
+        able = form != "json" and is_plain_root(root)
+        self._able = able and (bool(compiles) or any(each.hole is not None for each in queries))
+        self._stale = True
+        self._settled: tuple[Program, Sequence[Followed], Units] | None = None
+        """How queries were answered last, for which groups."""
+
+    def answer(
+        self,
+        shredder: Shredder,
+        piece: bytes | None,
+        read: Read,
+        out: Answers,
+        takers: Sequence[Taker] = (),
+        course: Course | None = None,
+    ) -> int:
+        """Answer what ends in the next piece, None for the end of input; how many items there were.
+
+        `read` gives an element as a tree, or None where it has seen to a bad one itself; it takes accents and
+        punctuations into the `course`, which is None where a stream has none.
+        """
+        if piece is None:
+            return sum(self._answer(each, read, out, takers, course) for each in shredder.finish())
+        if self._able and self._stale:
+            self._learn(shredder.sample(piece[:_SAMPLE_BYTES])[:_SAMPLE])
+        wanted = self._program.wanted if self._program else None
+        items = fitting = 0
+        for shredded in shredder.feed(piece, wanted):
+            items += self._answer(shredded, read, out, takers, course)
+            fitting += int(np.count_nonzero(shredded.fits))
+        self._stale = self._program is None or 2 * fitting < items
+        return items
+
+    def _learn(self, cuts: Sequence[Cut]) -> None:
+        template = Template.learn((cut.raw, tree) for cut in cuts if (tree := self._tree(cut)))
+        if template is not None and self._form == "lines" and any(b"\n" in piece for piece in template.pieces):
+            template = None  # it was written `&#10;`; with the template's newline, no line looks like that
+        if template is not None and template != self._template:
+            self._template = template
+            self._program = program_of(self._queries, self._compiles, self._root, template, together=self._together)
+
+    def _tree(self, cut: Cut) -> Element | None:
+        """The tree of a good item, for learning."""
+        try:
+            tree = parse_item(cut.raw, self._limits)
+        except BadItem:
+            return None
+        return None if self._schema and self._schema.undeclared(tree) else tree
+
+    def _answer(
+        self, shredded: Shredded, read: Read, out: Answers, takers: Sequence[Taker], course: Course | None
+    ) -> int:
+        known = shredded.fits
+        if self._schema is None:
+            known = known | guided.fill(shredded, self._limits)
+        stretch = Stretch(shredded, known, changes(course, shredded, ~known) if course else {})
+        return sum(self._answer_stretch(each, read, out, takers, course) for each in stretch.between_accents(course))
+
+    def _answer_stretch(
+        self, stretch: Stretch, read: Read, out: Answers, takers: Sequence[Taker], course: Course | None
+    ) -> int:
+        doubtful = suspects(course, stretch.shredded, stretch.known, stretch.said) if course else None
+        if doubtful is not None:
+            stretch = stretch.without(doubtful)
+        shredded, known = stretch.shredded, stretch.known
+        program = self._program if shredded.wanted and not stretch.is_said else None
+        follows = course.follows if course else None
+        units = self._units(program, follows)
+        found = self._matches(program, shredded, follows, units)
+        if found is None:
+            middle = len(known) // 2
+            halves = stretch.part(0, middle), stretch.part(middle, len(known))
+            return sum(self._answer_stretch(each, read, out, takers, course) for each in halves)
+        matches, taken = found
+        open_entries, asked = self._asked(program, matches, known, follows, units)
+        unread = ~known
+        unread[open_entries] = True
+        shown = self._judged(program, shredded, known, taken, takers)
+        for flags in shown:
+            unread |= flags
+        items = int(np.count_nonzero(known))
+        batch = self._delivery.of(shredded, program, matches)
+        slow = ByLaw(self._members, out, course)
+        begin = 0
+        for entry in map(int, np.flatnonzero(unread)):
+            element = read(shredded.cut(entry))
+            for number, text in course.added() if course else ():
+                slow.add(number, entry, text)
+            if element is None:
+                continue
+            for taker, flags in zip(takers, shown, strict=True):
+                if flags[entry]:
+                    taker.show(entry, element)
+            if not isinstance(element, Item):
+                continue
+            items += not known[entry]
+            slow.answer(entry, element, asked(entry))
+            if slow.held > _HELD:
+                batch.deliver(range(begin, entry + 1), slow.take(), out)
+                begin = entry + 1
+        batch.deliver(range(begin, len(known)), slow.take(), out)
+        for taker in takers:
+            taker.take()
+        return items
+
+    def _units(self, program: Program | None, follows: Follows | None) -> Units:
+        """How queries are answered in a stretch; it is the same as long as nothing changes."""
+        if program is None or follows is None:
+            return NO_UNITS
+        held, groups = self._settled, follows.groups
+        if held is None or held[0] is not program or held[1] is not groups:
+            held = self._settled = program, groups, units_of(program, program.wanted.template, groups)
+        return held[2]
+
+    def _matches(
+        self, program: Program | None, shredded: Shredded, follows: Follows | None, units: Units
+    ) -> tuple[Matches, Matches] | None:
+        """What is found for queries, and for takers, who know the units of the place; None if that is too much."""
+        if program is None:
+            return NO_MATCHES, NO_MATCHES
+        there = units.applied(shredded, program)
+        found = program.matcher.match(there)
+        if found is None or follows is None:
+            return None if found is None else (found, found)
+        gone = np.zeros(found.count, np.bool_)
+        gone[[*follows.silent, *units.by_law]] = True
+        mine = found.without(gone)
+        taken = found if there is shredded else program.matcher.match(shredded)
+        return None if taken is None else (mine, taken)
+
+    def _asked(
+        self, program: Program | None, matches: Matches, known: Flags, follows: Follows | None, units: Units
+    ) -> tuple[Indices, Callable[[int], Sequence[int]]]:
+        """The good entries that the law must answer, and for each of them which queries."""
+        others: Sequence[int] = range(len(self._members)) if program is None else program.others
+        if follows:
+            others = sorted({*others, *units.by_law} - follows.silent)
+        if program is None:
+            return np.flatnonzero(known) if others else _NONE, lambda entry: others
+        mine = matches.open_conditions < len(self._members)
+        queries, entries = matches.open_conditions[mine], matches.open_entries[mine]
+
+        def asked(entry: int) -> Sequence[int]:
+            first, last = np.searchsorted(entries, [entry, entry + 1])
+            found: list[int] = queries[first:last].tolist()
+            return sorted([*found, *others])
+
+        return np.flatnonzero(known) if others else entries[known[entries]], asked
+
+    def _judged(
+        self, program: Program | None, shredded: Shredded, known: Flags, matches: Matches, takers: Sequence[Taker]
+    ) -> list[Flags]:
+        """Which entries each taker must be shown."""
+        if program is None:
+            return [taker.judge(None, shredded, known, NO_MATCHES) for taker in takers]
+        taken = zip(takers, program.taken, program.shares, strict=True)
+        return [taker.judge(compiled, shredded, known, matches.part(*share)) for taker, compiled, share in taken]

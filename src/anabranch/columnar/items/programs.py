@@ -1,0 +1,175 @@
+"""Item queries made for one template: what they ask of items, all together, and what each gives.
+
+Queries of one shape differ in constants only: they are compiled once, with *marks* in the place of the constants, and
+then each gets its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from anabranch.columnar.items.layout import Fragments
+from anabranch.columnar.items.query import CompiledQuery, Fragment, compile_query
+from anabranch.columnar.match.arranging import Alike, gathered
+from anabranch.columnar.match.condition import Condition
+from anabranch.columnar.match.forms import Constant, formed, substituted
+from anabranch.columnar.match.index import Matcher
+from anabranch.columnar.scan.kernels import Flags, Indices
+from anabranch.columnar.scan.shred import Wanted
+from anabranch.columnar.scan.template import Template
+from anabranch.language import ast
+from anabranch.stream.tree import Element
+
+
+class Law(Protocol):
+    """What a query makes of single items."""
+
+    def __call__(self, item: Element, forward: Callable[[list[Any]], list[Any]] | None = None) -> str:
+        """The piece that an item adds; `DynamicError` where it fails (LAWS 2.4).
+
+        Where the stream evolves, `forward` brings its values into the units of its place.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ItemQuery:
+    """A query that answers item by item (`reference.standing`), for all who asked it."""
+
+    subscribers: tuple[tuple[int, str], ...]
+    """Their numbers and names."""
+    constants: tuple[Constant, ...]
+    """What it has in the place of its shape's marks."""
+    slow: Law
+
+
+@dataclass(frozen=True, slots=True)
+class ItemQueries:
+    """Queries of one shape."""
+
+    hole: ast.Expression | None
+    """What they do with one item, with marks in the place of constants; None if that stands in a namespace."""
+    marks: tuple[Constant, ...]
+    members: Sequence[ItemQuery]
+
+
+class Compiled(Protocol):
+    """What was made for one template."""
+
+    @property
+    def leaves(self) -> set[int]:
+        """The leaves it looks at."""
+
+    @property
+    def numbers(self) -> set[int]:
+        """Those of them whose numbers it looks at."""
+
+    @property
+    def conditions(self) -> Sequence[Condition]:
+        """What it asks of items, to be matched together with what others ask."""
+
+
+Compile: TypeAlias = Callable[[str, Template], Compiled | None]
+"""Makes something for a template, or None if it cannot; told the name of the stream's root."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """All queries of a stream for one template, and what takers take; queries are numbered through."""
+
+    wanted: Wanted
+    compiled: tuple[CompiledQuery | None, ...]
+    """By group of queries, with marks in the place of constants; None where they are not made for columns."""
+    matcher: Matcher
+    """Of the queries, then of what is taken."""
+    others: tuple[int, ...]
+    """Queries that are not made for columns."""
+    sets: Indices
+    """By condition: which set of fragments is given; an empty one for what is taken."""
+    fragments: Fragments
+    gives: Flags
+    """By set: whether there is anything in it."""
+    taken: tuple[Compiled | None, ...]
+    """What takers take, in the order of `compiles`."""
+    shares: tuple[tuple[int, int], ...]
+    """The conditions of each of them in the matcher."""
+
+
+def program_of(
+    queries: Sequence[ItemQueries], compiles: Sequence[Compile], root: str, template: Template, *, together: bool = True
+) -> Program | None:
+    """Compile for a template; None where nothing is made for columns.
+
+    `together` conditions are matched by an index, else each by itself.
+    """
+    made = [None if each.hole is None else compile_query(each.hole, root, template) for each in queries]
+    taken = tuple(each(root, template) for each in compiles)
+    everything: list[CompiledQuery | Compiled] = [each for each in (*made, *taken) if each]
+    if not everything and not taken:
+        return None
+    leaves = tuple(sorted(set().union(*(each.leaves for each in everything))))
+    numbers = set().union(*(each.numbers for each in everything))
+    wanted = Wanted(template, leaves, tuple(leaf in numbers for leaf in leaves))
+    groups: list[Alike] = []
+    single: list[tuple[int, Condition]] = []
+    others: list[int] = []
+    sets: list[int] = []
+    fragments: list[Sequence[Fragment]] = []
+    for group, query in zip(queries, made, strict=True):
+        first = len(sets)
+        if query is None:
+            others += range(first, first + len(group.members))
+        else:
+            _add(group, first, query.condition, groups, single)
+        fragments.append(query.fragments if query else ())
+        sets += [len(fragments) - 1] * len(group.members)
+    shares = []
+    count = len(sets)
+    for each in taken:
+        asked = tuple(each.conditions) if each else ()
+        shares.append((count, count + len(asked)))
+        single += enumerate(asked, count)
+        sets += [len(fragments)] * len(asked)
+        count += len(asked)
+    more_groups, apart = gathered(single) if together else ([], single)
+    return Program(
+        wanted,
+        tuple(made),
+        Matcher(count, [*groups, *more_groups], apart, wanted),
+        tuple(others),
+        np.array(sets, np.int64),
+        Fragments.of([*fragments, ()], wanted),
+        np.array([*map(bool, fragments), False]),
+        taken,
+        tuple(shares),
+    )
+
+
+def _add(
+    group: ItemQueries, first: int, condition: Condition, groups: list[Alike], single: list[tuple[int, Condition]]
+) -> None:
+    """Add the conditions of a group, each with its own constants; `first` is the number of the first query."""
+    found = formed(condition) if group.marks else None
+    if found is None:
+        for number, each in enumerate(group.members, first):
+            single.append((number, substituted(condition, dict(zip(group.marks, each.constants, strict=True)))))
+        return
+    form, constants = found
+    places = {mark: number for number, mark in enumerate(group.marks)}
+    columns = [_column(constant, places, group.members) for constant in constants]
+    numbers = range(first, first + len(group.members))
+    groups.append(Alike(form, numbers, list(zip(*columns, strict=True)) if columns else [()] * len(numbers)))
+
+
+def _column(constant: Constant, places: Mapping[Constant, int], members: Sequence[ItemQuery]) -> list[Constant]:
+    """What each query has for one constant of the form."""
+    if constant in places:
+        place = places[constant]
+        return [each.constants[place] for each in members]
+    if isinstance(constant, float) and -constant in places:
+        place = places[-constant]
+        return [-float(each.constants[place]) for each in members]
+    return [constant] * len(members)

@@ -1,0 +1,1 @@
+"""Step joins in columns."""

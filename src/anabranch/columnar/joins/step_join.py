@@ -1,0 +1,261 @@
+"""The step join over columns (LAWS 3.5): the same movements and pairs as `law/rounds/joins.py`, in blocks.
+
+A window only ever moves to a position at which a waiting item enters: the positions between let go of what they leave
+behind, and so does the next.
+An item's position is known when it arrives, because its window cannot pass it before it has entered.
+So what a movement costs does not depend on how far it goes.
+
+Each movement at which the other side holds something is a *meeting*, two spans of items all of which meet.
+Pairs are made from meetings a block at a time, judged, and their answers laid out; never are all pairs there at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.columnar.items.layout import Fragments, laid_out
+from anabranch.columnar.joins import kernels as kernels_joins
+from anabranch.columnar.joins.condition import PairCondition, PairJudge
+from anabranch.columnar.joins.kernels import (
+    ARRIVING,
+    FIELDS,
+    HIGH,
+    LOW,
+    MEETING,
+    NEVER,
+    NEXT,
+    SIZE,
+    SLACK,
+    SOONEST,
+    STEP,
+    WAITING,
+)
+from anabranch.columnar.joins.kernels_pairs import STRIDE, lay_out_pairs, measure_pairs
+from anabranch.columnar.joins.pairs import CompiledJoin, Run
+from anabranch.columnar.match.condition import UNCLEAR, YES, Verdicts
+from anabranch.columnar.scan.kernels import Bytes, Indices
+from anabranch.columnar.scan.shred import Shredded
+
+BLOCK = 1 << 15
+"""How many pairs are judged at a time: as many as stay in a core's own memory."""
+MEETINGS = 1 << 12
+LONGEST = 16 << 20
+"""How many bytes of answers are laid out at a time, unless one alone is longer."""
+SLOW = 64
+"""How many pairs are asked for one by one before their answers are laid out with the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One side of a join: its window, all in one unit, and its items.
+
+    Items are numbered: first those it holds, then those that wait, then those that arrive, each in their order.
+    """
+
+    size: int
+    step: int
+    slack: int
+    next: int
+    """The position the window has yet to move to."""
+    held: int
+    waiting: int
+    values: Indices
+    status: Bytes
+    """What those that arrive are to the join: `VOID`, `SHOWN` or `SELECTED`."""
+
+
+class StepJoin:
+    """Two lanes while items arrive; the only one to change its state is whoever asks for `pairs`."""
+
+    def __init__(self, first: Lane, second: Lane) -> None:
+        self._second = len(first.values)
+        self._values = np.concatenate([first.values, second.values])
+        self._status = np.concatenate([first.status, second.status])
+        self._positions = np.empty(len(self._values), np.int64)
+        self._sides = np.zeros((2, FIELDS), np.int64)
+        most = max(len(first.values), len(second.values))
+        self._waiting = np.empty((2, most), np.int64)
+        self._logs = np.empty((2, most + 1), np.int64)
+        for side, (lane, base) in enumerate(((first, 0), (second, self._second))):
+            window = self._sides[side]
+            window[[SIZE, STEP, SLACK, NEXT]] = lane.size, lane.step, lane.slack, lane.next
+            window[SOONEST] = NEVER
+            window[HIGH] = lane.held
+            self._logs[side, : lane.held] = base + np.arange(lane.held)
+            window[ARRIVING] = base + lane.held + lane.waiting
+            for item in range(base + lane.held, base + lane.held + lane.waiting):
+                kernels_joins.wait(window, item, self._values[item], self._positions, self._waiting[side])
+
+    def pairs(self, arrivals: Indices, *, ended: bool) -> Iterator[tuple[Indices, Indices]]:
+        """Let items arrive, each from the side that is given; the pairs that come of it, by number, in order.
+
+        What is given is overwritten when the next is asked for.
+        """
+        return ((x, y) for x, y, _ in self._pairs(arrivals, ended, np.empty((2, 0), np.int64)))
+
+    def placed_pairs(self, arrivals: Indices, *, ended: bool) -> Iterator[tuple[Indices, Indices, NDArray[np.int64]]]:
+        """The same, and the positions at which both windows stand when each pair is made."""
+        return self._pairs(arrivals, ended, np.empty((2, BLOCK), np.int64))
+
+    def _pairs(
+        self, arrivals: Indices, ended: bool, places: NDArray[np.int64]
+    ) -> Iterator[tuple[Indices, Indices, NDArray[np.int64]]]:
+        x, y = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+        at, is_done = 0, False
+        while not is_done:
+            meetings = np.empty((max(MEETINGS, int(self._sides[:, WAITING].max()) + 1), MEETING), np.int64)
+            count, at, is_done = kernels_joins.move(
+                arrivals,
+                at,
+                ended,
+                self._values,
+                self._status,
+                self._positions,
+                self._sides,
+                self._waiting,
+                self._logs,
+                meetings,
+            )
+            done = np.zeros(3, np.int64)
+            while number := kernels_joins.pair(meetings[:count], self._logs, self._second, done, x, y, places):
+                yield x[:number], y[:number], places[:, :number]
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Let go of what no meeting needs any more."""
+        for window, log in zip(self._sides, self._logs, strict=True):
+            held = self._held(window, log)
+            log[: len(held)] = held
+            window[LOW], window[HIGH] = 0, len(held)
+        most = 2 * int(self._sides[:, HIGH].max()) + int(self._sides[:, WAITING].max()) + 1
+        if most > self._logs.shape[1]:
+            self._logs = np.concatenate([self._logs, np.empty((2, most), np.int64)], axis=1)
+
+    def _held(self, window: Indices, log: Indices) -> Indices:
+        items = log[window[LOW] : window[HIGH]]
+        held: Indices = items[self._values[items] >= (window[NEXT] - 1) * window[STEP]]
+        return held
+
+    def next(self, side: int) -> int:
+        """The position that a side has yet to move to."""
+        return int(self._sides[side, NEXT])
+
+    def held(self, side: int) -> Indices:
+        """The numbers of the items that a side holds, in order."""
+        return self._held(self._sides[side], self._logs[side]) - side * self._second
+
+    def waiting(self, side: int) -> Indices:
+        """The numbers of the items that wait, in order."""
+        return self._waiting[side, : self._sides[side, WAITING]] - side * self._second
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """Answers one behind the other: how many, and how long the first is."""
+
+    data: bytes
+    entries: int
+    first: int
+
+
+class PairColumns:
+    """Items of two sides that lie in columns, and what was found of them: once for all queries that ask the same."""
+
+    def __init__(self, sides: tuple[Shredded, Shredded]) -> None:
+        self._sides = sides
+        self._judges: dict[PairCondition, PairJudge] = {}
+        self._texts: dict[tuple[Run, ...], RunTexts] = {}
+
+    def judge(self, condition: PairCondition) -> PairJudge:
+        if condition not in self._judges:
+            self._judges[condition] = PairJudge(condition, self._sides)
+        return self._judges[condition]
+
+    def texts(self, join: CompiledJoin) -> RunTexts:
+        if join.runs not in self._texts:
+            self._texts[join.runs] = RunTexts.of(join, self._sides)
+        return self._texts[join.runs]
+
+
+@dataclass(frozen=True, slots=True)
+class RunTexts:
+    """What the runs of a result give for all items: the side and place of each, and where in the store texts lie."""
+
+    runs: NDArray[np.int64]
+    edges: Indices
+    store: Bytes
+
+    @staticmethod
+    def of(join: CompiledJoin, sides: tuple[Shredded, Shredded]) -> RunTexts:
+        edges: list[Indices] = []
+        store: list[Bytes] = []
+        runs = np.zeros((len(join.runs), 2), np.int64)
+        places = size = 0
+        for number, run in enumerate(join.runs):
+            texts, offsets = _texts(sides[run.side], Fragments.of([run.fragments], join.sides[run.side].wanted))
+            runs[number] = run.side, places
+            edges.append(offsets + size)
+            store.append(texts)
+            places += len(offsets)
+            size += len(texts)
+        return RunTexts(
+            runs,
+            np.concatenate([np.empty(0, np.int64), *edges]),
+            np.concatenate([*store, np.empty(STRIDE, np.uint8)]),
+        )
+
+
+class PairAnswers:
+    """Answers pairs of items that lie in columns, for one query."""
+
+    def __init__(self, join: CompiledJoin, columns: PairColumns, slow: Callable[[int, int], bytes]) -> None:
+        """`slow` is the law: the piece of one pair, empty where it gives none."""
+        self._judge = columns.judge(join.condition)
+        self._texts = columns.texts(join)
+        self._slow = slow
+
+    def answer(self, x: Indices, y: Indices) -> Iterator[Laid]:
+        """The answers to some pairs, in order."""
+        verdicts = self._judge.verdicts(x, y)
+        unclear = np.flatnonzero(verdicts == UNCLEAR)
+        for start, end in pairwise([0, *unclear[SLOW::SLOW], len(x)]):
+            yield from self._answer(x[start:end], y[start:end], verdicts[start:end])
+
+    def _answer(self, x: Indices, y: Indices, verdicts: Verdicts) -> Iterator[Laid]:
+        texts = self._texts
+        taken = np.flatnonzero(verdicts == YES) if len(texts.runs) else np.empty(0, np.int64)
+        pieces: list[tuple[int, bytes]] = []
+        for pair in map(int, np.flatnonzero(verdicts == UNCLEAR)):
+            if piece := self._slow(int(x[pair]), int(y[pair])):
+                pieces.append((pair, piece))
+        picks = taken
+        if pieces:
+            order = np.argsort([*taken, *(pair for pair, _ in pieces)])
+            picks = np.concatenate([taken, ~np.arange(len(pieces))])[order]
+        ready = np.frombuffer(b"".join(piece for _, piece in pieces), np.uint8)
+        bounds = np.array([*accumulate((len(piece) for _, piece in pieces), initial=0)], np.int64)
+        offsets = np.zeros(len(picks) + 1, np.int64)
+        measure_pairs(texts.runs, texts.edges, x, y, picks, bounds, offsets)
+        start = 0
+        while start < len(picks):
+            end = max(start + 1, int(np.searchsorted(offsets, offsets[start] + LONGEST, "right")) - 1)
+            size = offsets[end] - offsets[start]
+            out = np.empty(size + STRIDE, np.uint8)
+            some = picks[start:end]
+            lay_out_pairs(texts.runs, texts.edges, texts.store, x, y, some, ready, bounds, out)
+            yield Laid(out[:size].tobytes(), end - start, int(offsets[start + 1] - offsets[start]))
+            start = end
+
+
+def _texts(shredded: Shredded, fragments: Fragments) -> tuple[Bytes, Indices]:
+    """What a run gives for each item, one behind the other, and where each begins and ends; for what does not fit,
+    nothing.
+    """
+    picks = np.where(shredded.fits, np.arange(len(shredded.fits)), -1)
+    data, offsets = laid_out(shredded, fragments, picks, [b""])
+    return np.frombuffer(data, np.uint8), offsets

@@ -1,0 +1,1 @@
+"""Thousands of conditions matched together over columns."""

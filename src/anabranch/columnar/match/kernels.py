@@ -1,0 +1,275 @@
+"""The compiled loops of `index.py`: which conditions hold for which entries.
+
+Values are given by their ranks (`ranking.py`), so every test is whether a rank lies in an interval.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.columnar.match.condition import NO, UNCLEAR, YES
+from anabranch.columnar.scan.kernels import Flags, Indices, Places, compiled
+
+NEVER, ALWAYS = -1, -2
+"""Stand for the axis of a test that the template decides."""
+_ALL_BITS, _ONE_BIT = np.uint64((1 << 64) - 1), np.uint64(1)
+_SEQUENCE, _SHIFT = np.uint64(0x03F79D71B4CB0A89), np.uint64(58)
+"""A de Bruijn sequence: shifted by a bit's place, its six highest bits are another number for each place."""
+_PLACES = np.zeros(64, np.int64)
+for _place in range(64):
+    _PLACES[((int(_SEQUENCE) << _place) & int(_ALL_BITS)) >> int(_SHIFT)] = _place
+
+
+@compiled
+def fill_cells(
+    lows: Places,
+    highs: Places,
+    bins: Places,
+    more_lows: Places,
+    more_highs: Places,
+    more_bins: Places,
+    wide: int,
+    heads: Indices,
+    members: Indices,
+) -> int:
+    """Put intervals, or boxes, into the cells of a grid that they touch.
+
+    Without `members`, count into `heads` only, and give the sum; with them, `heads` are where each cell goes on.
+    """
+    total = 0
+    for number in range(len(lows)):
+        if lows[number] > highs[number] or more_lows[number] > more_highs[number]:
+            continue
+        for first in range(bins[lows[number]], bins[highs[number]] + 1):
+            for second in range(more_bins[more_lows[number]], more_bins[more_highs[number]] + 1):
+                cell = first * wide + second
+                if len(members):
+                    members[heads[cell]] = number
+                    heads[cell] += 1
+                else:
+                    heads[cell + 1] += 1
+                total += 1
+    return total
+
+
+class Conditions(NamedTuple):
+    """Conditions as the kernels take them; those of one form differ in `lows` and `highs` only.
+
+    A form's stages, a stage's clauses and a clause's tests stand between two bounds each.
+    """
+
+    stage_bounds: Indices
+    clause_bounds: Indices
+    test_bounds: Indices
+    tests: Indices
+    """By number within the form."""
+    axes: Indices
+    negated: Flags
+    """By test, those of a form behind `first_tests`."""
+    forms: Indices
+    first_tests: Indices
+    bases: Indices
+    """By condition: where its lows and highs begin."""
+    lows: Places
+    highs: Places
+    user_bounds: Indices
+    users: Indices
+    """By axis: the conditions that look at it."""
+    settled: Indices
+    """The conditions in which the template has a say."""
+
+
+class Cells(NamedTuple):
+    """Grids: each has two axes (-1 for none).
+
+    Its shape is where the bins of either axis begin, how many second bins there are, and where its cells begin; a cell
+    has the clauses between two bounds, each with its condition, its lows and highs on both axes, and what else there is
+    to test, -1 for nothing.
+    """
+
+    axes: Indices
+    shapes: Indices
+    bins: Places
+    bounds: Indices
+    conditions: Places
+    clauses: Places
+    spans: Places
+
+
+class Bits(NamedTuple):
+    """Clauses as bits: whose each is, and rows of bits for each rank of each axis, from `rows` on.
+
+    A row has the clauses that a value of this rank fulfils as far as the axis goes; `untested` has those that do not
+    look at an axis.
+    """
+
+    conditions: Places
+    rows: Indices
+    held: NDArray[np.uint64]
+    untested: NDArray[np.uint64]
+
+
+class Pairs(NamedTuple):
+    """Room for pairs of a condition and an entry, in the order of entries: those taken, and those left open."""
+
+    seen: Indices
+    """By condition: the last entry it was tried with."""
+    counts: Indices
+    conditions: Places
+    entries: Places
+
+
+OPEN, TAKEN = 0, 1
+"""The two kinds of pairs, by row."""
+
+
+@compiled
+def _verdict(condition: int, entry: int, fits: bool, ranks: Places, laid: Conditions) -> int:
+    """What one condition makes of one entry, stage by stage."""
+    form = laid.forms[condition]
+    first_test = laid.first_tests[form]
+    for stage in range(laid.stage_bounds[form], laid.stage_bounds[form + 1]):
+        found = NO
+        for clause in range(laid.clause_bounds[stage], laid.clause_bounds[stage + 1]):
+            all_of = YES
+            for place in range(laid.test_bounds[clause], laid.test_bounds[clause + 1]):
+                test = laid.tests[place]
+                axis = laid.axes[first_test + test]
+                if axis < 0:
+                    holds = (YES if axis == ALWAYS else NO) if fits else UNCLEAR
+                elif ranks[axis, entry] < 0:
+                    holds = UNCLEAR
+                else:
+                    at = laid.bases[condition] + test
+                    inside = laid.lows[at] <= ranks[axis, entry] <= laid.highs[at]
+                    holds = YES if inside != laid.negated[first_test + test] else NO
+                all_of = min(all_of, holds)
+            found = max(found, all_of)
+        if found != YES:
+            return found
+    return YES
+
+
+@compiled
+def _note(pairs: Pairs, condition: int, entry: int, kind: int) -> bool:
+    """Note a pair; whether there was room."""
+    at = pairs.counts[kind]
+    if at == pairs.entries.shape[1]:
+        return False
+    pairs.conditions[kind, at], pairs.entries[kind, at] = condition, entry
+    pairs.counts[kind] = at + 1
+    return True
+
+
+@compiled
+def _is_known(entry: int, fit: bool, ranks: Places) -> bool:
+    """Whether all is known of an entry, as it is of most."""
+    known = fit
+    for axis in range(len(ranks)):
+        known = known and ranks[axis, entry] >= 0
+    return known
+
+
+@compiled
+def _judge_unknown(entry: int, fit: bool, ranks: Places, laid: Conditions, pairs: Pairs) -> bool:
+    """The pairs of an entry with the conditions that look at what is not known of it; whether there was room."""
+    for axis in range(len(ranks) + 1):
+        if axis < len(ranks):
+            if ranks[axis, entry] >= 0:
+                continue
+            first, last = laid.user_bounds[axis], laid.user_bounds[axis + 1]
+        else:
+            first, last = 0, 0 if fit else len(laid.settled)
+        for place in range(first, last):
+            condition = laid.users[place] if axis < len(ranks) else laid.settled[place]
+            if pairs.seen[condition] == entry:
+                continue
+            pairs.seen[condition] = entry
+            outcome = _verdict(condition, entry, fit, ranks, laid)
+            if outcome != NO and not _note(pairs, condition, entry, TAKEN if outcome == YES and fit else OPEN):
+                return False
+    return True
+
+
+@compiled
+def match(fits: Flags, ranks: Places, laid: Conditions, cells: Cells, pairs: Pairs) -> bool:
+    """Find all pairs of a condition and an entry it takes, and those that are open; whether there was room."""
+    for entry in range(len(fits)):
+        fit = fits[entry]
+        if not _is_known(entry, fit, ranks) and not _judge_unknown(entry, fit, ranks, laid, pairs):
+            return False
+        for grid in range(len(cells.axes)):
+            one, two = cells.axes[grid]
+            first = ranks[one, entry] if one >= 0 else 0
+            second = ranks[two, entry] if two >= 0 else 0
+            if first < 0 or second < 0:
+                continue
+            row = cells.bins[cells.shapes[grid, 0] + first] * cells.shapes[grid, 2]
+            cell = cells.shapes[grid, 3] + row + cells.bins[cells.shapes[grid, 1] + second]
+            for place in range(cells.bounds[cell], cells.bounds[cell + 1]):
+                low, high, more_low, more_high = cells.spans[place]
+                if first < low or first > high or second < more_low or second > more_high:
+                    continue
+                condition, clause = cells.conditions[place], cells.clauses[place]
+                if pairs.seen[condition] == entry:
+                    continue
+                if clause >= 0 and not _holds(condition, clause, entry, ranks, laid):
+                    continue
+                pairs.seen[condition] = entry
+                if not _note(pairs, condition, entry, TAKEN if fit else OPEN):
+                    return False
+    return True
+
+
+@compiled
+def _holds(condition: int, clause: int, entry: int, ranks: Places, laid: Conditions) -> bool:
+    """Whether an entry fulfils a clause of a condition, which it does not where anything is not known."""
+    first_test, base = laid.first_tests[laid.forms[condition]], laid.bases[condition]
+    for place in range(laid.test_bounds[clause], laid.test_bounds[clause + 1]):
+        test = laid.tests[place]
+        rank = ranks[laid.axes[first_test + test], entry]
+        inside = laid.lows[base + test] <= rank <= laid.highs[base + test]
+        if rank < 0 or inside == laid.negated[first_test + test]:
+            return False
+    return True
+
+
+@compiled
+def match_few(fits: Flags, ranks: Places, laid: Conditions, bits: Bits, pairs: Pairs) -> bool:
+    """The same as `match`, for so few clauses that each is a bit."""
+    for entry in range(len(fits)):
+        fit = fits[entry]
+        if not _is_known(entry, fit, ranks) and not _judge_unknown(entry, fit, ranks, laid, pairs):
+            return False
+        for word in range(bits.untested.shape[1]):
+            left = _ALL_BITS
+            for axis in range(len(ranks)):
+                rank = ranks[axis, entry]
+                left &= bits.held[bits.rows[axis] + rank, word] if rank >= 0 else bits.untested[axis, word]
+            while left:
+                lowest = left & (~left + _ONE_BIT)
+                left ^= lowest
+                condition = bits.conditions[word * 64 + _PLACES[(lowest * _SEQUENCE) >> _SHIFT]]
+                if condition < 0 or pairs.seen[condition] == entry:
+                    continue
+                pairs.seen[condition] = entry
+                if not _note(pairs, condition, entry, TAKEN if fit else OPEN):
+                    return False
+    return True
+
+
+@compiled
+def by_condition(conditions: Places, bounds: Indices, turn: Indices) -> None:
+    """The order of pairs by their conditions, those of one condition as they are; `bounds` are zeros."""
+    for condition in conditions:
+        bounds[condition + 1] += 1
+    for condition in range(len(bounds) - 1):
+        bounds[condition + 1] += bounds[condition]
+    ahead = bounds.copy()
+    for pair in range(len(conditions)):
+        condition = conditions[pair]
+        turn[ahead[condition]] = pair
+        ahead[condition] += 1

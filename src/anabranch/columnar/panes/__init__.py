@@ -1,0 +1,1 @@
+"""Windows counted in columns, pane by pane, where the items are read."""

@@ -1,0 +1,190 @@
+"""An axis: the reference values of all items of a range, for all time windows that look at the same reference.
+
+Whether an item is late, and how far the stream has come, is judged here, in the order of the stream (LAWS 3.2): rows of
+clear entries in columns, and single items in between by the law.
+All values are exact and counted from the stream's origin: integers in columns, fractions else.
+
+A range is counted without knowing the ranges before it.
+What it finds late is late whatever came before; if something it did not find late is below what the stream had reached
+before (`Reached.low`), the result is void, and the range is counted again from there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from anabranch.algebra.accents.evolution import Evolution
+from anabranch.columnar.panes.counted import Law, Reach, Reached, Seen
+from anabranch.columnar.panes.kernels import (
+    MOST_PLACES,
+    MOST_TICKS,
+    best_places,
+    exact_ticks,
+    read_decimals,
+    text_ticks,
+)
+from anabranch.columnar.panes.query import PaneQuery
+from anabranch.columnar.panes.units import Sight
+from anabranch.columnar.scan.kernels import Bytes, Flags, Indices
+from anabranch.columnar.scan.shred import Shredded
+from anabranch.stream.elements import Item, Punctuation
+
+_FAR = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class AxisBatch:
+    """The values of some entries in order."""
+
+    unclear: Flags
+    """The entries that are the law's."""
+    ticks: Indices | None = None
+    """The values of the others from the origin on, in units of `10**-places`; None where these have none."""
+    places: int = 0
+    most: int = 0
+    """No value is larger, nor smaller than minus this."""
+
+
+class Axis:
+    """Judges the values of one range, batch after batch."""
+
+    def __init__(
+        self, query: PaneQuery, law: Law, largest: Reach | None = None, evolution: Evolution | None = None
+    ) -> None:
+        """`query` and `law` are those of any member; `largest` is the largest value before the range, if known.
+
+        `evolution` is given where values are not in the units of the start.
+        """
+        self._slack, self._origin = query.slack, query.origin
+        self._least_places = _places(self._slack, self._origin)
+        self._law = law
+        self._evolution = evolution
+        self._largest = largest
+        self._low: Fraction | None = None
+        self._first: Fraction | None = None
+        self._late: dict[int, None] = {}
+
+    @property
+    def largest(self) -> Reach | None:
+        """The largest value so far."""
+        return self._largest
+
+    def batch(self, sight: Sight, leaf: int, known: Flags) -> AxisBatch:
+        """The values of some entries that stand in a leaf; `known` are those that are good items for certain."""
+        if self._least_places > MOST_PLACES:
+            return AxisBatch(np.ones(len(known), np.bool_))
+        ticks, exact, places = _references(sight, leaf, self._least_places)
+        origin, slack = self._origin * 10**places, self._slack * 10**places
+        if max(abs(origin), slack) >= MOST_TICKS:
+            return AxisBatch(np.ones(len(known), np.bool_))
+        ticks -= int(origin)
+        return AxisBatch(~exact | ~known, ticks, places, int(np.abs(ticks).max(initial=0)))
+
+    def take(
+        self, batch: AxisBatch, shredded: Shredded, shown: Mapping[int, tuple[Item, Sequence[Seen]] | Punctuation]
+    ) -> tuple[Bytes, dict[int, list[bool]]]:
+        """Judge a batch whose unclear entries have been shown.
+
+        Gives a state for each entry, 0 for those that are clear and not late, and for the others that are items which
+        of their nodes are late.
+        """
+        states = np.ones(len(batch.unclear), np.uint8)
+        nodes: dict[int, list[bool]] = {}
+        begin = 0
+        for entry in (*np.flatnonzero(batch.unclear).tolist(), len(states)):
+            if begin < entry and batch.ticks is not None:
+                states[begin:entry] = self._take_clear(batch, slice(begin, entry), shredded)
+            match shown.get(entry):
+                case None:
+                    pass
+                case Punctuation() as punctuation:
+                    value = self._law.punctuation(punctuation, self._evolution)
+                    if value is not None:
+                        self._largest = value if self._largest is None else max(self._largest, value)
+                case item, seen:
+                    nodes[entry] = [self._take_shown(item.place.offset, node) for node in seen]
+            begin = entry + 1
+        return states, nodes
+
+    def _take_clear(self, batch: AxisBatch, part: slice, shredded: Shredded) -> Flags:
+        """Which of some clear entries are late."""
+        assert batch.ticks is not None
+        unit = 10**batch.places
+        ticks = batch.ticks[part]
+        tops = np.maximum.accumulate(ticks)
+        bounds = np.full(len(ticks), self._bound(unit))
+        bounds[1:] = np.maximum(bounds[1:], tops[:-1] - int(self._slack * unit))
+        late = ticks < bounds
+        for entry in np.flatnonzero(late).tolist():
+            self._late[offset_of(shredded, part.start + entry)] = None
+        self._note(Fraction(int(ticks[0]), unit), Fraction(int(tops[-1]), unit))
+        if not late.all():
+            self._note_low(Fraction(int(ticks[~late].min()), unit))
+        return late
+
+    def _take_shown(self, offset: int, node: Seen) -> bool:
+        if node.value is None:
+            return False
+        is_late = self._largest is not None and node.value < self._largest - self._slack
+        self._note(node.value, node.value)
+        if is_late:
+            self._late[offset] = None
+        else:
+            self._note_low(node.value)
+        return is_late
+
+    def _bound(self, unit: int) -> int:
+        """The least integer that is not late; beyond all that columns hold where nothing or everything is."""
+        if self._largest is None:
+            return -_FAR
+        if isinstance(self._largest, float):
+            return _FAR
+        return max(-_FAR, min(_FAR, math.ceil((self._largest - self._slack) * unit)))
+
+    def _note(self, first: Fraction, top: Fraction) -> None:
+        if self._first is None:
+            self._first = first
+        self._largest = top if self._largest is None else max(self._largest, top)
+
+    def _note_low(self, low: Fraction) -> None:
+        self._low = low if self._low is None else min(self._low, low)
+
+    def reached(self) -> Reached:
+        """What the range has shown."""
+        return Reached(self._largest, self._low, self._first, tuple(self._late))
+
+
+def offset_of(shredded: Shredded, entry: int) -> int:
+    """Where an entry stands in its file."""
+    return shredded.cuts[entry].start if entry in shredded.cuts else shredded.base + int(shredded.begins[entry])
+
+
+def _places(*values: Fraction) -> int:
+    """The number of decimal places by which decimals are whole numbers."""
+    return next(n for n in range(10_000) if all((each * 10**n).denominator == 1 for each in values))
+
+
+def _references(sight: Sight, leaf: int, least: int) -> tuple[Indices, Flags, int]:
+    """The values of entries as integers, which of them are exact, and their decimal places, `least` or more.
+
+    Times have many digits; so the texts are read where they are known, and mean what they say: in items that fit.
+    """
+    shredded = sight.shredded
+    assert shredded.wanted is not None, "only what was shredded is counted"
+    row = shredded.wanted.leaves.index(leaf)
+    if leaf in sight.mapped or not shredded.fits.any():
+        places = max(least, best_places(shredded.values[row]))
+        return *exact_ticks(shredded.values[row], places), places
+    mantissas, given = np.empty((2, len(shredded.fits)), np.int64)
+    read_decimals(shredded.data, shredded.starts[row], shredded.ends[row], mantissas, given)
+    tried = [least, *(each for each in (np.flatnonzero(np.bincount(given + 1)) - 1).tolist() if each > least)]
+    places = max(tried, key=lambda each: int(np.count_nonzero(text_ticks(mantissas, given, each)[1])))
+    ticks, exact = text_ticks(mantissas, given, places)
+    others, known = exact_ticks(shredded.values[row], places)
+    known &= ~shredded.fits
+    return np.where(known, others, ticks), exact | known, places

@@ -1,0 +1,158 @@
+"""What the law sees in single items, and what a range comes to: the words in which tasks and branches talk of panes.
+
+A range is counted for many *members* at once, one for each window query over its stream.
+Members whose windows look at the same reference of the same items share an *axis*: what is late, and how far the range
+goes, is found once for all of them (LAWS 3.2).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from anabranch.algebra.accents.evolution import Evolution
+from anabranch.columnar.panes.tables import ManyPanes
+from anabranch.errors import DynamicError
+from anabranch.stream.elements import Item, Punctuation
+
+Reach: TypeAlias = Fraction | float
+"""How far a stream has come: a value, or infinity."""
+Texts: TypeAlias = tuple[str | Fraction, ...] | DynamicError
+"""What an aggregated path leads to, as exact numbers where units have changed; or why it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A node that the window's path leads to in an item, selected by its predicates or not."""
+
+    selected: bool
+    value: Fraction | None
+    """Its reference value in a time window, counted from the stream's origin."""
+    error: DynamicError | None
+    """Why it has none."""
+    texts: tuple[Texts, ...]
+    """If it is selected: what each aggregated path leads to, or why it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What the law sees in one item."""
+
+    nodes: tuple[Seen, ...]
+    error: DynamicError | None = None
+    """Where a predicate failed: nothing of the item is selected."""
+
+
+class Law(Protocol):
+    """The law for one window query, for what columns leave unclear."""
+
+    def item(self, item: Item) -> Looked: ...
+
+    def canonical(self, item: Item, evolution: Evolution) -> Item:
+        """An item as it is in the units of the start."""
+
+    def punctuation(self, punctuation: Punctuation, evolution: Evolution | None) -> Reach | None:
+        """The value, counted from the origin, that an item would have that shows as much; None if it shows nothing.
+
+        The evolution is given where values are not in the units of the start.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What a range shows of one axis."""
+
+    largest: Reach | None = None
+    """The largest value, that of the start and of punctuations among them."""
+    low: Fraction | None = None
+    """The least value that was not late."""
+    first: Fraction | None = None
+    """The first value."""
+    late: tuple[int, ...] = ()
+    """The offsets of items that came too late."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What there is to say of a range for one member, beside its panes."""
+
+    reached: Reached
+    span: int
+    """How many places in the stream the range takes up."""
+    selected: int
+    """How many nodes were selected, for windows that count them."""
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class CountedRange:
+    """What there is to say of a range."""
+
+    file: str
+    span: int
+    axes: tuple[Reached, ...]
+    members: dict[int, tuple[int, int]]
+    """By member: which axis it has, -1 for none, and how many nodes it selected."""
+    panes: ManyPanes
+
+    def of(self, member: int) -> Counted:
+        """What there is to say for one member."""
+        axis, selected = self.members[member]
+        return Counted(Reached() if axis < 0 else self.axes[axis], self.span, selected, self.file)
+
+    def part(self, members: Sequence[int]) -> CountedRange:
+        """The same for some members, who keep their numbers."""
+        wanted = np.zeros(max(self.members, default=-1) + 1, np.bool_)
+        wanted[list(members)] = True
+        found = {each: self.members[each] for each in members}
+        return CountedRange(self.file, self.span, self.axes, found, self.panes.part(wanted))
+
+    def to_bytes(self) -> bytes:
+        """One blob."""
+        tables = {name: _table_bytes(table) for name, table in self.panes.tables().items()}
+        axes = [
+            [*(None if value is None else str(value) for value in (each.largest, each.low, each.first)), each.late]
+            for each in self.axes
+        ]
+        sizes = {name: len(each) for name, each in tables.items()}
+        head = json.dumps([self.file, self.span, axes, list(self.members.items()), sizes]).encode()
+        return b"".join((head, b"\n", *tables.values()))
+
+    @staticmethod
+    def from_bytes(data: bytes) -> CountedRange:
+        """What `to_bytes` gave this blob for."""
+        at = data.index(b"\n") + 1
+        file, span, axes, members, sizes = json.loads(data[:at])
+        tables: dict[str, pa.Table] = {}
+        for name, size in sizes.items():
+            with pa.ipc.open_stream(pa.py_buffer(data).slice(at, size)) as reader:
+                tables[name] = reader.read_all()
+            at += size
+        found = {member: (axis, selected) for member, (axis, selected) in members}
+        return CountedRange(file, span, tuple(map(_reached, axes)), found, ManyPanes.read(tables, span))
+
+
+def _reached(fields: list[Any]) -> Reached:
+    *values, late = fields
+    largest, low, first = values
+    furthest = math.inf if largest == "inf" else _value(largest)
+    return Reached(furthest, _value(low), _value(first), tuple(late))
+
+
+def _value(text: str | None) -> Fraction | None:
+    return None if text is None else Fraction(text)
+
+
+def _table_bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written

@@ -1,0 +1,203 @@
+"""Numbers of columns as exact integers, and the compiled loop that adds them up by pane.
+
+Texts of up to 18 digits are read as integers with their decimal places.
+Where only the double is known that `kernels.number_at` read from a text of at most 15 digits, it stands for exactly one
+such decimal, and that can be had back: it is the integer nearest to `value * 10**places`, if this divided by
+`10**places` gives the double again.
+Below 2**50 this is exact: the product is less than a quarter away from the integer if the text has no more places than
+asked for, and if it has more, the quotient is another double, because decimals of 15 digits lie further apart.
+
+Guarantees: what is called exact is the decimal of the text; sums do not overflow below 2**31 values.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Numbers, Places, compiled
+
+MOST_PLACES = 18
+MOST_TICKS = 1 << 60
+_POWERS = np.array([10**power for power in range(MOST_PLACES + 1)], np.int64)
+_MINUS, _PLUS, _POINT, _ZERO, _NINE = b"-+.09"
+_LARGEST = float(1 << 50)
+NODES = 20
+"""An order is the number of an entry, and in these bits that of a node in it."""
+HALF = 32
+LOW = (1 << HALF) - 1
+
+
+def exact_ticks(values: Numbers, places: int) -> tuple[Indices, Flags]:
+    """Decimals in units of `10**-places`, and which of them are exact."""
+    unit = float(10**places)
+    ticks = np.rint(values * unit)
+    exact = (np.abs(ticks) < _LARGEST) & (ticks / unit == values)
+    return np.where(exact, ticks, 0.0).astype(np.int64), exact
+
+
+def best_places(values: Numbers) -> int:
+    """The number of decimal places by which most of some decimals are exact."""
+    best, most, all_of_them = 0, 0, int(np.count_nonzero(np.isfinite(values)))
+    for places in range(MOST_PLACES + 1):
+        able = int(np.count_nonzero(exact_ticks(values, places)[1]))
+        if able > most:
+            best, most = places, able
+        if most == all_of_them:
+            break
+    return best
+
+
+@compiled
+def read_decimals(data: Bytes, starts: Places, ends: Places, mantissas: Indices, places: Indices) -> None:
+    """Texts as integers with so many decimal places each; -1 places for what is no plain decimal of few digits."""
+    for item in range(len(starts)):
+        at, stop = starts[item], ends[item]
+        negative = at < stop and data[at] == _MINUS
+        if negative or (at < stop and data[at] == _PLUS):
+            at += 1
+        mantissa = np.int64(0)
+        digits, point = 0, -1
+        while at < stop and digits <= MOST_PLACES:
+            byte = data[at]
+            if _ZERO <= byte <= _NINE:
+                mantissa = mantissa * 10 + (byte - _ZERO)
+                digits += 1
+            elif byte == _POINT and point < 0:
+                point = digits
+            else:
+                break
+            at += 1
+        mantissas[item] = -mantissa if negative else mantissa
+        places[item] = -1
+        if at == stop and 0 < digits <= MOST_PLACES:
+            places[item] = digits - point if point >= 0 else 0
+
+
+def text_ticks(mantissas: Indices, given: Indices, places: int) -> tuple[Indices, Flags]:
+    """Decimals with the places given in units of `10**-places`, and which of them are exact."""
+    shift = places - given
+    exact = (given >= 0) & (shift >= 0)
+    power = _POWERS[np.where(exact, shift, 0)]
+    exact &= np.abs(mantissas) <= MOST_TICKS // power
+    return np.where(exact, mantissas * np.where(exact, power, 0), 0), exact
+
+
+def totals(high: Indices, low: Indices) -> list[int]:
+    """Sums in two halves, put together."""
+    return [(upper << HALF) + lower for upper, lower in zip(high.tolist(), low.tolist(), strict=True)]
+
+
+def halves(total: int) -> tuple[int, int]:
+    """A sum in the two halves that `totals` puts together."""
+    return total >> HALF, total & LOW
+
+
+@compiled
+def place(
+    conditions: Places,
+    entries: Places,
+    members: Indices,
+    axes: Indices,
+    states: Bytes,
+    ticks: Indices,
+    factors: Indices,
+    widths: Indices,
+    sizes: Indices,
+    steps: Indices,
+    rows: Indices,
+    row_conditions: Indices,
+    row_panes: Indices,
+    row_entries: Indices,
+) -> int:
+    """Give a row to each run of hits of a member in one pane; gives the number of rows.
+
+    A hit is a pair of a condition and an entry, in the order of entries; what is by condition has -1 in `members` where
+    nothing is to be counted.
+    `rows` is by hit, -1 for none: an entry is left out (its state is not 0), or no window holds its pane.
+    Pane `p` of an axis is where `p <= tick * factor / width < p + 1`; most hits are in the pane of the one before.
+    Without an axis, hits are numbered instead, and each has a row.
+    """
+    panes, lows, highs, current = np.zeros((4, len(members)), np.int64)
+    count = 0
+    for hit in range(len(entries)):
+        condition, entry = conditions[hit], entries[hit]
+        rows[hit] = -1
+        if members[condition] < 0:
+            continue
+        axis = axes[condition]
+        if axis < 0:
+            pane = panes[condition]
+            panes[condition] += 1
+        else:
+            if states[axis, entry]:
+                continue
+            tick = ticks[axis, entry] * factors[condition]
+            if lows[condition] <= tick < highs[condition]:
+                rows[hit] = current[condition]
+                continue
+            width = widths[condition]
+            pane = tick // width
+            lows[condition], highs[condition] = pane * width, (pane + 1) * width
+            if pane < 0 or pane % steps[condition] >= sizes[condition]:
+                current[condition] = -1
+                continue
+        row_conditions[count], row_panes[count], row_entries[count] = condition, pane, entry
+        rows[hit] = current[condition] = count
+        count += 1
+    return count
+
+
+@compiled
+def add_up(
+    conditions: Places,
+    entries: Places,
+    rows: Indices,
+    order: int,
+    bounds: Indices,
+    taken: Indices,
+    leaves: Indices,
+    ranked: Indices,
+    flags: Flags,
+    ticks: Indices,
+    values: Numbers,
+    counts: Indices,
+    high: Indices,
+    low: Indices,
+    least: NDArray[np.float64],
+    least_at: Indices,
+    greatest: NDArray[np.float64],
+    greatest_at: Indices,
+) -> None:
+    """Add the values of one aggregated path to the rows of hits; `least` and `greatest` begin as NaN.
+
+    The places that the path leads to lie between two `bounds` for each condition: `taken` is the row of `flags` that
+    says for which entries a place counts, -1 for all; `leaves` the row of `ticks` and `values` with its numbers, -1
+    where only their number is asked for; `ranked` has a bit for the least and one for the greatest, where asked for.
+    The order of an entry is its number behind `order`, above the bits for nodes.
+    Sums are held in two halves, so that no value can carry out of them.
+    """
+    for hit in range(len(entries)):
+        row = rows[hit]
+        if row < 0:
+            continue
+        condition, entry = conditions[hit], entries[hit]
+        for place in range(bounds[condition], bounds[condition + 1]):
+            if taken[place] >= 0 and not flags[taken[place], entry]:
+                continue
+            counts[row] += 1
+            leaf = leaves[place]
+            if leaf < 0:
+                continue
+            tick = ticks[leaf, entry]
+            high[row] += tick >> HALF
+            low[row] += tick & LOW
+            if not ranked[condition]:
+                continue
+            value, at = values[leaf, entry], (order + entry) << NODES
+            is_least = not least[row] <= value or (least[row] == value and at < least_at[row])
+            if ranked[condition] & 1 and is_least:
+                least[row], least_at[row] = value, at
+            is_greatest = not greatest[row] >= value or (greatest[row] == value and at < greatest_at[row])
+            if ranked[condition] & 2 and is_greatest:
+                greatest[row], greatest_at[row] = value, at

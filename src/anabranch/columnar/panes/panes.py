@@ -1,0 +1,234 @@
+"""Windows counted where the items are: each range of a stream becomes a few rows, one for each pane it touches.
+
+A `PaneCounter` counts one range for many *members*, the window queries over its stream, in one pass.
+Entries that are clear (`batch.py`) are placed and added up in columns; the others are *shown* to it one by one, as
+the law sees them (`single_items.py`), and take their turn in the order of the stream, which decides what is late
+(`axis.py`).
+
+Rows of count windows have the number of the node among those selected in the range for a pane.
+
+Where a stream evolves (LAWS 4), a counter counts a stretch of a range in which nothing changes.
+Members that look at a path whose unit has changed are *touched*: to them every item is shown, in the units of their
+start, so windows are placed and values aggregated exactly; the others take no notice.
+
+A dead letter for a window shows the items whose values failed, which are single ones, and their partials know them.
+Where a window can fail without any of them, its dead letter shows the item that comes first in it; then every pane
+tells which that is (`Member.told`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from anabranch.algebra.accents.evolution import Evolution
+from anabranch.algebra.aggregate import ItemAt
+from anabranch.columnar.match.index import Matches
+from anabranch.columnar.panes.axis import Axis
+from anabranch.columnar.panes.batch import Batch, BatchJudge
+from anabranch.columnar.panes.counted import CountedRange, Law, Looked, Reach, Seen
+from anabranch.columnar.panes.hits import add_path, placing
+from anabranch.columnar.panes.kernels import HALF, LOW, NODES, place
+from anabranch.columnar.panes.query import CompiledMany, PaneQuery
+from anabranch.columnar.panes.rows import Rows, together
+from anabranch.columnar.panes.single_items import Singles
+from anabranch.columnar.panes.tables import ManyPanes
+from anabranch.columnar.scan.kernels import Bytes, Flags, Indices
+from anabranch.columnar.scan.shred import Shredded
+from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation
+
+_MOST_BYTES = 4 * LONGEST_RAW
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A window query that is counted."""
+
+    name: str
+    query: PaneQuery
+    law: Law
+    told: bool = True
+    """Whether every pane tells which item comes first in it."""
+    view: int = -1
+    """Members of one view know values in the same units."""
+
+
+class PaneCounter:
+    """Counts the entries of one range; batch by batch: `judge`, then `show` what is unclear, then `take`."""
+
+    def __init__(
+        self,
+        members: Sequence[Member],
+        bury: Callable[[int, DeadLetter], None],
+        *,
+        file: str,
+        largest: Callable[[int], Reach | None] = lambda _: None,
+        touched: Mapping[int, Evolution] = MappingProxyType({}),
+    ) -> None:
+        """`bury` is told whose dead letter it is.
+
+        `largest` gives the largest value before the range by axis, if known; `touched` are members to whom values mean
+        something else than they say, with the evolution that tells what.
+        """
+        self._members = members
+        self._touched = touched
+        self._file = file
+        axes: dict[object, int] = {}
+        self._axis_of = [
+            axes.setdefault(number if each.query.axis is None else (each.view, each.query.axis), len(axes))
+            if each.query.is_timed
+            else -1
+            for number, each in enumerate(members)
+        ]
+        heads = [self._axis_of.index(number) for number in range(len(axes))]
+        self._axes = [
+            Axis(members[head].query, members[head].law, largest(number), touched.get(head))
+            for number, head in enumerate(heads)
+        ]
+        self._groups: dict[int, list[int]] = {}
+        for number, each in enumerate(members):
+            self._groups.setdefault(len(each.query.paths), []).append(number)
+        self._queries = [each.query for each in members]
+        self._judge = BatchJudge(self._queries, self._axes, self._axis_of)
+        self._batch: Batch | None = None
+        self._single = Singles(self._queries, [each.name for each in members], bury, file)
+        self._punctuations: dict[int, Punctuation] = {}
+        self._rows: dict[int, list[Rows]] = {paths: [] for paths in self._groups}
+        self._room = np.empty((4, 0), np.int64)
+        self._entries = 0
+
+    # --- a batch ------------------------------------------------------------------------------------------
+
+    def judge(self, compiled: CompiledMany | None, shredded: Shredded, known: Flags, matches: Matches) -> Flags:
+        """Begin a batch; gives the entries that must be shown.
+
+        `known` are those that are good items for certain; `matches` is what the conditions of `compiled` take.
+        """
+        self._batch = self._judge.judge(compiled, shredded, known, matches, self._touched)
+        return self._batch.shown
+
+    def show(self, entry: int, element: Item | Punctuation | Accent | DeadLetter) -> None:
+        """Show an entry that is unclear; a bad one is not shown."""
+        assert self._batch is not None, "a batch is judged before it is shown"
+        match element:
+            case Item():
+                unclear = [each.unclear[entry] for each in self._batch.axes]
+                wanted = {number for number, axis in enumerate(self._axis_of) if axis >= 0 and unclear[axis]}
+                wanted.update(self._batch.asked.get(entry, ()), self._batch.always)
+                self._single.items[entry] = element, self._looked(element, sorted(wanted))
+            case Punctuation():
+                self._punctuations[entry] = element
+
+    def _looked(self, item: Item, wanted: Sequence[int]) -> dict[int, Looked]:
+        """What the law sees in an item for some members, each in the units that it knows."""
+        known: dict[int, Item] = {}
+        for number, evolution in self._touched.items():
+            member = self._members[number]
+            if member.view not in known:
+                known[member.view] = member.law.canonical(item, evolution)
+        found: dict[int, Looked] = {}
+        for number in wanted:
+            member = self._members[number]
+            found[number] = member.law.item(known[member.view] if number in self._touched else item)
+        return found
+
+    def take(self) -> None:
+        """Count the batch, whose unclear entries have been shown."""
+        batch, self._batch = self._batch, None
+        assert batch is not None, "a batch is judged before it is taken"
+        self._single.begin(self._entries)
+        states: list[Bytes] = []
+        late: list[dict[int, list[bool]]] = []
+        for number, axis in enumerate(self._axes):
+            shown: dict[int, tuple[Item, Sequence[Seen]] | Punctuation] = dict(self._punctuations)
+            for entry, (item, looked) in self._single.items.items():
+                found = next((each for member, each in looked.items() if self._axis_of[member] == number), None)
+                if found is not None:
+                    shown[entry] = item, found.nodes
+            found_states, nodes = axis.take(batch.axes[number], batch.shredded, shown)
+            states.append(found_states)
+            late.append(nodes)
+        for entry, (_, looked) in self._single.items.items():
+            for member, each in looked.items():
+                if (on := self._axis_of[member]) >= 0:
+                    lates = late[on].get(entry, [bool(states[on][entry])] * len(each.nodes))
+                    self._single.take(member, entry, lates)
+        for paths, members in self._groups.items():
+            rows = self._counted(batch, members, states, paths)
+            self._rows[paths] += [rows] if len(rows) else []
+        self._single.items.clear()
+        self._punctuations.clear()
+        self._entries += len(batch.shredded.fits)
+
+    # --- rows ---------------------------------------------------------------------------------------------
+
+    def _counted(self, batch: Batch, members: Sequence[int], states: Sequence[Bytes], paths: int) -> Rows:
+        """Add up the hits of members who aggregate so many paths."""
+        count = len(batch.entries)
+        if self._room.shape[1] < count:
+            self._room = np.empty((4, count), np.int64)
+        hit_rows, row_conditions, row_panes, row_entries = self._room[:, :count]
+        whose, *placed = placing(batch, members, states, self._queries, self._axis_of)
+        given = (*placed, hit_rows, row_conditions, row_panes, row_entries)
+        found = Rows.empty(paths, place(batch.conditions, batch.entries, whose, *given))
+        conditions, heads = row_conditions[: len(found)], row_entries[: len(found)]
+        found.members[:] = np.array(batch.members, np.int64)[conditions]
+        found.panes[:] = row_panes[: len(found)]
+        found.orders[:] = (self._entries + heads) << NODES
+        for member in members:
+            if self._axis_of[member] < 0:
+                mine = np.flatnonzero(found.members == member)
+                found.panes[mine] = self._single.number(member, heads[mine])
+        if len(found):
+            for path in range(paths):
+                add_path(batch, hit_rows, path, found, self._queries, self._entries)
+                decimals = [each[path].decimals if path < len(each) else 0 for each in batch.paths]
+                found.places[path] = np.array(decimals, np.int64)[conditions]
+        found.high[:] += found.low >> HALF
+        found.low[:] &= LOW
+        return self._told(found, batch.shredded, heads)
+
+    def _told(self, rows: Rows, shredded: Shredded, heads: Indices) -> Rows:
+        """With the items that come first, where it may have to be known."""
+        tells = np.array([each.told for each in self._members], np.bool_)
+        told = np.flatnonzero(tells[rows.members])
+        rows.firsts[told] = np.arange(len(told))
+        offsets = shredded.base + shredded.begins[heads[told]].astype(np.int64)
+        raw = [_raw(shredded, entry) for entry in heads[told].tolist()]
+        firsts = (ItemAt(self._file, *each) for each in zip(offsets.tolist(), raw, strict=True))
+        return replace(rows, told=tuple(firsts))
+
+    @property
+    def entries(self) -> int:
+        """How many entries were counted."""
+        return self._entries
+
+    def largest(self, axis: int) -> Reach | None:
+        """The largest value of an axis so far."""
+        return self._axes[axis].largest
+
+    def result(self) -> CountedRange:
+        """What was counted, at the end of the range."""
+        single = ManyPanes.of(
+            (member, number, pane) for member, panes in enumerate(self._single.panes) for number, pane in panes.items()
+        )
+        rows: dict[int, Rows] = {}
+        for paths, parts in self._rows.items():
+            alone = [each for count, each in single.rows.items() if count == paths]
+            rows[paths] = together([*alone, *parts], paths)
+            if self._members[0].query.slack:  # without it, few rows are of one pane
+                level = rows[paths].merged()
+                rows[paths] = rows[paths] if level is None else level
+        members = {number: (axis, self._single.selected[number]) for number, axis in enumerate(self._axis_of)}
+        reached = tuple(each.reached() for each in self._axes)
+        return CountedRange(self._file, self._entries << NODES, reached, members, ManyPanes(rows, single.odd))
+
+
+def _raw(shredded: Shredded, entry: int) -> str:
+    """The text of an item that fits, as far as a dead letter shows it."""
+    begin, finish = int(shredded.begins[entry]), int(shredded.finishes[entry])
+    data = shredded.data[begin : min(finish, begin + _MOST_BYTES)].tobytes()
+    return data.decode("utf-8", "ignore")[:LONGEST_RAW]

@@ -1,0 +1,126 @@
+"""Columns in the units of the start: windows over values whose units have changed are counted in columns, too.
+
+Windows need more than which side of a constant a value is on (`columnar/items/units.py`): they place and add up,
+exactly.
+So a number is brought back as a decimal, in integers, where it is one of few digits, and is not known else; what is not
+known is the law's.
+Where the changes of a path are too many to be held against columns, each item is asked for its unit, once for all
+members.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from anabranch.algebra.accents.evolution import Evolution
+from anabranch.columnar.items.units import Changes, brought_back
+from anabranch.columnar.match.boxed import MOST_BOXES, BoxColumns, carries, gap_of
+from anabranch.columnar.match.condition import TextTest, tests
+from anabranch.columnar.panes.kernels import MOST_PLACES, best_places, exact_ticks
+from anabranch.columnar.panes.query import CompiledPanes
+from anabranch.columnar.scan.kernels import MOST_DIGITS, Numbers
+from anabranch.columnar.scan.shred import Shredded
+from anabranch.stream.affine import IDENTITY, Affine
+from anabranch.stream.path import Path
+from anabranch.stream.reading.parse import parse_item
+
+_MOST = 1 << 62
+_LARGEST = 10**MOST_DIGITS
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A batch as some members know it."""
+
+    shredded: Shredded
+    mapped: frozenset[int] = frozenset()
+    """The leaves whose numbers are not those that are written."""
+
+    def is_made_for(self, compiled: CompiledPanes) -> bool:
+        """Whether a window looks at no text of such a leaf."""
+        conditions = (compiled.condition, *(each.condition for path in compiled.paths for each in path))
+        return not any(
+            isinstance(test, TextTest) and test.leaf in self.mapped for each in conditions for test in tests(each)
+        )
+
+
+def sight_of(shredded: Shredded, evolution: Evolution) -> Sight | None:
+    """A batch with its numbers in the units of the start; None where columns cannot tell."""
+    assert shredded.wanted is not None, "only what was shredded is counted"
+    template, leaves = shredded.wanted.template, shredded.wanted.leaves
+    maps: dict[int, Changes] = {}
+    asked: dict[int, Path] = {}
+    for path, changes in evolution.altered().items():
+        if not carries(template, path):
+            continue
+        gap = gap_of(template, path)
+        if gap is None:
+            return None
+        if gap in leaves and (changes is None or len(changes) > MOST_BOXES):
+            asked[gap] = path
+        elif gap in leaves and changes is not None:
+            maps[gap] = changes
+    if not maps and not asked:
+        return Sight(shredded)
+    boxes = list(dict.fromkeys(box for changes in maps.values() for box, _ in changes if box))
+    columns = BoxColumns.of(shredded, shredded.fits, boxes)
+    judged = {box: columns.judge(box) for box in boxes}
+    values = shredded.values.copy()
+    for gap, changes in maps.items():
+        row = leaves.index(gap)
+        values[row] = np.where(shredded.fits, brought_back(values[row], changes, judged, decimals), np.nan)
+    units = _units(shredded, evolution, tuple(asked.values()))
+    for gap, path in asked.items():
+        row, raw = leaves.index(gap), shredded.values[leaves.index(gap)]
+        values[row] = np.nan
+        for unit, entries in units[path].items():
+            values[row, entries] = raw[entries] if unit == IDENTITY else decimals(raw[entries], unit.inverse())
+    return Sight(replace(shredded, values=values), frozenset((*maps, *asked)))
+
+
+def _units(shredded: Shredded, evolution: Evolution, paths: Sequence[Path]) -> dict[Path, dict[Affine, list[int]]]:
+    """By path: the entries that fit, by their units."""
+    found: dict[Path, dict[Affine, list[int]]] = {path: {} for path in paths}
+    for entry in np.flatnonzero(shredded.fits).tolist() if paths else ():
+        tree = parse_item(shredded.cut(entry).raw, shredded.limits)
+        for path in paths:
+            unit = evolution.state(path, tree).unit
+            if unit is not None:
+                found[path].setdefault(unit, []).append(entry)
+    return found
+
+
+def decimals(values: Numbers, by: Affine) -> Numbers:
+    """Numbers under a map, where that makes decimals of few digits of them, which doubles stand for; NaN else."""
+    places = best_places(values)
+    ticks, exact = exact_ticks(values, places)
+    unit = 10**places
+    whole = math.lcm(by.a.denominator, by.b.denominator)
+    factor, added = int(by.a * whole), int(by.b * whole) * unit
+    twos, fives, rest = _split(whole)
+    more = max(twos, fives)
+    scale = 2 ** (more - twos) * 5 ** (more - fives)
+    most = (abs(factor) * int(np.abs(ticks).max(initial=0)) + abs(added)) * scale
+    if most >= _MOST or max(rest, scale) >= _MOST or places + more > MOST_PLACES:
+        return np.full(len(values), np.nan)
+    found = ticks * factor + added
+    exact &= found % rest == 0
+    found = found // rest * scale
+    exact &= np.abs(found) < _LARGEST
+    return np.where(exact, found / float(10 ** (places + more)), np.nan)
+
+
+def _split(number: int) -> tuple[int, int, int]:
+    """How often 2 and 5 divide a number, and what is left."""
+    powers = []
+    for prime in (2, 5):
+        count = 0
+        while number % prime == 0:
+            number //= prime
+            count += 1
+        powers.append(count)
+    return powers[0], powers[1], number

@@ -1,0 +1,116 @@
+"""Raw items into columns for branches, and their values as exact integers.
+
+A branch takes items whose bytes have been cut out already and may have been held for long, so here each entry is an
+item's bytes, and fits a template or does not.
+Window bounds are fractions (LAWS 3.1), so values are not compared as doubles: all values, sizes and steps are brought
+to one unit in which they are integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from anabranch.columnar.scan import kernels_entries
+from anabranch.columnar.scan.kernels import Indices
+from anabranch.columnar.scan.shred import LONGEST_FITTING, PLAIN_BYTES, Shredded, Wanted
+from anabranch.stream.limits import Limits
+from anabranch.stream.reading.lines import Carry
+
+LARGEST = 1 << 60
+"""What values may reach in units: so much that sums of a few of them still are no more than an int64 holds."""
+MOST_BYTES = 1 << 31
+"""What places in bytes can tell apart."""
+
+
+def shred_entries(data: bytes, ends: Indices, wanted: Wanted, limits: Limits) -> Shredded:
+    """Take items apart that stand one behind the other in `data`, each ending at one of `ends`."""
+    assert len(data) < MOST_BYTES
+    count, rows = len(ends), len(wanted.leaves)
+    places = np.frombuffer(data, np.uint8)
+    fits = np.zeros(count, np.bool_)
+    starts, finishes = np.zeros((rows, count), np.int32), np.zeros((rows, count), np.int32)
+    values = np.full((rows, count), np.nan)
+    kernels_entries.shred_entries(
+        places,
+        ends,
+        *wanted.arrays,
+        PLAIN_BYTES,
+        min(limits.item_bytes, LONGEST_FITTING),
+        starts,
+        finishes,
+        values,
+        fits,
+    )
+    values[:, ~fits] = np.nan
+    starts[:, ~fits] = finishes[:, ~fits] = 0
+    begins = np.concatenate([[0], ends[:-1]]).astype(np.int32)
+    return Shredded(
+        wanted, places, 0, Carry(), fits, begins, ends.astype(np.int32), starts, finishes, values, {}, limits
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Decimals:
+    """Exact numbers by entry: digits, and how many of them stand behind the point; or a fraction known otherwise."""
+
+    digits: Indices
+    places: Indices
+    others: Mapping[int, Fraction]
+
+    @staticmethod
+    def read(shredded: Shredded, leaf: int | None, others: Mapping[int, Fraction], count: int) -> Decimals:
+        """The numbers in a leaf of the first `count` entries; `others` are those that are known otherwise.
+
+        Where a number is neither clear nor known, it is 0.
+        """
+        digits, places = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        if leaf is not None:
+            assert shredded.wanted is not None
+            row = shredded.wanted.leaves.index(leaf)
+            spans = shredded.starts[row, :count], shredded.ends[row, :count]
+            kernels_entries.decimals(shredded.data, *spans, digits, places)
+            unclear = np.isnan(shredded.values[row, :count])
+            digits[unclear] = places[unclear] = 0
+        return Decimals(digits, places, others)
+
+    def part(self, start: int, end: int) -> Decimals:
+        """Those of some entries in a row."""
+        others = {entry - start: value for entry, value in self.others.items() if start <= entry < end}
+        return Decimals(self.digits[start:end], self.places[start:end], others)
+
+    @property
+    def denominator(self) -> int:
+        """The least number that makes all of them integers."""
+        most = int(self.places.max(initial=0))
+        return math.lcm(10**most, *(each.denominator for each in self.others.values()))
+
+    def in_units(self, unit: int) -> Indices:
+        """All of them `unit` times; OverflowError where one is too large."""
+        found = np.zeros(len(self.digits), np.int64)
+        for places in map(int, np.unique(self.places)):
+            chosen = self.places == places
+            factor = unit // 10**places
+            if not in_unit(Fraction(int(np.abs(self.digits[chosen]).max())), factor):
+                continue  # all are 0, and the factor may be more than an int64 holds
+            found[chosen] = self.digits[chosen] * factor
+        for entry, value in self.others.items():
+            found[entry] = in_unit(value, unit)
+        return found
+
+
+def in_unit(value: Fraction, unit: int) -> int:
+    """An exact number `unit` times, the part below one cut off; OverflowError where it is too large."""
+    found = math.floor(value * unit)
+    if abs(found) >= LARGEST:
+        raise OverflowError
+    return found
+
+
+def common_unit(columns: Sequence[Decimals], others: Sequence[Fraction]) -> int:
+    """The unit in which all of these are integers."""
+    return math.lcm(*(each.denominator for each in columns), *(each.denominator for each in others))

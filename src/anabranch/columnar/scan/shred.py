@@ -1,0 +1,303 @@
+"""Bytes into columns: the items of a range as they arrive, those that fit a template already taken apart.
+
+A `Shredder` stands in front of a splitter.
+It lets the kernel take all items that fit and hands the splitter what does not, line by line or, in a document, until
+the splitter stands between two items again.
+So every byte that the kernel did not recognise is judged by the same code as without it, and where a piece of input
+ends inside an item, the splitter has it.
+
+Guarantees: what comes out is what the splitter alone would give, in the same order, whatever the template and however
+the bytes are fed; so is the carry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.columnar.scan import kernels
+from anabranch.columnar.scan.template import PLAIN, Template, is_plain_around
+from anabranch.stream.limits import Limits
+from anabranch.stream.reading.lines import Carry, Cut, LineSplitter, line_cut
+from anabranch.stream.reading.split import DocumentSplitter
+
+Splitter: TypeAlias = LineSplitter | DocumentSplitter
+_STEP = 2_048  # how much of a document the splitter gets before the kernel tries again
+_FRONT = 4
+LONGEST_FITTING = 1 << 16
+"""Items of more bytes are left to the law: what is answered in columns is not counted (LAWS 2.6)."""
+PLAIN_BYTES = np.frombuffer(PLAIN, np.uint8)
+_NO_BYTES = np.empty(0, np.uint8)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The leaves to cut out of items that fit a template, by row, and for each row whether its number is wanted."""
+
+    template: Template
+    leaves: tuple[int, ...]
+    numeric: tuple[bool, ...]
+
+    @cached_property
+    def arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+        """As the kernel takes it: the fixed bytes, where each piece of them begins, rows by leaf, and `numeric`."""
+        pieces = self.template.pieces
+        slots = np.full(self.template.gaps, -1, np.int64)
+        slots[list(self.leaves)] = range(len(self.leaves))
+        bounds = np.cumsum([0, *map(len, pieces)])
+        return np.frombuffer(b"".join(pieces), np.uint8), bounds, slots, np.array(self.numeric, np.bool_)
+
+
+@dataclass(frozen=True)
+class Shredded:
+    """Some entries of a stream in order: items that fit, and what a splitter cut out elsewhere."""
+
+    wanted: Wanted | None
+    data: NDArray[np.uint8]
+    base: int
+    """The position of the data in the partition."""
+    around: Carry
+    """Says which root and encoding are around the items that fit."""
+    fits: NDArray[np.bool_]
+    begins: NDArray[np.int32]
+    finishes: NDArray[np.int32]
+    """The spans of entries in `data`, but for those in `cuts`."""
+    starts: NDArray[np.int32]
+    ends: NDArray[np.int32]
+    """The spans of their leaves, by row."""
+    values: NDArray[np.float64]
+    """The numbers in them; NaN where the text is no number, or none that is simple enough to be exact."""
+    cuts: dict[int, Cut]
+    """What the splitter gave, by the number of the entry; a line that does not fit is cut when it is asked for."""
+    limits: Limits
+
+    def part(self, start: int, stop: int) -> Shredded:
+        """Some of the entries."""
+        return replace(
+            self,
+            fits=self.fits[start:stop],
+            begins=self.begins[start:stop],
+            finishes=self.finishes[start:stop],
+            starts=self.starts[:, start:stop],
+            ends=self.ends[:, start:stop],
+            values=self.values[:, start:stop],
+            cuts={entry - start: cut for entry, cut in self.cuts.items() if start <= entry < stop},
+        )
+
+    def unfit(self, entries: NDArray[np.bool_]) -> Shredded:
+        """The same, where some entries are taken for such as do not fit."""
+        starts, ends, values = self.starts.copy(), self.ends.copy(), self.values.copy()
+        starts[:, entries] = ends[:, entries] = 0
+        values[:, entries] = np.nan
+        return replace(self, fits=self.fits & ~entries, starts=starts, ends=ends, values=values)
+
+    def cut(self, entry: int) -> Cut:
+        """The raw item of an entry."""
+        if entry in self.cuts:
+            return self.cuts[entry]
+        begin, finish = int(self.begins[entry]), int(self.finishes[entry])
+        raw = self.data[begin:finish].tobytes()
+        if self.around.root is not None:
+            root = self.around.root.encode("latin-1")
+            return Cut(self.base + begin, self.base + finish, raw, None, root, self.around.encoding)
+        line = line_cut(self.base + begin, raw, self.limits)
+        assert line is not None, "a blank line is no entry"
+        return line
+
+
+class Shredder:
+    """Reads one range; whoever feeds it is the only one to change it."""
+
+    def __init__(self, splitter: Splitter, limits: Limits) -> None:
+        self._splitter = splitter
+        self._limits = limits
+        self._position = splitter.carry.position
+        """Up to where it was fed."""
+
+    @property
+    def carry(self) -> Carry:
+        """Where another could go on."""
+        return self._splitter.carry
+
+    def sample(self, piece: bytes) -> list[Cut]:
+        """The first items in a piece that may come next, without taking it."""
+        return type(self._splitter)(self._limits, replace(self.carry, position=self._position)).feed(piece)
+
+    def feed(self, piece: bytes, wanted: Wanted | None) -> Iterator[Shredded]:
+        """Take the next bytes; give what ends in them."""
+        if wanted is None:
+            cuts = self._splitter.feed(piece)
+            self._position += len(piece)
+            return self._only(cuts, None)
+        return self._lines(piece, wanted) if isinstance(self._splitter, LineSplitter) else self._document(piece, wanted)
+
+    def finish(self) -> Iterator[Shredded]:
+        """There are no more bytes."""
+        return self._only(self._splitter.finish(), None)
+
+    def _only(self, cuts: Sequence[Cut], wanted: Wanted | None) -> Iterator[Shredded]:
+        """What the splitter gave, with nothing in it that fits."""
+        if cuts:
+            none = np.zeros(len(cuts), np.int32)
+            nothing = np.zeros((len(wanted.leaves) if wanted else 0, len(cuts)), np.int32)
+            yield Shredded(
+                wanted,
+                _NO_BYTES,
+                0,
+                Carry(),
+                none.astype(bool),
+                none,
+                none,
+                nothing,
+                nothing,
+                np.full(nothing.shape, np.nan),
+                dict(enumerate(cuts)),
+                self._limits,
+            )
+
+    # --- lines --------------------------------------------------------------------------------------------
+
+    def _lines(self, piece: bytes, wanted: Wanted) -> Iterator[Shredded]:
+        base = self._position
+        at = 0
+        inside_line = self.carry.position < base or self.carry.skipping is not None
+        if inside_line or base < _FRONT:  # the splitter also judges the first bytes of a partition
+            at = piece.find(b"\n", max(0, _FRONT - 1 - base)) + 1 or len(piece)
+            yield from self._only(self._splitter.feed(piece[:at]), wanted)
+        stop = piece.rfind(b"\n") + 1
+        while at < stop:
+            columns = _Columns.of(piece, base, wanted, self.carry)
+            at = columns.shred(at, stop, self._limits, lines=True)
+            yield columns.shredded(self._limits)
+            self._splitter = LineSplitter(self._limits, Carry(base + at))
+        yield from self._only(self._splitter.feed(piece[at:]), wanted)
+        self._position = base + len(piece)
+
+    # --- documents ----------------------------------------------------------------------------------------
+
+    def _document(self, piece: bytes, wanted: Wanted) -> Iterator[Shredded]:
+        base = self._position
+        columns = _Columns.of(piece, base, wanted, self.carry)
+        tried = base - 1  # where the kernel began last; a second time would cost time that is not linear in bytes
+        fed = 0
+        while True:
+            carry = self.carry
+            if carry.position > tried and _is_between_plain_items(carry):
+                if carry.root != columns.around.root:
+                    yield columns.shredded(self._limits)
+                    columns = _Columns.of(piece, base, wanted, carry)
+                tried = carry.position
+                before = columns.count
+                at = columns.shred(tried - base, len(piece), self._limits, lines=False)
+                if columns.count > before:
+                    self._splitter = DocumentSplitter(self._limits, replace(carry, position=base + at))
+                    fed = at
+            if fed == len(piece):
+                break
+            cuts = self._splitter.feed(piece[fed : fed + _STEP])
+            fed = min(len(piece), fed + _STEP)
+            if len(cuts) < columns.room:
+                columns.extend(cuts)
+            else:
+                yield columns.shredded(self._limits)
+                yield from self._only(cuts, wanted)
+                columns = _Columns.of(piece, base, wanted, self.carry)
+        yield columns.shredded(self._limits)
+        self._position = base + len(piece)
+
+
+def _is_between_plain_items(carry: Carry) -> bool:
+    """Whether what follows is read as an item of its own, with nothing around it that changes its meaning."""
+    if carry.skipping is not None or not carry.inside or carry.strict > carry.position:
+        return False
+    return is_plain_around(None if carry.root is None else carry.root.encode("latin-1"), carry.encoding)
+
+
+@dataclass(slots=True)
+class _Columns:
+    """A `Shredded` that is being filled."""
+
+    wanted: Wanted
+    data: NDArray[np.uint8]
+    base: int
+    around: Carry
+    fits: NDArray[np.bool_]
+    begins: NDArray[np.int32]
+    finishes: NDArray[np.int32]
+    starts: NDArray[np.int32]
+    ends: NDArray[np.int32]
+    values: NDArray[np.float64]
+    cuts: dict[int, Cut] = field(default_factory=dict)
+    count: int = 0
+
+    @staticmethod
+    def of(piece: bytes, base: int, wanted: Wanted, around: Carry) -> _Columns:
+        room = len(piece) // wanted.template.shortest + 1_000
+        rows = len(wanted.leaves)
+        return _Columns(
+            wanted,
+            np.frombuffer(piece, np.uint8),
+            base,
+            around,
+            np.empty(room, np.bool_),
+            np.empty(room, np.int32),
+            np.empty(room, np.int32),
+            np.empty((rows, room), np.int32),
+            np.empty((rows, room), np.int32),
+            np.empty((rows, room), np.float64),
+        )
+
+    @property
+    def room(self) -> int:
+        return len(self.fits) - self.count
+
+    def shred(self, at: int, stop: int, limits: Limits, *, lines: bool) -> int:
+        """Let the kernel run; where it stopped."""
+        self.count, at = kernels.shred(
+            self.data,
+            at,
+            stop,
+            lines,
+            *self.wanted.arrays,
+            PLAIN_BYTES,
+            min(limits.item_bytes, LONGEST_FITTING),
+            self.starts,
+            self.ends,
+            self.values,
+            self.begins,
+            self.finishes,
+            self.fits,
+            self.count,
+        )
+        return at
+
+    def extend(self, cuts: Sequence[Cut]) -> None:
+        self.cuts.update(enumerate(cuts, self.count))
+        self.fits[self.count : self.count + len(cuts)] = False
+        self.count += len(cuts)
+
+    def shredded(self, limits: Limits) -> Shredded:
+        count = self.count
+        others = np.flatnonzero(~self.fits[:count])
+        if len(others):
+            self.values[:, others] = np.nan
+            self.starts[:, others] = self.ends[:, others] = 0
+        return Shredded(
+            self.wanted,
+            self.data,
+            self.base,
+            self.around,
+            self.fits[:count],
+            self.begins[:count],
+            self.finishes[:count],
+            self.starts[:, :count],
+            self.ends[:, :count],
+            self.values[:, :count],
+            self.cuts,
+            limits,
+        )

@@ -1,0 +1,162 @@
+"""The look that most items of a stream share: fixed bytes with texts between them.
+
+    <photon><coord><cel><ra> text </ra><dec> text </dec></cel></coord> ... </photon>
+
+A template is learned from items and not from a schema: a schema leaves order, white space and optional parts open, and
+the fast path must know every byte.
+The gaps are the texts of elements that hold nothing else, and the values of attributes.
+An item fits a template if its bytes are the fixed ones with *plain* texts in the gaps (see `PLAIN`), none of them
+empty; then it is well-formed without being parsed, each text stands where the template says, and its bytes are what
+`serialize` would write, so copying bytes is copying nodes.
+
+Guarantees: two items that fit one template differ in those texts only, so what was judged of one (limits, schema,
+namespaces) holds for the other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from anabranch.errors import StreamError
+from anabranch.stream.reading.parse import parse_root
+from anabranch.stream.serialize import escape_text, serialize
+from anabranch.stream.tree import Comment, Element, Instruction, Text, namespaces_in_scope
+
+PLAIN = bytes(32 <= byte < 127 and byte not in b'<>&"' for byte in range(256))
+"""By byte, 1 for those that mean themselves in text and attributes; the rest is left to a parser."""
+
+
+@lru_cache(maxsize=8)
+def is_plain_around(root: bytes | None, encoding: str) -> bool:
+    """Whether items below this root mean what their own bytes say, and are good or bad by these alone.
+
+    They do not where the root declares namespaces, and all are bad where it cannot be read (`ElementReader`).
+    """
+    if encoding != "utf-8":
+        return False
+    try:
+        return root is None or is_plain_root(parse_root(root))
+    except StreamError:
+        return False
+
+
+def is_plain_root(root: Element) -> bool:
+    """Whether no namespace is at work in this root or comes along with what is copied from below it.
+
+    A prefix for control elements does not (LAWS 2.1); who uses it is of no usual look.
+    """
+    return not root.name.uri and not namespaces_in_scope(root)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An element of the template, with its place relative to the gaps inside it."""
+
+    name: str
+    parent: int
+    """Its number among the parts; -1 for that of the item itself."""
+    leaf: int | None
+    """The gap that is its text, where it holds nothing else."""
+    first: int
+    last: int
+    """The gaps inside are numbered `first` to `last`."""
+    back: int
+    """How many bytes stand between its beginning and its first gap."""
+    ahead: int
+    """How many bytes stand between its last gap and its end."""
+    fixed: bytes
+    """All of it, where it has no gap; then the four numbers before mean nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Fixed bytes, one piece more than there are gaps, and the elements they spell, in document order."""
+
+    pieces: tuple[bytes, ...]
+    parts: tuple[Part, ...]
+
+    @staticmethod
+    def of(item: Element) -> Template | None:
+        """The template of an item, its comments and instructions left out; None for one that no template can show."""
+        reading = _Reading()
+        return Template(tuple(map(bytes, reading.pieces)), tuple(reading.parts)) if reading.take(item, -1) else None
+
+    @staticmethod
+    def learn(items: Iterable[tuple[bytes, Element]]) -> Template | None:
+        """The template that most of the items fit, each given as bytes and tree.
+
+        Where they fit none, one that shows their paths at least.
+        """
+        fitting: Counter[Template] = Counter()
+        others: Counter[Template] = Counter()
+        for raw, item in items:
+            if template := Template.of(item):
+                is_plain = serialize(item).encode() == raw and b"<!" not in raw and b"<?" not in raw
+                (fitting if is_plain else others)[template] += 1
+        found = fitting or others
+        return found.most_common(1)[0][0] if found else None
+
+    @property
+    def gaps(self) -> int:
+        return len(self.pieces) - 1
+
+    @property
+    def shortest(self) -> int:
+        """The number of bytes of the smallest item that fits."""
+        return sum(map(len, self.pieces)) + self.gaps
+
+    def children(self, part: int) -> list[int]:
+        """The parts directly inside another, or the item itself for -1."""
+        return [number for number, each in enumerate(self.parts) if each.parent == part]
+
+
+@dataclass(slots=True)
+class _Reading:
+    """An item being taken apart: the pieces so far, the last of them open."""
+
+    pieces: list[bytearray] = field(default_factory=lambda: [bytearray()])
+    parts: list[Part] = field(default_factory=list)
+
+    def write(self, text: str) -> None:
+        self.pieces[-1] += text.encode()
+
+    def open_gap(self) -> int:
+        self.pieces.append(bytearray())
+        return len(self.pieces) - 2
+
+    def take(self, element: Element, parent: int) -> bool:
+        """Add an element with all that is in it; False if it is not of the kind that templates know."""
+        names = [element.name, *(each.name for each in element.attributes)]
+        if element.namespaces or any(each.uri or each.prefix for each in names):
+            return False
+        name, children = element.name.local, [each for each in element.children if not isinstance(each, _REMARKS)]
+        number, first, begin = len(self.parts), len(self.pieces) - 1, len(self.pieces[-1])
+        self.parts.append(Part(name, parent, None, 0, 0, 0, 0, b""))
+        self.write(f"<{name}")
+        for attribute in element.attributes:
+            self.write(f' {attribute.name.local}="')
+            self.open_gap()
+            self.write('"')
+        self.write(">" if children else "/>")
+        leaf = self.open_gap() if children and all(isinstance(each, Text) for each in children) else None
+        for child in children if leaf is None else ():
+            match child:
+                case Element():
+                    if not self.take(child, number):
+                        return False
+                case Text() if child.value.isspace():
+                    self.write(escape_text(child.value))
+                case _:
+                    return False
+        if children:
+            self.write(f"</{name}>")
+        last, back, ahead = len(self.pieces) - 2, len(self.pieces[first]) - begin, len(self.pieces[-1])
+        fixed = bytes(self.pieces[-1][begin:]) if last < first else b""
+        self.parts[number] = Part(name, parent, leaf, first, last, back, ahead, fixed)
+        return True
+
+
+_REMARKS = (Comment, Instruction)

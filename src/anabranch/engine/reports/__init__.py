@@ -1,0 +1,1 @@
+"""What an engine tells people: explanations, tables, reactions to accents, warnings."""

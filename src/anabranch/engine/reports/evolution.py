@@ -1,0 +1,259 @@
+"""The evolution of a stream for people: its schema at any place, and what has happened to it.
+
+Both are read from the checkpoint, which needs neither Spark nor the run's leave, and hold what is committed.
+Each partition evolves by itself (LAWS 4.5); of several the number is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from anabranch.algebra.accents.evolution import Evolution
+from anabranch.algebra.accents.layers import State
+from anabranch.engine.reports.html import titled_table
+from anabranch.engine.reports.reactions import Reaction, reactions
+from anabranch.engine.reports.tables import aligned, named
+from anabranch.errors import UsageError
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifest, Manifests
+from anabranch.spark.evolution.changes import Change
+from anabranch.spark.evolution.log import read_log
+from anabranch.spark.intake.order import Form, OrderLog
+from anabranch.spark.intake.ranges import Position
+from anabranch.spark.plan.epoch_plan import StreamPlan
+from anabranch.stream.affine import IDENTITY
+from anabranch.stream.description import Description, Everything
+from anabranch.stream.elements import Accent, Add, Alter, Drop, Place
+from anabranch.stream.reading.source import Source
+
+EVERYTHING = "all items"
+"""What stands for the description of all items."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathState:
+    """The state of a path, for some items, at a place of one partition."""
+
+    partition: int
+    path: str
+    items: str
+    """Which items, as a description, or 'all items'."""
+    state: str
+    """'declared', 'may be there', 'there', 'dropped' or 'unknown'."""
+    unit: str
+    """The map from the unit at the path's start, as arithmetic in '.'; empty where nothing has changed."""
+
+
+@dataclass(frozen=True)
+class StreamSchema:
+    """Paths, units and descriptions at a place; a table in the terminal and in a notebook."""
+
+    stream: str
+    place: str
+    rows: tuple[PathState, ...]
+
+    def __iter__(self) -> Iterator[PathState]:
+        return iter(self.rows)
+
+    def __str__(self) -> str:
+        return "\n".join(aligned([_SCHEMA, *map(_cells, self.rows)]))
+
+    def _repr_html_(self) -> str:
+        return titled_table(f"{self.stream}, {self.place}", _SCHEMA, list(map(_cells, self.rows)))
+
+
+_SCHEMA = ("partition", "path", "items", "state", "unit")
+
+
+def _cells(row: PathState) -> tuple[str, ...]:
+    return (str(row.partition), row.path, row.items, row.state, row.unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One accent: what changed, where, for which items, what is wrong with it, and what subscriptions did about it."""
+
+    epoch: int
+    partition: int
+    file: str
+    offset: int
+    change: str
+    items: str
+    refused: str
+    """The reason why it is not valid there; empty if it is."""
+    reactions: tuple[Reaction, ...]
+    """What those of the subscriptions did that it concerns."""
+
+
+@dataclass(frozen=True)
+class History:
+    """All accents of a stream, in the order in which they were read; a table in the terminal and in a notebook."""
+
+    stream: str
+    events: tuple[Event, ...]
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.events)
+
+    def __str__(self) -> str:
+        return "\n".join(aligned([_HISTORY, *map(_told, self.events)]))
+
+    def _repr_html_(self) -> str:
+        return titled_table(f"{self.stream}: {len(self.events):,} accents", _HISTORY, list(map(_told, self.events)))
+
+
+_HISTORY = ("epoch", "partition", "file", "byte", "change", "items", "subscriptions")
+
+
+def _told(event: Event) -> tuple[str, ...]:
+    notes = [f"refused: {event.refused}"] if event.refused else []
+    notes += [f"{each.deed}: {named(each.subscriptions)}" for each in event.reactions]
+    place = str(event.epoch), str(event.partition), event.file, f"{event.offset:,}"
+    return (*place, event.change, event.items, "; ".join(notes))
+
+
+@dataclass(frozen=True)
+class StreamCourse:
+    """A registered stream, and what a checkpoint knows of its evolution; None where nothing has run yet."""
+
+    source: Source
+    checkpoint: Checkpoint | None
+
+    @cached_property
+    def _order(self) -> OrderLog | None:
+        if self.checkpoint is None:
+            return None
+        log = OrderLog(self.checkpoint.order(self.source.name))
+        log.refresh()
+        return log
+
+    @property
+    def form(self) -> Form | None:
+        """How the stream is written, as far as that is decided."""
+        return self._order.form if self._order else None
+
+    @cached_property
+    def _last(self) -> int:
+        """The newest epoch, -1 if there is none."""
+        epochs = Manifests(self.checkpoint.manifests).epochs() if self.checkpoint else range(0)
+        return epochs[-1] if epochs else -1
+
+    @cached_property
+    def newest(self) -> Manifest | None:
+        """The newest manifest, None if no epoch was committed."""
+        return Manifests(self.checkpoint.manifests).load(self._last) if self.checkpoint and self._last >= 0 else None
+
+    @cached_property
+    def _changes(self) -> list[Change]:
+        logged = self.newest.evolution.get(self.source.name) if self.newest else None
+        return [] if logged is None or self.checkpoint is None else read_log(self.checkpoint.evolution, logged)
+
+    def now(self, partition: int) -> Evolution:
+        """The evolution of a partition as far as it is committed; the caller may change it."""
+        return self._evolution(partition, self._changes)
+
+    def _evolution(self, partition: int, changes: Sequence[Change]) -> Evolution:
+        evolution = StreamPlan.of(self.source, self.form).evolution()
+        for change in changes:
+            if change.partition == str(partition):
+                change.apply(evolution, self.source.name)
+        return evolution
+
+    # --- schema -----------------------------------------------------------------------------------------------
+
+    def schema(self, at: int | tuple[str, int] | None = None) -> StreamSchema:
+        """Its paths now, behind an epoch, or where an item would stand that begins at a byte of a file."""
+        match at:
+            case None:
+                return self._schema("now", range(len(self.source.partitions)), self._changes)
+            case int(epoch):
+                if not 0 <= epoch <= self._last:
+                    raise UsageError(f"there is no epoch {epoch}", hint=f"the newest is {self._last}")
+                changes = [each for each in self._changes if each.epoch <= epoch]
+                return self._schema(f"behind epoch {epoch}", range(len(self.source.partitions)), changes)
+            case (str(file), int(offset)):
+                partition, position = self._position(file, offset)
+                changes = [each for each in self._changes if each.position < position]
+                return self._schema(f"{file} at byte {offset:,}", [partition], changes)
+        raise UsageError(f"'{at}' is no place in a stream", hint="give an epoch, or a file and a byte: ('a.xml', 120)")
+
+    def _schema(self, place: str, partitions: Sequence[int], changes: Sequence[Change]) -> StreamSchema:
+        rows: list[PathState] = []
+        for partition in partitions:
+            evolved = self._evolution(partition, changes).schema()
+            known = {each.path for each in evolved}
+            schema = self.source.schema
+            declared = {path: None for item in schema.items for path in schema.paths(item)} if schema else {}
+            rows += [
+                PathState(partition, str(path), EVERYTHING, "declared", "") for path in declared if path not in known
+            ]
+            rows += [PathState(partition, str(each.path), _items(each.where), *_words(each.state)) for each in evolved]
+        return StreamSchema(self.source.name, place, tuple(rows))
+
+    def _position(self, file: str, offset: int) -> tuple[int, Position]:
+        """A place in a file; of a file that has grown after its end, in the stretch that holds it."""
+        found = [
+            (partition, Position(number, offset))
+            for partition in range(len(self.source.partitions))
+            for number, stretch in enumerate(self._order.stretches(str(partition)) if self._order else ())
+            if stretch.file == file and stretch.start <= offset
+        ]
+        if not found:
+            raise UsageError(f"no file '{file}' of the stream '{self.source.name}' was begun yet")
+        return found[-1]
+
+    # --- history ----------------------------------------------------------------------------------------------
+
+    def history(self) -> History:
+        """All accents that were read."""
+        evolutions = [self._evolution(number, ()) for number in range(len(self.source.partitions))]
+        newest = self.newest
+        deeds = reactions(self.checkpoint, self.source.name, newest) if self.checkpoint and newest else {}
+        events: list[Event] = []
+        for change in self._changes:
+            partition = int(change.partition)
+            refusal = change.apply(evolutions[partition], self.source.name)
+            place = change.epoch, partition, change.file, change.offset
+            did = deeds.get((partition, Place(self.source.name, change.file, change.offset)), ())
+            match change.kind:
+                case "accent":
+                    accent = change.accent(self.source.name)
+                    events.append(Event(*place, *_told_accent(accent), refusal.reason if refusal else "", did))
+                case "doubt":
+                    what = f"'{change.path}' is unknown"
+                    events.append(Event(*place, what, _all(change.text), change.reason, did))
+                case "closed":
+                    pass  # it says that items end, and changes no path
+        return History(self.source.name, tuple(events))
+
+
+def _told_accent(accent: Accent) -> tuple[str, str]:
+    match accent.evolution:
+        case Add(path, type_):
+            change = f"add {path}" + (f" ({type_})" if type_ else "")
+        case Drop(path):
+            change = f"drop {path}"
+        case Alter(path, by):
+            change = f"alter {path} by {by}"
+    return change, _items(accent.where)
+
+
+def _items(where: Description) -> str:
+    return EVERYTHING if where == Everything() else str(where)
+
+
+def _all(text: str) -> str:
+    return EVERYTHING if text == str(Everything()) else text
+
+
+def _words(state: State) -> tuple[str, str]:
+    """The state of a path, and its unit."""
+    match state:
+        case State(False):
+            return "dropped", ""
+        case State(_, None):
+            return "unknown", ""
+        case State(carried, unit):
+            return "there" if carried else "may be there", "" if unit == IDENTITY else str(unit)

@@ -1,0 +1,266 @@
+"""What an engine's subscriptions have in common, and what its trunk does for them.
+
+Ten thousand subscriptions are counted, and of each stream a few are shown: one of every shape first, so that a picture
+tells more than ten thousand times the same.
+Nothing is derived for the others, so an explanation takes no longer for them than to count.
+A plan of the builder shares nothing; it is shown as its operators.
+So does a query about the past; of that is told what it keeps of which regions, or of which items.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
+from anabranch.engine.reports.html import explanation_html
+from anabranch.engine.reports.retention import past_explained
+from anabranch.errors import Unsupported
+from anabranch.language import check, parse
+from anabranch.law.arrivals.past import named
+from anabranch.law.calls import PythonFunction
+from anabranch.runtime.shapes import Constant, Shape
+from anabranch.sharing.explain.drawing import draw
+from anabranch.sharing.explain.scene import Room
+from anabranch.sharing.explain.text import Explained, explain_json, explain_text
+from anabranch.sharing.rules.derive import derive_forest
+from anabranch.spark.epoch.metrics import SHOWN
+from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
+from anabranch.spark.plan.roles import display_of, edited_streams, past_of, remembers, shapes_of
+from anabranch.stream.reading.source import Source
+from anabranch.stream.schema import Schema
+from anabranch.visible import visible_json
+
+
+@dataclass(frozen=True, slots=True)
+class StreamUse:
+    """How much is asked of a stream: by how many, how many different queries, and of how many shapes they are."""
+
+    stream: str
+    subscriptions: int
+    queries: int
+    shapes: int
+    branches: int
+
+
+@dataclass(frozen=True, slots=True)
+class BranchUse:
+    """A branch at work: what it does, over which streams, for whom; not all members are named."""
+
+    number: int
+    kind: str
+    streams: tuple[str, ...]
+    members: int
+    queries: int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """As text it is what `anabranch explain` prints, in a notebook a picture; before it stands what the trunk does."""
+
+    streams: tuple[StreamUse, ...]
+    branches: tuple[BranchUse, ...]
+    waiting: int
+    """How many subscriptions begin with the next epoch."""
+    sharing: bool
+    queries: tuple[Explained, ...]
+    """Those that are shown."""
+    more: Mapping[str, int] = field(repr=False)
+    """How many subscriptions of each stream are not."""
+
+    def __str__(self) -> str:
+        return "\n".join((*self._summary(), "", *explain_text(self.queries)))
+
+    @cached_property
+    def svg(self) -> str:
+        """The picture."""
+        return draw(self.queries, self.more)
+
+    def to_json(self) -> str:
+        """All of it as data."""
+        trunk = {
+            "sharing": self.sharing,
+            "streams": [asdict(each) for each in self.streams],
+            "branches": [asdict(each) for each in self.branches],
+            "waiting": self.waiting,
+            "not shown": dict(self.more),
+        }
+        found: dict[str, Any] = {"trunk": trunk, **explain_json(self.queries)}
+        return visible_json(found, 2)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what the trunk does, and the picture."""
+        streams = [(each.stream, each.subscriptions, each.queries, each.shapes, each.branches) for each in self.streams]
+        branches = [(each.number, *_words(each), each.queries) for each in self.branches[:SHOWN]]
+        return explanation_html(streams, branches, list(self._remarks()), self.svg)
+
+    def _summary(self) -> Iterator[str]:
+        for each in self.streams:
+            counts = _count(each.subscriptions, "subscription"), _count(each.queries, "different query")
+            shapes = _count(each.shapes, "shape")
+            yield f'stream "{each.stream}": {counts[0]}, {counts[1]} of {shapes}, {_count(each.branches, "branch")}'
+        for branch in self.branches[:SHOWN]:
+            kind, members = _words(branch)
+            yield f"branch {branch.number}: {kind} for {members}"
+        yield from self._remarks()
+
+    def _remarks(self) -> Iterator[str]:
+        if (left := len(self.branches) - SHOWN) > 0:
+            yield f"and {_count(left, 'more branch')}"
+        if self.waiting:
+            yield f"{_count(self.waiting, 'subscription')} not begun yet"
+        if not self.sharing:
+            yield "sharing is turned off: every subscription is answered by itself"
+
+
+def _words(branch: BranchUse) -> tuple[str, str]:
+    """What a branch does, and for whom."""
+    left = branch.members - len(branch.names)
+    more = f" and {left:,} more" if left else ""
+    return f"{branch.kind} of {' and '.join(branch.streams)}", f"{', '.join(branch.names)}{more}"
+
+
+def _count(number: int, what: str) -> str:
+    """`1 query`, `2 queries`, `3 branches`."""
+    if number != 1:
+        what = f"{what[:-1]}ies" if what.endswith("y") else f"{what}{'es' if what.endswith('ch') else 's'}"
+    return f"{number:,} {what}"
+
+
+# --- counting and choosing ----------------------------------------------------------------------------------
+
+_NAMED = 4
+_Query: TypeAlias = tuple[Shape, tuple[Constant, ...]]
+
+
+@dataclass(slots=True)
+class _Members:
+    """Who is in a branch; only `explanation` adds to it."""
+
+    kind: str
+    streams: tuple[str, ...]
+    names: list[str] = field(default_factory=list)
+    queries: set[_Query | str] = field(default_factory=set)
+
+
+def explanation(
+    sources: Mapping[str, Source], texts: Mapping[str, str], plan: Plan | None, functions: Mapping[str, PythonFunction]
+) -> Explanation:
+    """Explain subscriptions, given by name, as they are printed; `plan` is that of the newest epoch."""
+    known = {each.name: each for each in plan.subscriptions} if plan else {}
+    streams = {name: StreamPlan.of(source, None) for name, source in sources.items()}
+    shapes = shapes_of(tuple(functions.items()))
+    asked: dict[_Query, list[str]] = {}
+    branches: dict[int, _Members] = {}
+    alone: dict[str, list[str]] = {}
+    edited = edited_streams(streams.values())
+    waiting = 0
+    for name, text in texts.items():
+        registered = known.get(name)
+        at_work = registered if registered is not None and registered.text == text else None
+        waiting += at_work is None
+        past = None if is_plan(text) else past_of(text, tuple(functions.items()), edited)
+        if is_plan(text) or past or display_of(text, edited):
+            alone.setdefault(text, []).append(name)
+            if at_work is not None:
+                kind = "plan" if is_plan(text) else "past" if past else "display"
+                kind += f" in {at_work.strands} strands" if at_work.strands else ""
+                members = branches.setdefault(at_work.branch, _Members(kind, _streams_of(text)))
+                members.names.append(name)
+                members.queries.add(text)
+            continue
+        shaped = shapes.of(text)
+        query = shaped.shape, shaped.constants
+        asked.setdefault(query, []).append(name)
+        if at_work is not None and remembers(shaped.shape.standing, streams):
+            standing = shaped.shape.standing
+            members = branches.setdefault(at_work.branch, _Members(standing.kind, standing.streams))
+            members.names.append(name)
+            members.queries.add(query)
+    chosen, more = _chosen(asked)
+    schemas = {name: source.schema for name, source in sources.items() if source.schema}
+    shown = [_explained(asked[query], texts, schemas, functions) for query in chosen]
+    shown += [_alone(text, names, edited) for text, names in list(alone.items())[:SHOWN]]
+    for text, names in list(alone.items())[SHOWN:]:
+        more.update({name: more.get(name, 0) + len(names) for name in _streams_of(text)})
+    return Explanation(
+        tuple(_stream_use(name, asked, alone, branches.values()) for name in sources),
+        tuple(_branch_use(number, each) for number, each in sorted(branches.items())),
+        waiting,
+        plan.sharing if plan else True,
+        tuple(shown),
+        more,
+    )
+
+
+def _stream_use(
+    name: str, asked: Mapping[_Query, Sequence[str]], alone: Mapping[str, Sequence[str]], branches: Iterable[_Members]
+) -> StreamUse:
+    queries = [query for query in asked if name in query[0].standing.streams]
+    made = [text for text in alone if name in _streams_of(text)]
+    return StreamUse(
+        name,
+        sum(len(asked[query]) for query in queries) + sum(len(alone[text]) for text in made),
+        len(queries) + len(made),
+        len({shape for shape, _ in queries}) + len(made),
+        sum(name in each.streams for each in branches),
+    )
+
+
+def _branch_use(number: int, found: _Members) -> BranchUse:
+    names = tuple(found.names[:_NAMED])
+    return BranchUse(number, found.kind, found.streams, len(found.names), len(found.queries), names)
+
+
+def _chosen(asked: Mapping[_Query, Sequence[str]]) -> tuple[list[_Query], dict[str, int]]:
+    """A few queries of each stream, of as many shapes as there are, and how many subscriptions are left."""
+    before: Counter[Shape] = Counter()
+    ranks: dict[_Query, int] = {}
+    for query in asked:
+        ranks[query] = before[query[0]]
+        before[query[0]] += 1
+    room = Room()
+    more: Counter[str] = Counter()
+    chosen: set[_Query] = set()
+    for query in sorted(asked, key=lambda each: ranks[each]):
+        streams = query[0].standing.streams
+        if room.take(streams):
+            chosen.add(query)
+        else:
+            more.update(dict.fromkeys(streams, len(asked[query])))
+    return [query for query in asked if query in chosen], dict(more)
+
+
+def _streams_of(text: str) -> tuple[str, ...]:
+    """The streams that something reads which is answered by itself."""
+    return streams_of(read_plan(text)) if is_plan(text) else named(parse(text))
+
+
+def _alone(text: str, names: Sequence[str], edited: Collection[str]) -> Explained:
+    """What is answered by itself."""
+    name, *alike = names
+    if is_plan(text):
+        operators = "; ".join(line.strip() for line in str(read_plan(text)).splitlines())
+        return Explained(name, None, f"a plan, answered by itself: {operators}", tuple(alike))
+    found = past_explained(name, parse(text), edited, tuple(alike))
+    assert found is not None, "others have property trees"
+    return found
+
+
+def _explained(
+    names: Sequence[str],
+    texts: Mapping[str, str],
+    schemas: Mapping[str, Schema],
+    functions: Mapping[str, PythonFunction],
+) -> Explained:
+    """The first of some that ask the same, with the names of the others."""
+    name, *alike = names
+    checked = check(parse(texts[name], name), texts[name], functions=functions, name=name)
+    try:
+        return Explained(name, derive_forest(checked.query, schemas, texts[name]), None, tuple(alike))
+    except Unsupported as error:
+        return Explained(name, None, error.message, tuple(alike))

@@ -1,0 +1,55 @@
+"""What a query about the past has to remember, for people: a line for each path that it looks at (`explain`)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from decimal import Decimal
+
+from anabranch.language import ast
+from anabranch.language.printer import print_expression
+from anabranch.law.arrivals.past import named
+from anabranch.law.arrivals.recall import asks
+from anabranch.runtime.past.asked import asked_of
+from anabranch.sharing.explain.text import Explained
+from anabranch.sharing.retention import needs_of
+
+
+def past_explained(
+    name: str, query: ast.Query, edited: Collection[str], alike: tuple[str, ...] = ()
+) -> Explained | None:
+    """A query that reads streams of updates, or asks for the past of items, with what it keeps; None for others."""
+    if not asks(query) and not any(each in edited for each in named(query)):
+        return None
+    lines = [*_of_updates(query, edited), *_of_items(query, edited)]
+    said = "about the past, answered by itself; it keeps" if asks(query) else "on display; it keeps"
+    return Explained(name, None, said if lines else f"{said} nothing", alike, tuple(lines))
+
+
+def _of_updates(query: ast.Query, edited: Collection[str]) -> Iterator[str]:
+    needs = needs_of(query)
+    return (line for stream, line in needs.lines() if stream in edited)
+
+
+def _of_items(query: ast.Query, edited: Collection[str]) -> Iterator[str]:
+    streams = [each for each in named(query) if each not in edited]
+    asked = asked_of(query, edited)
+    if asked is None:
+        yield from (
+            f'stream("{each}"): all of it, for it is not known beforehand how much is needed' for each in streams
+        )
+        return
+    for each in asked:
+        if each.stream in streams:
+            kept = "; ".join(dict.fromkeys(map(_words, each.qualifiers)))
+            yield f"{print_expression(each.path)}: {kept}"
+
+
+def _words(qualifier: ast.Qualifier) -> str:
+    amount = Decimal(qualifier.amount.text)
+    match qualifier.kind, qualifier.window:
+        case "version", _:
+            return f"the last {amount + 1} items that have it" if amount else "the last item that has it"
+        case _, True:
+            return f"items of the last {amount} s"
+        case _:
+            return f"items of the last {amount} s, and the newest before"

@@ -1,0 +1,100 @@
+"""The newest items of a partition, looked at for the paths that they have.
+
+Without a schema nobody has said which paths there are, and an accent on a path that was misspelt is valid.
+So whoever publishes one is warned of a path that no item has had lately: some of the newest data is read for it, newest
+files first, and the warning says how much that was.
+A long file of lines is read from its end, a document from its front, for there its root is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+
+from anabranch.engine.reports.evolution import StreamCourse
+from anabranch.spark.intake import storage
+from anabranch.spark.intake.order import Form
+from anabranch.stream import description
+from anabranch.stream.elements import Accent, Add, Item
+from anabranch.stream.learned import Learner
+from anabranch.stream.limits import Limits
+from anabranch.stream.reading.gzip import PACKED_CHUNK, gunzip
+from anabranch.stream.reading.parse import parse_root
+from anabranch.stream.reading.reader import ElementReader
+from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.split import DocumentSplitter, LineSplitter
+from anabranch.stream.schema import Schema
+
+MOST_ITEMS = 1_000
+MOST_BYTES = 4 << 20
+MOST_FILES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What was looked at, and the paths that were found there."""
+
+    items: int
+    files: tuple[str, ...]
+    """Newest first."""
+    schema: Schema
+
+
+def unseen_paths(course: StreamCourse, accent: Accent, partition: int, form: Form) -> Iterator[str]:
+    """A warning for each path of an accent that no item has had, as far as that can be told.
+
+    A schema says which paths there are, and what was added by an accent need not have come yet.
+    """
+    if course.source.schema is not None:
+        return
+    told = {each.path for each in course.now(partition).schema() if each.state.carried}
+    evolving = () if isinstance(accent.evolution, Add) else (accent.evolution.path,)
+    asked = [each for each in (*evolving, *sorted(description.paths(accent.where))) if each.steps and each not in told]
+    sample = sampled(course.source, partition, form) if asked else None
+    if sample is None or not sample.items:
+        return
+    files = f"'{sample.files[0]}'" if len(sample.files) == 1 else f"'{sample.files[-1]}' to '{sample.files[0]}'"
+    for path in dict.fromkeys(asked):
+        if not sample.schema.declares(path):
+            yield f"no item has had '{path}': the newest {sample.items:,} were looked at, in {files}"
+
+
+def sampled(source: Source, partition: int, form: Form) -> Sample:
+    """Look at the newest items of a partition."""
+    root = parse_root(form.root.encode())
+    learner, items, left = Learner(root.name.local), 0, MOST_BYTES
+    reader = ElementReader(source.name, form.format, Limits(), root, source.item or "item")
+    looked: list[str] = []
+    for file in reversed(source.files_of(source.partitions[partition])[-MOST_FILES:]):
+        data = _newest(file, left, document=form.format == "document")
+        splitter = (DocumentSplitter if form.format == "document" else LineSplitter)(Limits())
+        cuts = [*splitter.feed(data), *splitter.finish()]
+        for element in reader.elements(cuts[-MOST_ITEMS:], file.name):
+            if isinstance(element, Item):
+                learner.add(element.tree)
+                items += 1
+        looked.append(file.name)
+        left -= len(data)
+        if items >= MOST_ITEMS or left <= 0:
+            break
+    return Sample(items, tuple(looked), learner.schema())
+
+
+def _newest(file: FilePath, most: int, *, document: bool) -> bytes:
+    """Some bytes of a file: whole lines at its end, or the front of a document or of a packed file."""
+    if storage.is_packed(str(file)):
+        found = bytearray()
+        with file.open("rb") as packed:
+            for piece in gunzip(iter(lambda: packed.read(PACKED_CHUNK), b"")):
+                if isinstance(piece, bytes):
+                    found += piece
+                if len(found) >= most:
+                    break
+        return bytes(found[:most])
+    with file.open("rb") as plain:
+        size = plain.seek(0, 2)
+        start = 0 if document else max(0, size - most)
+        plain.seek(start)
+        data = plain.read(most)
+    return data[data.find(b"\n") + 1 :] if start else data

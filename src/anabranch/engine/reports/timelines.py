@@ -1,0 +1,88 @@
+"""What queries show, element by element, over inputs that have an end: `anabranch query --timeline`.
+
+On Spark a display is in the answer log as the update stream that leads to it, and its timeline is read from there;
+of an answer that only grows, each piece is there with its moment (`branch/timeline.py`).
+The reference finds every display from scratch; it also has the timelines of answers that wait for the end of a stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from anabranch.engine.finite import Letters, Run, both, on_trunk, read_inputs, run_of, updating
+from anabranch.engine.preparing import Inputs, Prepared
+from anabranch.engine.updating import Updating
+from anabranch.law.answer import Shown, reason_of
+from anabranch.law.arrivals.past import decimal
+from anabranch.law.steps import allow
+from anabranch.runtime.past.timeline import Timeline, timeline_of
+from anabranch.stream.elements import DeadLetter
+from anabranch.stream.limits import Limits
+from anabranch.visible import visible_json
+
+
+@contextmanager
+def timelines(queries: Sequence[Prepared], inputs: Inputs, limits: Limits | None = None) -> Iterator[Run]:
+    """The timelines of queries, as lines of JSON; they can be read while inside.
+
+    What was set aside is known once they were read to their end.
+    """
+    caps = limits or Limits()
+    allow(caps.steps)
+    on_spark = [query for query in queries if query.engine == "spark"]
+    others = [query for query in queries if query.engine == "reference"]
+    with TemporaryDirectory(prefix="anabranch-") as folder:
+        runs = []
+        if on_spark:
+            outcome = on_trunk(on_spark, inputs, caps, Path(folder), timed=True)
+            moments = {query.name: outcome.answers[query.name].moments() for query in on_spark}
+            runs.append(run_of(outcome, {name: map(line, each) for name, each in moments.items()}))
+        if others:
+            runs.append(_by_reference(others, inputs, caps))
+        yield both(queries, runs)
+
+
+def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -> Run:
+    read = read_inputs(queries, inputs, limits)
+    found: dict[str, Timeline | Updating] = {}
+    aborted: dict[str, str] = {}
+    for query in queries:
+        if query.updates:
+            found[query.name] = updating(query, read, inputs, limits)
+            continue
+        evolving = [name for name in query.checked.streams if read.streams[name].input.changes]
+        if evolving:
+            aborted[query.name] = f"there is no timeline yet over a stream that evolves, as '{evolving[0]}' does"
+            continue
+        law = query.checked.query
+        found[query.name] = timeline_of(law, read.given, functions=inputs.functions, name=query.name, text=query.text)
+    answers: dict[str, Iterable[str]] = {query.name: () for query in queries}
+    answers |= {name: _lines(name, timeline, aborted) for name, timeline in found.items()}
+    return Run(answers, Letters([read.dead, _Dead(tuple(found.values()))]), read.items, 0, aborted)
+
+
+def _lines(name: str, timeline: Timeline | Updating, aborted: dict[str, str]) -> Iterator[str]:
+    """A timeline; who fails as a whole, or ends before its streams do, is noted at its end."""
+    yield from map(line, timeline)
+    if timeline.failure is not None:
+        aborted[name] = reason_of(timeline.failure)
+    if isinstance(timeline, Updating) and timeline.aborted is not None:
+        aborted[name] = timeline.aborted
+
+
+class _Dead:
+    """What was set aside in queries, so far."""
+
+    def __init__(self, timelines: Iterable[Timeline | Updating]) -> None:
+        self._timelines = timelines
+
+    def __iter__(self) -> Iterator[DeadLetter]:
+        return (letter for each in self._timelines for letter in each.dead)
+
+
+def line(shown: Shown) -> str:
+    """`{"at": 12.5, "answer": "<b>Y</b>"}`, the time as an exact decimal."""
+    return f'{{"at": {decimal(shown.at)}, "answer": {visible_json(shown.text)}}}\n'

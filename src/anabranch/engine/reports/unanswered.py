@@ -1,0 +1,128 @@
+"""Queries that answer nothing while something was set aside, so that nobody takes silence for an answer.
+
+A query answers nothing where its answer is the one it has over streams without items.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+
+from anabranch.engine.finite import Run
+from anabranch.engine.preparing import Inputs, Prepared
+from anabranch.engine.reading import read_documents
+from anabranch.errors import AnabranchError
+from anabranch.law import evaluate, stream_input
+from anabranch.law.history.document import Document
+from anabranch.law.history.timeline import answer
+from anabranch.stream.elements import DeadLetter, Item
+from anabranch.stream.limits import Limits
+from anabranch.stream.reading.source import Contents, read
+from anabranch.visible import visible
+
+_HEAD = 1 << 16
+"""So much of an answer is remembered."""
+
+
+class Watched:
+    """An answer in pieces that can be read once; remembers how it begins, and its length."""
+
+    def __init__(self, pieces: Iterable[str]) -> None:
+        self._pieces = iter(pieces)
+        self._head = ""
+        self._length = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for piece in self._pieces:
+            self._head += piece[: _HEAD - len(self._head)]
+            self._length += len(piece)
+            yield piece
+
+    @cached_property
+    def has_text(self) -> bool:
+        """Whether it is anything at all; asked before it is read."""
+        first = next((piece for piece in self._pieces if piece), None)
+        self._pieces = chain(() if first is None else (first,), self._pieces)
+        return first is not None
+
+    def was(self, text: str) -> bool:
+        """Whether it was this text; asked when it has been read."""
+        return self._length == len(text) and self._head == text[:_HEAD]
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """What was set aside for a query that answers nothing."""
+
+    name: str
+    items: int
+    """How many items were set aside for it."""
+    total: int
+    """How many there are in its streams."""
+    example: DeadLetter
+    """The first of the most frequent kind."""
+    alike: int
+    """How many of its dead letters are of that kind."""
+
+    @property
+    def is_all(self) -> bool:
+        return self.items >= self.total
+
+    def __str__(self) -> str:
+        items = f"all {self.total:,} items were" if self.is_all else f"{self.items:,} of {self.total:,} items were"
+        code = f" [{self.example.code}]" if self.example.code else ""
+        most = f"most often ({self.alike:,} times) as here: {visible(self.example.reason)}{code}"
+        return f"the query '{self.name}' answers nothing: {items} set aside, {most}"
+
+
+def unanswered(
+    query: Prepared, answered: Watched, run: Run, dead: Sequence[DeadLetter], inputs: Inputs, limits: Limits
+) -> Unanswered | None:
+    """What was set aside for a query, where it answers nothing and has not ended by name; `answered` has been read."""
+    streams = query.checked.streams
+    bad = [each for each in dead if each.subscription is None and each.place.stream in streams]
+    failed = [each for each in dead if each.subscription == query.name]
+    if not (bad or failed) or query.name in run.aborted:
+        return None
+    if not answered.was("") and not answered.was(_over_nothing(query, inputs, limits)):
+        return None
+    ((kind, alike),) = Counter(map(_kind, (*bad, *failed))).most_common(1)
+    example = next(each for each in (*bad, *failed) if _kind(each) == kind)
+    places = {each.place for each in bad}
+    total = _items(query, run, inputs, limits) + len(places)
+    places |= {place for each in failed for place in (each.place, *(place for place, _ in each.others))}
+    unnamed = sum(each.values - 1 - len(each.others) for each in failed if each.values)
+    return Unanswered(query.name, min(len(places) + unnamed, total), total, example, alike)
+
+
+def _kind(letter: DeadLetter) -> str:
+    """What dead letters have in common that differ in texts and places only."""
+    return letter.code or letter.reason.partition(":")[0]
+
+
+def _items(query: Prepared, run: Run, inputs: Inputs, limits: Limits) -> int:
+    """How many good items the streams of a query have."""
+    given = {source.name: source for source in inputs.streams}
+    if set(given) == set(query.checked.streams):
+        return run.items
+    return sum(isinstance(each, Item) for name in query.checked.streams for each in read(given[name], limits))
+
+
+def _over_nothing(query: Prepared, inputs: Inputs, limits: Limits) -> str:
+    """What a query answers over its streams without their items."""
+    sources = [each for each in inputs.streams if each.name in query.checked.streams]
+    roots = {each.name: Contents(each, limits).root for each in sources}
+    paths = {name: path for name, path in (inputs.documents or {}).items() if name in query.checked.documents}
+    law, functions = query.checked.query, inputs.functions
+    try:
+        documents = read_documents(paths)
+        if query.updates:
+            nothing = {name: Document(root) for name, root in roots.items()}
+            return answer(law, nothing, functions=functions, inputs=documents, text=query.text).text
+        empty = {name: stream_input(root, [()])[0] for name, root in roots.items()}
+        return evaluate(law, {**documents, **empty}, functions=functions, text=query.text).text
+    except AnabranchError:
+        return ""  # it has no answer then

@@ -1,0 +1,1 @@
+"""What can be said of a query before any data is seen."""

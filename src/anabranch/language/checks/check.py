@@ -1,0 +1,307 @@
+"""Static checks: what can be said of a query before any data is seen.
+
+Names must be bound, functions known, prefixes declared; streams, windows and joins must have a shape that can be
+answered without end; with a schema, conditions may only use paths it has.
+A path that the schema lacks and that is only returned is allowed, with a warning: it may be added later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from anabranch.errors import QueryError, Span, did_you_mean
+from anabranch.language import ast
+from anabranch.language.checks.paths import PathCheck
+from anabranch.language.checks.refusals import refuse
+from anabranch.language.checks.scope import UNKNOWN, Known, Scope
+from anabranch.language.checks.streams import check_streams, is_edited, over_updates
+from anabranch.language.checks.unbounded import flowing_fors, flows, qualified, readers
+from anabranch.language.parsing.cursor import MAX_NESTING
+from anabranch.language.printer import print_query
+from anabranch.language.rewrite import apart, deepest, flatten, parts, with_input
+from anabranch.language.signatures import SIGNATURES
+from anabranch.stream.schema import Schema
+from anabranch.stream.tree import STREAM_NAMESPACE
+
+_PREDECLARED = dict.fromkeys(("xml", "local", "fn", "xs"), "")
+"""What these mean is nobody's business here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warning:  # the word users know; Python's own is not used here
+    """Something allowed that may be a mistake, with its place in the text."""
+
+    message: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A query that passed, in the form the engines take it, and what was noticed on the way."""
+
+    query: ast.Query
+    warnings: tuple[Warning, ...]
+    streams: tuple[str, ...]
+    documents: tuple[str, ...]
+
+
+def check(
+    query: ast.Query,
+    text: str | None = None,
+    *,
+    inputs: Mapping[str, Schema | None] | None = None,
+    functions: Collection[str] = (),
+    name: str | None = None,
+    edited: Collection[str] = (),
+) -> Checked:
+    """Check a query; `inputs` are the known inputs with their schemas, `functions` the registered ones.
+
+    With `inputs` of None any name of a stream or document is accepted.
+    `edited` are streams of updates: each is a document, which any round may read (LAWS 5.1).
+    """
+    source = text if text is not None else print_query(query)
+    try:
+        return _Checker(query, source, inputs, functions, edited).checked()
+    except QueryError as error:
+        error.name = name
+        raise
+
+
+class _Checker(PathCheck):
+    def __init__(
+        self,
+        query: ast.Query,
+        text: str,
+        inputs: Mapping[str, Schema | None] | None,
+        functions: Collection[str],
+        edited: Collection[str],
+    ) -> None:
+        super().__init__(text, {name: schema for name, schema in (inputs or {}).items() if schema})
+        self.query = query
+        self.inputs = inputs
+        self.registered = functions
+        self.edited = edited
+        self.declared = {function.name: function for function in query.functions}
+        self.reading = readers(self.declared)
+        self.sources: dict[ast.Source, None] = {}
+
+    def checked(self) -> Checked:
+        prefixes = {**_PREDECLARED, **dict(self.query.namespaces)}
+        self.check_functions()
+        self.check_windows()
+        for function in self.query.functions:
+            self.function(function, prefixes)
+        query = apart(flatten(self.with_context()))
+        self.visit(query.body, Scope(prefixes=prefixes))
+        streams, documents = ([s.name for s in self.sources if s.kind == kind] for kind in ("stream", "doc"))
+        warnings = tuple(Warning(message, span) for message, span in self.warnings)
+        return Checked(query, warnings, tuple(streams), tuple(documents))
+
+    def with_context(self) -> ast.Query:
+        """The query with its own `.` and `/` replaced by its one input."""
+        names = list(self.inputs or ())
+        if len(names) == 1:
+            return with_input(self.query, ast.Source("stream", names[0]))
+        return self.query
+
+    def check_windows(self) -> None:
+        """A window has no single moment from which its round could look back."""
+        found = list(parts(self.query))
+        if any(isinstance(each, ast.Qualifier) for each in found):
+            for each in found:
+                if isinstance(each, ast.CountWindow | ast.TimeWindow):
+                    raise refuse("window beside a temporal qualifier", self.text, each.span)
+
+    # --- functions ----------------------------------------------------------------------------------------
+
+    def function(self, function: ast.Function, prefixes: Mapping[str, str]) -> None:
+        if self.declared[function.name] is not function:
+            raise self.error(f"function '{function.name}' is declared twice", function.span, "XQST0034")
+        prefix = function.name.partition(":")[0]
+        if prefix not in prefixes or prefix in ("fn", "xs", "xml"):
+            raise self.error(f"prefix '{prefix}' is not declared", function.span, "XPST0081")
+        scope = Scope(dict.fromkeys(function.parameters, UNKNOWN), prefixes=prefixes)
+        self.visit(function.body, scope)
+
+    def check_functions(self) -> None:
+        """Refuse functions that call themselves, and those that call others too deep."""
+        calls = {
+            name: {each.name for each in parts(function.body) if isinstance(each, ast.Call)}
+            for name, function in self.declared.items()
+        }
+        try:
+            inner_first = [name for name in TopologicalSorter(calls).static_order() if name in calls]
+        except CycleError as error:
+            first = next(function for name, function in self.declared.items() if name in error.args[1])
+            raise refuse("recursive function", self.text, first.span) from None
+        depths: dict[str, int] = {}
+        for name in inner_first:
+            depths[name], _ = deepest(self.declared[name], depths)
+        nesting, place = deepest(self.query.body, depths)
+        if max(nesting, *depths.values(), 0) > MAX_NESTING:
+            raise self.error(f"functions call each other more than {MAX_NESTING} constructs deep", place)
+
+    def call(self, call: ast.Call, scope: Scope) -> Known:
+        name, count = call.name.removeprefix("fn:"), len(call.arguments)
+        for argument in call.arguments:
+            self.visit(argument, scope)
+        if name in ("position", "last"):
+            raise refuse("positional predicate", self.text, call.span)
+        if name in self.declared:
+            wanted = len(self.declared[name].parameters)
+            if count != wanted:
+                raise self.error(f"'{name}()' takes {wanted} arguments, not {count}", call.span, "XPST0017")
+            if name in self.reading and scope.in_round:
+                raise refuse("stream inside the round of another", self.text, call.span)
+            flowing = flows(call, scope.flowing, self.declared)
+            return Known(flowing=flowing)
+        if name in self.registered:
+            return UNKNOWN
+        if name not in SIGNATURES:
+            known = sorted((*SIGNATURES, *self.declared, *self.registered))
+            hint = did_you_mean(name, known, f"known are: {', '.join(known)}")
+            raise self.error(f"no function is called '{name}()'", call.span, "XPST0017", hint)
+        signature = SIGNATURES[name]
+        if not signature.accepts(count):
+            wanted_text = f"{signature.least}" if signature.least == signature.most else f"{signature.least} or more"
+            raise self.error(f"'{name}()' takes {wanted_text} arguments, not {count}", call.span, "XPST0017")
+        if count == 0 and signature.context:
+            self.visit(ast.ContextItem(span=call.span), scope)
+        return Known(numeric=signature.numeric)
+
+    # --- expressions --------------------------------------------------------------------------------------
+
+    def visit(self, expression: ast.Expression, scope: Scope) -> Known:
+        match expression:
+            case ast.String():
+                return UNKNOWN
+            case ast.Number():
+                return Known(numeric=True)
+            case ast.Variable():
+                return self.variable(expression, scope)
+            case ast.ContextItem() | ast.Root():
+                if scope.context is None:
+                    raise self.error(
+                        "there is no context item here", expression.span, "XPDY0002", 'begin with stream("...")'
+                    )
+                if isinstance(expression, ast.ContextItem):
+                    return scope.context
+                if scope.context.source is not None and scope.context.source.kind == "stream":
+                    raise refuse("step out of the item", self.text, expression.span)
+                return Known(scope.context.source, ())
+            case ast.Source():
+                return self.source(expression, scope)
+            case ast.Sequence(items):
+                known = [self.visit(each, scope) for each in items]
+                return known[0] if len(known) == 1 else Known(flowing=any(each.flowing for each in known))
+            case ast.Call():
+                return self.call(expression, scope)
+            case ast.Filter(base, tail):
+                known_base = self.visit(base, scope.remembered() if qualified(expression) else scope)
+                return self.tail(known_base, tail, scope, is_path=_is_path(base))
+            case ast.Path():
+                return self.path(expression, scope)
+            case ast.Arithmetic(first, rest):
+                for each in (first, *(operand for _, operand in rest)):
+                    self.visit(each, scope)
+                return Known(numeric=True)
+            case ast.Negation(operand):
+                self.visit(operand, scope)
+                return Known(numeric=True)
+            case ast.Comparison(_, left, right):
+                self.visit(left, scope)
+                self.visit(right, scope)
+                return UNKNOWN
+            case ast.And(operands) | ast.Or(operands):
+                for each in operands:
+                    self.visit(each, scope)
+                return UNKNOWN
+            case ast.If(condition, then, otherwise):
+                self.visit(condition, scope.asking())
+                known = [self.visit(then, scope), self.visit(otherwise, scope)]
+                return Known(flowing=any(k.flowing for k in known), numeric=any(k.numeric for k in known))
+            case ast.Quantified(_, bindings, condition):
+                inner = scope.asking()
+                for name, source in bindings:
+                    known_source = self.visit(source, inner)
+                    inner = inner.bind(name, replace(known_source, flowing=False))
+                self.visit(condition, inner)
+                return UNKNOWN
+            case ast.Flwor():
+                return self.flwor(expression, scope)
+            case ast.ElementConstructor():
+                self.constructor(expression, scope)
+                return UNKNOWN
+
+    def variable(self, variable: ast.Variable, scope: Scope) -> Known:
+        if variable.name not in scope.variables:
+            known = [f"${name}" for name in scope.variables]
+            hint = did_you_mean(f"${variable.name}", known, f"bound are: {', '.join(known) or 'none'}")
+            raise self.error(f"no variable is called '${variable.name}'", variable.span, "XPST0008", hint)
+        known_variable = scope.variables[variable.name]
+        if known_variable.flowing and scope.in_round and not is_edited(known_variable.source, self.edited):
+            raise refuse("stream inside the round of another", self.text, variable.span)
+        if known_variable.missing and scope.condition:
+            raise self.lacking(variable.span, f"${variable.name}")
+        return known_variable
+
+    def source(self, source: ast.Source, scope: Scope) -> Known:
+        if self.inputs is not None and source.name not in self.inputs:
+            known = ", ".join(f"'{name}'" for name in self.inputs) or "none"
+            hint = did_you_mean(source.name, self.inputs, f"the inputs given are: {known}")
+            raise self.error(f"no input is called '{source.name}'", source.span, "FODC0002", hint)
+        if source.kind == "stream" and scope.in_round and not is_edited(source, self.edited):
+            raise refuse("stream inside the round of another", self.text, source.span)
+        self.sources[source] = None
+        return Known(source, (), flowing=source.kind == "stream")
+
+    def constructor(self, element: ast.ElementConstructor, scope: Scope) -> None:
+        scope = replace(scope, prefixes={**scope.prefixes, **dict(element.namespaces)})
+        attributes = [attribute.name for attribute in element.attributes]
+        for name in (element.name, *attributes):
+            self.prefix(name.rpartition(":")[0], element.span, scope)
+        for name in (element.name, *(each for each in attributes if ":" in each)):
+            if scope.prefixes.get(name.rpartition(":")[0]) == STREAM_NAMESPACE:
+                raise refuse("control element in an answer", self.text, element.span)
+        inner: list[Any] = [each for attribute in element.attributes for each in attribute.value]
+        for part in (*inner, *element.content):
+            match part:
+                case ast.Enclosed(value):
+                    self.visit(value, scope)
+                case ast.ElementConstructor():
+                    self.constructor(part, scope)
+
+    # --- FLWR ---------------------------------------------------------------------------------------------
+
+    def flwor(self, flwor: ast.Flwor, scope: Scope) -> Known:
+        places = flowing_fors(flwor, scope.flowing, self.declared)
+        beside = [place for place in places if not over_updates(flwor.clauses[place], scope, self.edited)]
+        if beside and scope.in_round:
+            raise refuse("stream inside the round of another", self.text, flwor.clauses[beside[0]].span)
+        check_streams(flwor, places, beside, self.text)
+        inner = scope
+        for place, clause in enumerate(flwor.clauses):
+            round_started = bool(places) and place > places[0] and place not in places
+            at = inner.round() if round_started else inner
+            match clause:
+                case ast.For(name, source, window):
+                    known = self.visit(source, at)
+                    if window:
+                        self.window(window, known, at)
+                    inner = inner.bind(name, replace(known, flowing=False, numeric=False))
+                case ast.Let(name, value):
+                    inner = inner.bind(name, self.visit(value, at))
+        inner = inner.round() if places else inner
+        if flwor.where is not None:
+            self.visit(flwor.where, inner.asking())
+        for key in flwor.order:
+            self.visit(key.key, inner.asking())
+        known = self.visit(flwor.result, inner)
+        return replace(known, flowing=bool(places) or known.flowing)
+
+
+def _is_path(expression: ast.Expression) -> bool:
+    return isinstance(expression, ast.Path | ast.Filter | ast.Variable | ast.Source | ast.ContextItem | ast.Root)

@@ -1,0 +1,106 @@
+"""Static checks of the streams, windows and joins in one FLWR expression (LAWS 3.4, 3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from fractions import Fraction
+
+from anabranch.errors import QueryError
+from anabranch.language import ast
+from anabranch.language.checks.refusals import refuse
+from anabranch.language.checks.scope import Scope
+from anabranch.language.intervals import bounded
+from anabranch.language.rewrite import parts
+from anabranch.language.signatures import AGGREGATES
+
+MAX_OVERLAP = 10_000
+"""How many windows may hold one item; more would let one short query cost without bound."""
+
+
+def check_streams(flwor: ast.Flwor, flowing: Sequence[int], growing: Sequence[int], text: str) -> None:
+    """Refuse what cannot be answered without end; `flowing` are the places of the clauses over streams.
+
+    The `growing` among them are over items, the others over updates: those are documents, which are there as a whole.
+    """
+    for place, clause in enumerate(flwor.clauses):
+        if isinstance(clause, ast.For) and clause.window:
+            _check_window(clause, clause.window, place in flowing, text)
+    fors = [clause for place in flowing if isinstance(clause := flwor.clauses[place], ast.For)]
+    if len(fors) < 2:
+        return
+    items = [clause for place in growing if isinstance(clause := flwor.clauses[place], ast.For)]
+    _check_independence(flwor, flowing[0], items, text)
+    windowed = [clause for clause in fors if clause.window]
+    if not windowed:
+        beside = [flwor.clauses[place] for place in flowing[1:] if place in growing]
+        if beside and not bounded(flwor.where, [clause.variable for clause in fors]):
+            raise refuse("unbounded second stream", text, beside[0].span)
+        return
+    if len(windowed) < len(fors):
+        bare = next(clause for clause in fors if not clause.window)
+        raise refuse("window beside a stream without one", text, bare.span)
+    _check_step_join(flwor, fors, text)
+
+
+def is_edited(source: ast.Expression | None, edited: Collection[str]) -> bool:
+    """Whether something is a stream of updates, which are given by name."""
+    return isinstance(source, ast.Source) and source.kind == "stream" and source.name in edited
+
+
+def over_updates(clause: ast.For | ast.Let, scope: Scope, edited: Collection[str]) -> bool:
+    """Whether a `for` runs over a stream of updates."""
+    at: ast.Expression | None = clause.source if isinstance(clause, ast.For) else None
+    while isinstance(at, ast.Path | ast.Filter):
+        at = at.start if isinstance(at, ast.Path) else at.base
+    if isinstance(at, ast.Variable) and at.name in scope.variables:
+        at = scope.variables[at.name].source
+    return is_edited(at, edited)
+
+
+def _check_window(clause: ast.For, window: ast.CountWindow | ast.TimeWindow, flowing: bool, text: str) -> None:
+    allowed = (ast.Path, ast.Filter, ast.Source) if flowing else (ast.Path, ast.Filter, ast.Source, ast.Variable)
+    if not isinstance(clause.source, allowed):
+        raise refuse("window on what is no path", text, clause.source.span)
+    for number in (window.size, window.step):
+        if number is None:
+            continue
+        if isinstance(window, ast.CountWindow) and not number.text.isdigit():
+            raise QueryError(f"'{number.text}' is no whole number of items", text=text, span=number.span)
+        if "e" in number.text.lower() or Fraction(number.text) <= 0:
+            raise QueryError(
+                f"'{number.text}' is no size of a window",
+                text=text,
+                span=number.span,
+                hint="write a number above 0, without an exponent",
+            )
+    size = Fraction(window.size.text)
+    if window.step and size / Fraction(window.step.text) > MAX_OVERLAP:
+        raise QueryError(
+            f"each item would be in more than {MAX_OVERLAP:,} windows",
+            text=text,
+            span=window.span,
+            hint="make the step larger or the window smaller",
+        )
+
+
+def _check_independence(flwor: ast.Flwor, first: int, fors: Sequence[ast.For], text: str) -> None:
+    """No stream of a join may be chosen by what is bound in its rounds: that belongs into 'where'."""
+    names = {clause.variable for clause in flwor.clauses[first:]}
+    for clause in fors:
+        for part in parts(clause.source):
+            if isinstance(part, ast.Variable) and part.name in names:
+                raise refuse("join input that depends on another", text, part.span)
+
+
+def _check_step_join(flwor: ast.Flwor, fors: Sequence[ast.For], text: str) -> None:
+    names = {clause.variable for clause in fors}
+    for other in flwor.clauses:
+        if isinstance(other, ast.Let) and _mentions(other.value, names):
+            names.add(other.variable)
+    for part in parts(flwor):
+        if isinstance(part, ast.Call) and part.name.removeprefix("fn:") in AGGREGATES and _mentions(part, names):
+            raise refuse("aggregate over a join", text, part.span)
+
+
+def _mentions(expression: ast.Expression, names: set[str]) -> bool:
+    return any(isinstance(part, ast.Variable) and part.name in names for part in parts(expression))

@@ -1,0 +1,316 @@
+"""Query text to tree: recursive descent, one method per production, one word of lookahead.
+
+The grammar is XQuery's for what both share, with WXQuery's windows behind a `for` path and the temporal
+qualifiers `#` and `?` behind steps and parentheses.
+Names are not reserved: `for`, `if` and the rest are keywords only where what follows makes them so.
+What the language refuses by name is in `language/checks/refusals.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from anabranch.errors import QueryError
+from anabranch.language import ast
+from anabranch.language.checks.refusals import refuse
+from anabranch.language.parsing.cursor import MAX_NESTING
+from anabranch.language.parsing.paths import PathParser
+from anabranch.language.parsing.scanner import Token
+from anabranch.language.rewrite import deepest
+from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
+
+_DECLARABLE = (
+    *("namespace", "default", "function", "variable", "option", "context", "module", "schema"),
+    *("boundary-space", "base-uri", "construction", "ordering", "copy-namespaces", "decimal-format", "%"),
+)
+"""What makes `declare` and `import` in front of it keywords."""
+_COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+
+
+def parse(text: str, name: str | None = None) -> ast.Query:
+    """Read a query; `name` (a file's, say) is shown in errors. Raises `QueryError` with the place."""
+    try:
+        return Parser(text).main_module()
+    except QueryError as error:
+        error.name = name
+        raise
+
+
+class Parser(PathParser):
+    """The productions above a path: prolog, operators, FLWR."""
+
+    # --- prolog -------------------------------------------------------------------------------------------
+
+    def main_module(self) -> ast.Query:
+        if self.at_name("xquery") and self.peek().text in ("version", "encoding"):
+            while not self.at_symbol(";") and self.token.kind != "end":
+                self.advance()
+            self.expect(";")
+        namespaces: dict[str, str] = {}
+        functions: list[ast.Function] = []
+        while self.at_name("declare", "import") and self.peek().text in _DECLARABLE:
+            self.prolog_declaration(namespaces, functions)
+        start = self.token.start
+        body = self.expr()
+        if self.token.kind != "end":
+            self.unexpected("an operator or the end of the query")
+        query = ast.Query(body, tuple(namespaces.items()), tuple(functions), span=self.since(start))
+        nesting, place = deepest(query)
+        if nesting > MAX_NESTING:
+            raise self.error(f"more than {MAX_NESTING} constructs inside one another", place)
+        return query
+
+    def prolog_declaration(self, namespaces: dict[str, str], functions: list[ast.Function]) -> None:
+        first = self.advance()
+        if first.text == "import":
+            raise refuse("module import", self.text, first.span)
+        what = self.advance()
+        match what.text:
+            case "namespace":
+                prefix = self.nc_name("a prefix")
+                self.expect("=")
+                self.declare_namespace(namespaces, prefix.text, prefix)
+            case "default" if self.at_name("element"):
+                self.advance()
+                self.expect_name("namespace")
+                self.declare_namespace(namespaces, "", what)
+            case "function":
+                functions.append(self.function_declaration(what.start))
+            case _:
+                raise refuse("prolog declaration", self.text, what.span)
+        self.expect(";")
+
+    def declare_namespace(self, namespaces: dict[str, str], prefix: str, at: Token) -> None:
+        if prefix in namespaces:
+            raise self.error(f"namespace prefix '{prefix}' is declared twice", at.span, "XQST0033")
+        if prefix in ("xml", "xmlns"):
+            raise self.error(f"prefix '{prefix}' cannot be declared", at.span, "XQST0070")
+        namespaces[prefix] = self.string("a namespace in quotes").text
+
+    def function_declaration(self, start: int) -> ast.Function:
+        if self.token.kind != "name":
+            self.unexpected("a function name")
+        name = self.advance()
+        if ":" not in name.text:
+            raise self.error(
+                f"function '{name.text}' needs a prefix", name.span, "XQST0045", f"call it 'local:{name.text}'"
+            )
+        self.expect("(")
+        parameters: list[str] = []
+        while not self.at_symbol(")"):
+            if parameters and not self.take(","):
+                self.unexpected("',' or ')'")
+            parameter = self.variable_name()
+            if parameter in parameters:
+                raise self.error(f"parameter '${parameter}' is named twice", self.since(start), "XQST0039")
+            parameters.append(parameter)
+            self.no_type()
+        self.expect(")")
+        self.no_type()
+        self.expect("{")
+        body = self.expr()
+        self.expect("}")
+        return ast.Function(name.text, tuple(parameters), body, span=name.span)
+
+    # --- expressions, loosest binding first ---------------------------------------------------------------
+
+    def expr(self) -> ast.Expression:
+        start = self.token.start
+        items = [self.expr_single()]
+        while self.take(","):
+            items.append(self.expr_single())
+        return items[0] if len(items) == 1 else ast.Sequence(tuple(items), span=self.since(start))
+
+    def expr_single(self) -> ast.Expression:
+        with self.deeper():
+            if self.token.kind == "name" and (parsed := self.keyword_expression()) is not None:
+                return parsed
+            return self.or_expr()
+
+    def keyword_expression(self) -> ast.Expression | None:
+        """The expression that the current name begins, if the token behind makes it a keyword."""
+        word = self.token.text
+        if word not in ("for", "let", "some", "every", "if", "switch", "typeswitch"):
+            return None
+        behind = self.peek()
+        match word:
+            case "for" | "let" if behind.text == "$":
+                return self.flwor_expr()
+            case "for" if behind.text in ("tumbling", "sliding"):
+                raise refuse("window clause", self.text, behind.span)
+            case "some" | "every" if behind.text == "$":
+                return self.quantified_expr()
+            case "if" if behind.text in ("(", "$"):
+                return self.if_expr()
+            case "switch" | "typeswitch" if behind.text == "(":
+                raise refuse("switch and typeswitch", self.text, self.token.span)
+        return None
+
+    def if_expr(self) -> ast.If:
+        start = self.advance().start
+        condition = self.expr_single()
+        self.expect_name("then")
+        then = self.expr_single()
+        self.expect_name("else")
+        return ast.If(condition, then, self.expr_single(), span=self.since(start))
+
+    def quantified_expr(self) -> ast.Quantified:
+        kind = self.advance()
+        bindings: list[tuple[str, ast.Expression]] = []
+        while not bindings or self.take(","):
+            variable = self.variable_name()
+            self.no_type()
+            self.expect_name("in")
+            bindings.append((variable, self.expr_single()))
+        self.expect_name("satisfies")
+        condition = self.expr_single()
+        which: Literal["some", "every"] = "some" if kind.text == "some" else "every"
+        return ast.Quantified(which, tuple(bindings), condition, span=self.since(kind.start))
+
+    def or_expr(self) -> ast.Expression:
+        start = self.token.start
+        operands = [self.and_expr()]
+        while self.at_name("or"):
+            self.advance()
+            operands.append(self.and_expr())
+        return operands[0] if len(operands) == 1 else ast.Or(tuple(operands), span=self.since(start))
+
+    def and_expr(self) -> ast.Expression:
+        start = self.token.start
+        operands = [self.comparison_expr()]
+        while self.at_name("and"):
+            self.advance()
+            operands.append(self.comparison_expr())
+        return operands[0] if len(operands) == 1 else ast.And(tuple(operands), span=self.since(start))
+
+    def comparison_expr(self) -> ast.Expression:
+        start = self.token.start
+        left = self.additive_expr()
+        if not self.at_symbol(*_COMPARISONS):
+            return left
+        operator = cast(ComparisonOperator, self.advance().text)
+        right = self.additive_expr()
+        if self.at_symbol(*_COMPARISONS):
+            raise self.error("comparisons do not chain", self.token.span, hint="join them with 'and'")
+        return ast.Comparison(operator, left, right, span=self.since(start))
+
+    def additive_expr(self) -> ast.Expression:
+        start = self.token.start
+        first = self.multiplicative_expr()
+        rest: list[tuple[ArithmeticOperator, ast.Expression]] = []
+        while self.at_symbol("+", "-"):
+            operator = cast(ArithmeticOperator, self.advance().text)
+            rest.append((operator, self.multiplicative_expr()))
+        return ast.Arithmetic(first, tuple(rest), span=self.since(start)) if rest else first
+
+    def multiplicative_expr(self) -> ast.Expression:
+        start = self.token.start
+        first = self.unary_expr()
+        rest: list[tuple[ArithmeticOperator, ast.Expression]] = []
+        while self.at_symbol("*") or self.at_name("div", "mod"):
+            operator = cast(ArithmeticOperator, self.advance().text)
+            rest.append((operator, self.unary_expr()))
+        return ast.Arithmetic(first, tuple(rest), span=self.since(start)) if rest else first
+
+    def unary_expr(self) -> ast.Expression:
+        if not self.at_symbol("-", "+"):
+            return self.path_expr()
+        sign = self.advance()
+        with self.deeper():
+            operand = self.unary_expr()
+        span = self.since(sign.start)
+        negated = ast.Negation(operand, span=span)
+        # `+e` makes a number of `e`; so does negating twice, and it needs no construct of its own.
+        return negated if sign.text == "-" else ast.Negation(negated, span=span)
+
+    # --- FLWR ---------------------------------------------------------------------------------------------
+
+    def flwor_expr(self) -> ast.Flwor:
+        start = self.token.start
+        clauses: list[ast.For | ast.Let] = []
+        while self.at_name("for", "let") and self.peek().text == "$":
+            clause = self.for_binding if self.advance().text == "for" else self.let_binding
+            clauses.append(clause())
+            while self.take(","):
+                clauses.append(clause())
+        where: ast.Expression | None = None
+        if self.at_name("where"):
+            self.advance()
+            where = self.expr_single()
+            if self.at_name("for", "let", "where"):
+                raise refuse("clause behind where", self.text, self.token.span)
+        if self.at_name("group"):
+            raise refuse("group by", self.text, self.token.span)
+        if self.at_name("count"):
+            raise refuse("count clause", self.text, self.token.span)
+        order = self.order_by()
+        if not self.at_name("return"):
+            self.unexpected("'return'" if where or order else "'where', 'order by' or 'return'")
+        self.advance()
+        return ast.Flwor(tuple(clauses), where, order, self.expr_single(), span=self.since(start))
+
+    def for_binding(self) -> ast.For:
+        start = self.token.start
+        variable = self.variable_name()
+        self.no_type()
+        if self.at_name("at"):
+            raise refuse("positional variable", self.text, self.token.span)
+        if self.at_name("allowing"):
+            raise refuse("allowing empty", self.text, self.token.span)
+        self.expect_name("in")
+        source = self.expr_single()
+        window = self.window() if self.at_symbol("|") else None
+        return ast.For(variable, source, window, span=self.since(start))
+
+    def let_binding(self) -> ast.Let:
+        start = self.token.start
+        variable = self.variable_name()
+        self.no_type()
+        self.expect(":=")
+        return ast.Let(variable, self.expr_single(), span=self.since(start))
+
+    def window(self) -> ast.CountWindow | ast.TimeWindow:
+        start = self.advance().start
+        if self.at_name("count") and self.peek().kind == "number":
+            self.advance()
+            size, step = self.number("a window size"), self.window_step()
+            return ast.CountWindow(size, step, span=self.since(start))
+        if self.token.kind != "name" and not self.at_symbol("/", "@", "."):
+            self.unexpected("'count' and a number, or a path and 'diff'")
+        reference = self.path_expr()
+        if not isinstance(reference, ast.Path):
+            raise self.error("the window's reference is no path", self.since(start), hint="as in |det_time diff 60|")
+        if not self.at_name("diff"):
+            raise self.error(f"expected 'diff', found {self.token}", self.token.span, hint="as in |det_time diff 60|")
+        self.advance()
+        size, step = self.number("a window size"), self.window_step()
+        return ast.TimeWindow(reference, size, step, span=self.since(start))
+
+    def window_step(self) -> ast.Number | None:
+        step = None
+        if self.at_name("step"):
+            self.advance()
+            step = self.number("a step size")
+        if not self.at_symbol("|"):
+            self.unexpected("'|'" if step else "'step' or '|'")
+        self.advance()
+        return step
+
+    def order_by(self) -> tuple[ast.OrderKey, ...]:
+        if self.at_name("stable") and self.peek().text == "order":
+            self.advance()  # sorting is stable anyway
+        if not self.at_name("order"):
+            return ()
+        self.advance()
+        self.expect_name("by")
+        keys: list[ast.OrderKey] = []
+        while not keys or self.take(","):
+            start = self.token.start
+            key = self.expr_single()
+            descending = self.at_name("descending")
+            if self.at_name("ascending", "descending"):
+                self.advance()
+            if self.at_name("empty", "collation"):
+                raise refuse("order modifier", self.text, self.token.span)
+            keys.append(ast.OrderKey(key, descending, span=self.since(start)))
+        return tuple(keys)

@@ -1,0 +1,162 @@
+"""Element constructors: nodes are copied in, values become text (XQuery 3.1, section 3.9.1).
+
+A text or attribute that one value makes up alone keeps the measure of that value (`stream/tree.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from anabranch.errors import DynamicError
+from anabranch.language import ast
+from anabranch.law.steps import made_here
+from anabranch.stream.serialize import serialize
+from anabranch.stream.tree import (
+    LETTERS,
+    XML_NAMESPACE,
+    Attribute,
+    Child,
+    Comment,
+    Document,
+    Element,
+    Measure,
+    Name,
+    Text,
+    copy,
+)
+from anabranch.values.atomic import Atomic, measure_of, spell
+from anabranch.values.sequences import NODES, Value, Values, atomize
+
+Namespaces: TypeAlias = Mapping[str, str]
+Evaluate: TypeAlias = Callable[[ast.Expression, Namespaces], Values]
+
+
+def construct(
+    constructor: ast.ElementConstructor,
+    namespaces: Namespaces,
+    evaluate: Evaluate,
+    count: Callable[[int], None] | None = None,
+) -> Element:
+    """The element that a constructor makes; `evaluate` gives the values of what stands in braces.
+
+    `count` is told the steps that it takes to copy them, as far as they were not made in those braces.
+    """
+    declared = dict(constructor.namespaces)
+    scope = {**namespaces, **declared}
+    name = _name(constructor.name, scope, is_attribute=False)
+    attributes = [
+        (_name(each.name, scope, is_attribute=True), _attribute_value(each, scope, evaluate, count))
+        for each in constructor.attributes
+    ]
+    for used in (name, *(each for each, _ in attributes)):
+        if used.prefix != "xml" and (used.prefix or used.uri):
+            declared[used.prefix] = used.uri
+    fresh = Element(name, declared)
+    for attribute, (value, measure) in attributes:
+        _set(fresh, attribute, value, measure)
+    for part in constructor.content:
+        match part:
+            case ast.Characters(value):
+                _append(fresh, Text(value))
+            case ast.CommentConstructor(value):
+                _append(fresh, Comment(value))
+            case ast.ElementConstructor():
+                _append(fresh, construct(part, scope, evaluate, count))
+            case ast.Enclosed(expression):
+                append_values(fresh, evaluate(expression, scope), None if made_here(expression) else count)
+    return fresh
+
+
+def _name(text: str, scope: Namespaces, is_attribute: bool) -> Name:
+    prefix, _, local = text.rpartition(":")
+    if prefix == "xml":
+        return Name(local, XML_NAMESPACE, prefix)
+    if is_attribute and not prefix:
+        return Name(local)
+    return Name(local, scope.get(prefix, ""), prefix)
+
+
+def _attribute_value(
+    attribute: ast.AttributeConstructor,
+    scope: Namespaces,
+    evaluate: Evaluate,
+    count: Callable[[int], None] | None,
+) -> tuple[str, Measure | None]:
+    parts: list[tuple[str, Measure | None]] = []
+    for part in attribute.value:
+        match part:
+            case ast.Characters(value):
+                parts.append((value, None))
+            case ast.Enclosed(expression):
+                parts.append(_written(atomize(evaluate(expression, scope))))
+    written = parts[0] if len(parts) == 1 else ("".join([text for text, _ in parts]), None)
+    if count is not None:
+        count(len(written[0]) >> LETTERS)
+    return written
+
+
+def _written(values: list[Atomic]) -> tuple[str, Measure | None]:
+    """Values that stand side by side as one text, with spaces between."""
+    return " ".join(map(spell, values)), measure_of(values[0]) if len(values) == 1 else None
+
+
+def append_values(element: Element, values: Values, count: Callable[[int], None] | None = None) -> None:
+    """Add the content of one pair of braces to an element; `count` is told how much is copied."""
+    for value in _spaced(values):
+        match value:
+            case Attribute():
+                if element.children:
+                    raise DynamicError(f"attribute '{value.name}' comes behind other content", code="XQTY0024")
+                _set(element, value.name, value.value, value.measure)
+                if value.name.prefix not in ("", "xml"):
+                    element.namespaces.setdefault(value.name.prefix, value.name.uri)
+            case Document():
+                for child in value.children:
+                    _append(element, copy(child, count))
+            case _:
+                _append(element, copy(value, count))
+
+
+def _spaced(values: Values) -> list[Attribute | Document | Child]:
+    """Nodes as they are, and values as texts: those that stand side by side become one, with spaces between."""
+    parts: list[Attribute | Document | Child] = []
+    pending: list[Value] = []
+    for value in (*values, None):
+        if value is not None and not isinstance(value, NODES):
+            pending.append(value)
+            continue
+        if pending:
+            parts.append(Text(*_written(atomize(pending))))
+            pending = []
+        if value is not None:
+            parts.append(value)
+    return parts
+
+
+def _set(element: Element, name: Name, value: str, measure: Measure | None) -> None:
+    if any(each.name == name for each in element.attributes):
+        raise DynamicError(f"attribute '{name}' is given twice", code="XQDY0025")
+    element.set(name, value, measure)
+
+
+def _append(element: Element, child: Child) -> None:
+    """Append, joining texts that meet, which are then no one value any more; an empty text is none."""
+    last = element.children[-1] if element.children else None
+    if isinstance(child, Text) and isinstance(last, Text):
+        if child.value:
+            last.value, last.measure = last.value + child.value, None
+    elif not isinstance(child, Text) or child.value:
+        element.append(child)
+
+
+def content_text(values: Values) -> str:
+    """A sequence as XML content: serialised nodes, and a space between values that stand side by side."""
+    parts: list[str] = []
+    for value in _spaced(values):
+        if isinstance(value, Attribute):
+            raise DynamicError(
+                f"attribute '{value.name}' stands outside of any element", code="SENR0001", hint="construct an element"
+            )
+        parts.append(serialize(value))
+    return "".join(parts)

@@ -1,0 +1,42 @@
+"""What names mean at a place in a query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from anabranch.language import ast
+from anabranch.stream.tree import XML_NAMESPACE
+from anabranch.values.sequences import Value, Values
+
+_PREDECLARED = {
+    "xml": XML_NAMESPACE,
+    "local": "http://www.w3.org/2005/xquery-local-functions",
+    "fn": "http://www.w3.org/2005/xpath-functions",
+    "xs": "http://www.w3.org/2001/XMLSchema",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Env:
+    """Variables, the context item, and namespace prefixes; binding gives a new environment."""
+
+    variables: Mapping[str, Values] = field(default_factory=dict)
+    context: Value | None = None
+    namespaces: Mapping[str, str] = field(default_factory=dict)
+    flowing: frozenset[str] = frozenset()
+    """The variables that a `let` bound to what flows."""
+
+    @staticmethod
+    def of(query: ast.Query) -> Env:
+        """What names mean at the top of a query."""
+        return Env(namespaces={**_PREDECLARED, **dict(query.namespaces)})
+
+    def bind(self, name: str, values: Values, flowing: bool = False) -> Env:
+        """With a variable bound."""
+        names = self.flowing | {name} if flowing else self.flowing - {name}
+        return Env({**self.variables, name: values}, self.context, self.namespaces, names)
+
+    def at(self, item: Value) -> Env:
+        """With another context item."""
+        return Env(self.variables, item, self.namespaces, self.flowing)

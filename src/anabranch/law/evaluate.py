@@ -1,0 +1,424 @@
+"""The law, executable: what a query answers over finite inputs.
+
+This evaluator is obviously right and never fast; everything faster is tested against it.
+A query is evaluated once, whole, as XQuery would over documents, with three additions:
+
+* a `for` over a stream runs in rounds, one per item, window or pair (`law/rounds/rounds.py`), and an error in a round
+sets that
+  round aside and nothing else (LAWS 2.4);
+* a path over a stream is evaluated item by item, for the same reason; where the path looks at the stream's root
+  itself, it is evaluated over the whole instead;
+* comparisons, sums and orders are those of LAWS 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import partial
+from itertools import groupby, product
+from typing import TypeAlias, TypeVar
+
+from anabranch.errors import DynamicError
+from anabranch.language import ast
+from anabranch.language.aggregates import aggregated
+from anabranch.language.checks.unbounded import flowing_fors, flows
+from anabranch.language.signatures import AGGREGATES, SIGNATURES
+from anabranch.law.calls import PythonFunction, call_python
+from anabranch.law.construct import construct
+from anabranch.law.env import Env
+from anabranch.law.functions import BUILTINS, TEXTUAL
+from anabranch.law.inputs import Arrival, Input
+from anabranch.law.paths import Walker, base_of
+from anabranch.law.rounds.rounds import Round, rounds, windows
+from anabranch.law.steps import Counting, Exhausted, text_steps
+from anabranch.values.arithmetic import calculate, negate
+from anabranch.values.atomic import (
+    Atomic,
+    OrderRank,
+    WrittenDouble,
+    as_number,
+    compare,
+    order_rank,
+)
+from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
+from anabranch.values.sequences import NODES, Value, Values, at_most_one, atom, atomize, truth
+
+T = TypeVar("T")
+
+_NUMERIC = frozenset(AGGREGATES) - {"count"}
+"""The aggregates that take numbers, and fail for what is none."""
+
+Known: TypeAlias = Mapping[str, Callable[[], Values]]
+"""Variables whose values are found elsewhere; asking for one may raise `DynamicError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One result of a FLWR expression, with its ranks in the order asked for."""
+
+    ranks: tuple[OrderRank, ...]
+    values: Values
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """A window that is seen through aggregates only: the names it goes by, and the aggregates found so far."""
+
+    names: frozenset[str]
+    found: dict[int, Values | DynamicError] = field(default_factory=dict)
+    """By the identity of the call."""
+
+    def aggregates(self, call: ast.Call) -> bool:
+        """Whether a call is an aggregate over the window."""
+        if call.name.removeprefix("fn:") not in AGGREGATES:
+            return False
+        base = base_of(call.arguments[0])
+        return isinstance(base, ast.Variable) and base.name in self.names
+
+
+class Evaluator(Walker):
+    """Evaluates the expressions of one query; holds its inputs and collects its dead letters."""
+
+    def __init__(
+        self,
+        query: ast.Query,
+        inputs: Mapping[str, Input],
+        functions: Mapping[str, PythonFunction],
+        name: str | None = None,
+        text: str | None = None,
+    ) -> None:
+        super().__init__(query, inputs, name, text)
+        self.declared = {function.name: function for function in query.functions}
+        self.registered = functions
+        self._start = Env.of(query)
+        self._calls: dict[tuple[int, frozenset[str]], tuple[ast.Call, tuple[bool, ...]]] = {}
+        self.known: Known = {}
+        self._in_unit = False
+        self._window: _Window | None = None
+        self._windows: dict[int, tuple[ast.Flwor, frozenset[str] | None]] = {}
+        """By the identity of an expression: the names of its window, where it is seen through aggregates only."""
+
+    def top(self, expression: ast.Expression, env: Env) -> Values:
+        """The value of what stands by itself at the top of a query; of several parts there, each is evaluated apart."""
+        match expression:
+            case ast.Sequence(items):
+                return [each for item in items for each in self.top(item, env)]
+            case ast.ElementConstructor():
+                return [construct(expression, env.namespaces, lambda e, ns: self.top(e, replace(env, namespaces=ns)))]
+            case _:
+                return self.alone(expression, env)
+
+    def value(self, expression: ast.Expression, env: Env) -> Values:
+        """The value of an expression."""
+        match expression:
+            case ast.String(text):
+                return [text]
+            case ast.Number(text):
+                return [number(text)]
+            case ast.Variable(name):
+                return self.known[name]() if name in self.known else env.variables[name]
+            case ast.ContextItem():
+                return [self.context(env)]
+            case ast.Sequence(items):
+                values = [each for item in items for each in self.value(item, env)]
+                self.spend(len(values))
+                return values
+            case ast.Call():
+                return self._call(expression, env)
+            case ast.Source() | ast.Path() | ast.Filter() | ast.Root():
+                return self.path(expression, env)
+            case ast.Arithmetic(first, rest):
+                return self._arithmetic(first, rest, env)
+            case ast.Negation(operand):
+                return self._negated(self.value(operand, env))
+            case ast.Comparison(operator, left, right):
+                return [self._compared(operator, self.value(left, env), self.value(right, env))]
+            case ast.And(operands):
+                return [not any_of((partial(self._fails, each, env) for each in operands), self)]
+            case ast.Or(operands):
+                return [any_of((partial(self.truth, each, env) for each in operands), self)]
+            case ast.If(condition, then, otherwise):
+                return self.value(then if self.truth(condition, env) else otherwise, env)
+            case ast.Quantified(kind, bindings, condition):
+                return [self._quantified(kind == "some", bindings, condition, env)]
+            case ast.Flwor():
+                return self._flwor(expression, env)
+            case ast.ElementConstructor():
+                return [construct(expression, env.namespaces, partial(self._enclosed, env), self.spend)]
+
+    def _enclosed(self, env: Env, expression: ast.Expression, namespaces: Mapping[str, str]) -> Values:
+        return self.value(expression, replace(env, namespaces=namespaces))
+
+    def truth(self, expression: ast.Expression, env: Env) -> bool:
+        return truth(self.value(expression, env))
+
+    def _fails(self, expression: ast.Expression, env: Env) -> bool:
+        return not self.truth(expression, env)
+
+    # --- operators and functions --------------------------------------------------------------------------
+
+    def _negated(self, values: Values) -> Values:
+        try:
+            single = at_most_one(values, "'-'")
+            return [] if single is None else [negate(single)]
+        except DynamicError as error:
+            raise error.given(refused(values)) from None
+
+    def _compared(self, operator: ComparisonOperator, left: Values, right: Values) -> bool:
+        try:
+            lefts, rights = atomize(left), atomize(right)
+            if len(lefts) > 1 and len(rights) > 1:
+                self.spend(len(lefts) * len(rights))
+            return any_of(partial(compare, operator, *pair) for pair in product(lefts, rights))
+        except DynamicError as error:
+            raise error.given(refused((*left, *right))) from None
+
+    def _arithmetic(
+        self, first: ast.Expression, rest: Sequence[tuple[ArithmeticOperator, ast.Expression]], env: Env
+    ) -> Values:
+        taken, result = self._single(self.value(first, env), "arithmetic")
+        for operator, operand in rest:
+            values, right = self._single(self.value(operand, env), f"'{operator}'")
+            taken += values
+            try:
+                result = None if result is None or right is None else calculate(operator, result, right)
+            except DynamicError as error:
+                raise error.given(refused(taken)) from None
+        return [] if result is None else [result]
+
+    def _single(self, values: Values, what: str) -> tuple[Values, Atomic | None]:
+        """The one value that an operator takes, if it is given any; and what it was given."""
+        try:
+            return list(values), at_most_one(values, what)
+        except DynamicError as error:
+            raise error.given(values) from None
+
+    def _quantified(
+        self, some: bool, bindings: Sequence[tuple[str, ast.Expression]], condition: ast.Expression, env: Env
+    ) -> bool:
+        """`some` is a long `or`, `every` a long `and`, and so they treat errors (LAWS 2.4)."""
+        if not bindings:
+            return self.truth(condition, env)
+        (name, source), *others = bindings
+        values = self.value(source, env)
+
+        def holds(value: Value) -> bool:
+            self.spend(1)
+            try:
+                return self._quantified(some, others, condition, env.bind(name, [value])) == some
+            except DynamicError as error:
+                raise error.given([value]) from None
+
+        return any_of(partial(holds, each) for each in values) == some
+
+    def _call(self, call: ast.Call, env: Env) -> Values:
+        name = call.name.removeprefix("fn:")
+        if self._window is not None and self._window.aggregates(call):
+            return self._aggregate(self._window, call, env)
+        arguments = [self.value(argument, env) for argument in call.arguments]
+        if name in self.declared:
+            self.spend(1)
+            function = self.declared[name]
+            bound = self._start
+            for parameter, values, flowing in zip(
+                function.parameters, arguments, self._flowing(call, env), strict=True
+            ):
+                bound = bound.bind(parameter, values, flowing)
+            before, self._window = self._window, None  # there its names mean something else
+            try:
+                return self.value(function.body, bound)
+            finally:
+                self._window = before
+        if name not in self.registered and not arguments and SIGNATURES[name].context:
+            arguments = [[self.context(env)]]
+        values = self._applied(name, arguments)
+        if name in self.registered:
+            self.spend(1 + len(values))
+        elif name in TEXTUAL:
+            self.spend(text_steps(arguments, values))
+        return values
+
+    def _applied(self, name: str, arguments: list[Values]) -> Values:
+        """The value of a function that is registered or built in; where it fails, the error knows what it was given."""
+        try:
+            if name in self.registered:
+                return call_python(self.registered[name], name, arguments)
+            return BUILTINS[name](*arguments)
+        except DynamicError as error:
+            values = [value for each in arguments for value in each]
+            raise error.given(refused(values) if name in _NUMERIC else values) from error.__cause__
+
+    def _flowing(self, call: ast.Call, env: Env) -> tuple[bool, ...]:
+        """Which arguments of a call flow; looked at once, for a function may be called very often."""
+        key = id(call), env.flowing
+        if key not in self._calls:
+            self._calls[key] = call, tuple(flows(each, env.flowing, self.declared) for each in call.arguments)
+        return self._calls[key][1]
+
+    def _aggregate(self, window: _Window, call: ast.Call, env: Env) -> Values:
+        """An aggregate over a window that is seen through aggregates only, which is found once."""
+        if id(call) not in window.found:
+            try:
+                values = self.aggregated_values(call.arguments[0], env)
+                window.found[id(call)] = self._applied(call.name.removeprefix("fn:"), [values])
+            except DynamicError as error:
+                window.found[id(call)] = error
+        match window.found[id(call)]:
+            case DynamicError() as failure:
+                raise failure
+            case found:
+                return found
+
+    def aggregated_values(self, path: ast.Expression, env: Env) -> Values:
+        """What an aggregate is taken over, where each node is judged apart: in panes, items do not meet."""
+        before, self._tests_apart = self._tests_apart, True
+        try:
+            return self.value(path, env)
+        finally:
+            self._tests_apart = before
+
+    # --- FLWR ---------------------------------------------------------------------------------------------
+
+    def _flwor(self, flwor: ast.Flwor, env: Env) -> Values:
+        places = flowing_fors(flwor, env.flowing, self.declared)
+        rows: list[Row] = []
+        if places:
+            before, rest = flwor.clauses[: places[0]], flwor.clauses[places[0] :]
+            fors = [flwor.clauses[place] for place in places]
+            others = [clause for clause in rest if clause not in fors]
+            for outer in self.apart(lambda: list(self._tuples(before, env))) if before else (env,):
+                run = rounds([each for each in fors if isinstance(each, ast.For)], outer, self, flwor.where)
+                for _, unit in groupby(run, key=lambda each: each.unit):
+                    rows += self._unit(list(unit), flwor, others)
+        else:
+            rows += self._rows(flwor, flwor.clauses, env)
+        for index in reversed(range(len(flwor.order))):
+            rows.sort(key=lambda row: row.ranks[index], reverse=flwor.order[index].descending)
+        return [value for row in rows for value in row.values]
+
+    def _unit(self, unit: Sequence[Round], flwor: ast.Flwor, others: Sequence[ast.For | ast.Let]) -> list[Row]:
+        """The results of one item, window or tuple: all of them, or none where one fails (LAWS 2.4)."""
+
+        def rows() -> list[Row]:
+            before = self._in_unit, self._window
+            self._in_unit, self._window = True, window
+            try:
+                return [row for each in unit for row in self._rows(flwor, others, each.env)]
+            finally:
+                self._in_unit, self._window = before
+
+        window = self._seen_window(flwor)
+        try:
+            return self.apart(rows, 1 if window else unit[0].items)
+        except DynamicError as error:
+            self.set_aside(unit[0].arrival, error, [node for each in unit for node in each.held])
+            return []
+
+    def _seen_window(self, flwor: ast.Flwor) -> _Window | None:
+        """A window with nothing in it yet, where an expression sees its window through aggregates only."""
+        windowed = [each for each in flwor.clauses if isinstance(each, ast.For) and each.window is not None]
+        if len(windowed) != 1:
+            return None
+        if id(flwor) not in self._windows:
+            seen = aggregated(flwor, windowed[0], self.registered)
+            self._windows[id(flwor)] = flwor, None if seen is None else seen.names
+        _, names = self._windows[id(flwor)]
+        return None if names is None else _Window(names)
+
+    def set_aside(
+        self, arrival: Arrival | None, error: DynamicError, held: Sequence[tuple[Arrival | None, Value]] = ()
+    ) -> None:
+        if self._in_unit:
+            raise error  # in a window on a part of the unit: the unit falls
+        super().set_aside(arrival, error, held)
+
+    def _rows(self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[Row]:
+        for bound in self._tuples(clauses, env):
+            try:
+                if flwor.where is not None and not self.truth(flwor.where, bound):
+                    continue
+                keys = (self._single(self.value(key.key, bound), "'order by'")[1] for key in flwor.order)
+                row = Row(tuple(order_rank(key) for key in keys), self.value(flwor.result, bound))
+                if len(row.values) > 1 and any(isinstance(each, ast.For) for each in flwor.clauses):
+                    self.spend(len(row.values))
+            except DynamicError as error:
+                for clause in reversed(clauses):
+                    if isinstance(clause, ast.For):
+                        error.given(bound.variables[clause.variable])
+                raise
+            yield row
+
+    def bound(self, lets: Sequence[ast.For | ast.Let], env: Env) -> Env:
+        """The environment behind clauses that bind each variable once."""
+        (env,) = self.apart(lambda: list(self._tuples(lets, env)))
+        return env
+
+    def results(self, flwor: ast.Flwor, others: Sequence[ast.For | ast.Let], env: Env, items: int) -> Values:
+        """What one round of so many items adds, where its streams' variables are bound and nothing is ordered."""
+        self._window = self._seen_window(flwor)
+        self.begin(1 if self._window else items)
+        return [value for row in self._rows(flwor, others, env) for value in row.values]
+
+    def _tuples(self, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[Env]:
+        if not clauses:
+            yield env
+            return
+        first, rest = clauses[0], clauses[1:]
+        match first:
+            case ast.Let(name, value):
+                flowing = flows(value, env.flowing, self.declared)
+                yield from self._tuples(rest, env.bind(name, self.value(value, env), flowing))
+            case ast.For(name, _, None):
+                for each in self.value(first.source, env):
+                    self.spend(1)
+                    try:
+                        yield from self._tuples(rest, env.bind(name, [each]))
+                    except DynamicError as error:
+                        raise error.given([each]) from None
+            case ast.For():  # a window on something finite
+                for window in windows(first, env, self, flowing=False):
+                    self.spend(window.items)
+                    yield from self._tuples(rest, window.env)
+
+
+def refused(values: Iterable[Value]) -> Values:
+    """The nodes among the operands of a failed operation that are no numbers; all nodes where each of them is one."""
+    nodes = [each for each in values if isinstance(each, NODES)]
+    return [each for each in nodes if not _is_number(atom(each))] or list(nodes)
+
+
+def _is_number(value: Atomic) -> bool:
+    try:
+        as_number(value)
+    except DynamicError:
+        return False
+    return True
+
+
+def any_of(tests: Iterable[Callable[[], bool]], steps: Counting | None = None) -> bool:
+    """Whether one test holds, whatever the others raise; an error counts only where none does (LAWS 2.4).
+
+    With `steps`, that is also so where a test takes too many of these.
+    """
+    failure: DynamicError | None = None
+    for test in tests:
+        left = steps.left if steps else 0
+        try:
+            if test():
+                return True
+        except DynamicError as error:
+            if isinstance(error, Exhausted) and not (steps and steps.resume(left)):
+                raise
+            failure = failure or error
+    if failure:
+        raise failure
+    return False
+
+
+def number(text: str) -> Value:
+    """The value of a number literal: an integer, a decimal or a double."""
+    if "e" in text or "E" in text:
+        return WrittenDouble(text)
+    return Decimal(text) if "." in text else int(text)

@@ -1,0 +1,1 @@
+"""Items in the units of a query's start (LAWS 4.3)."""

@@ -1,0 +1,271 @@
+"""The built-in functions: what those of `language.signatures` do.
+
+Each takes its arguments as sequences and gives a sequence; the meaning is XQuery's, but for sums, which are exact,
+and least and greatest values, which are doubles (LAWS 2.1, 2.2).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeAlias
+
+from anabranch.errors import DynamicError
+from anabranch.law.aggregates import exact_sum, extreme, rounded
+from anabranch.stream.tree import Attribute, Element, Instruction
+from anabranch.values.atomic import (
+    Atomic,
+    Measured,
+    Numeric,
+    Untyped,
+    as_number,
+    exact_value,
+    spell,
+    to_double,
+)
+from anabranch.values.sequences import NODES, Value, Values, at_most_one, atom, atomize, truth
+
+Body: TypeAlias = Callable[..., Values]
+_Identity: TypeAlias = tuple[str, object]
+"""Equal for equal values."""
+
+_SPACES = re.compile(r"[ \t\r\n]+")  # XML's white space, and no other
+
+
+# --- aggregates -------------------------------------------------------------------------------------------
+
+
+def _sum(values: Values) -> Values:
+    return [rounded(exact_sum(atomize(values)))] if values else [0]
+
+
+def _avg(values: Values) -> Values:
+    atoms = atomize(values)
+    if not atoms:
+        return []
+    return [rounded(exact_sum(atoms) / len(atoms))]
+
+
+def _extreme(greatest: bool) -> Body:
+    def body(values: Values) -> Values:
+        found = extreme(atomize(values), greatest)
+        return [] if found is None else [found]
+
+    return body
+
+
+# --- strings ----------------------------------------------------------------------------------------------
+
+
+def _text(values: Values, what: str = "a string function") -> str:
+    """An argument of type xs:string?; nothing is the empty string."""
+    value = at_most_one(values, what)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise DynamicError(f"{what} takes text, not a number or boolean", code="XPTY0004")
+    return str(value)
+
+
+def _string(values: Values) -> Values:
+    value = at_most_one(values, "string()")
+    return ["" if value is None else spell(value)]
+
+
+def _concat(*arguments: Values) -> Values:
+    parts = (at_most_one(each, "concat()") for each in arguments)
+    return ["".join("" if part is None else spell(part) for part in parts)]
+
+
+def _string_join(values: Values, separator: Values | None = None) -> Values:
+    return [_text(separator or [], "string-join()").join(spell(each) for each in atomize(values))]
+
+
+def _substring(values: Values, start: Values, length: Values | None = None) -> Values:
+    text = _text(values, "substring()")
+    first = _round_half_up(_needed_double(start, "substring()"))
+    last = math.inf if length is None else first + _round_half_up(_needed_double(length, "substring()"))
+    return ["".join(each for place, each in enumerate(text, 1) if first <= place < last)]
+
+
+def _around(before: bool) -> Body:
+    def body(values: Values, mark: Values) -> Values:
+        text, separator = _text(values), _text(mark)
+        if before:
+            return [text.partition(separator)[0] if separator and separator in text else ""]
+        return [text.partition(separator)[2] if separator else text]
+
+    return body
+
+
+def _translate(values: Values, old: Values, new: Values) -> Values:
+    characters, replacements = _text(old), _text(new)
+    table: dict[int, str | None] = {}
+    for index, character in enumerate(characters):
+        table.setdefault(ord(character), replacements[index] if index < len(replacements) else None)
+    return [_text(values).translate(table)]
+
+
+def _on_text(change: Callable[[str], Value]) -> Body:
+    return lambda values: [change(_text(values))]
+
+
+def _on_texts(test: Callable[[str, str], bool]) -> Body:
+    return lambda values, other: [test(_text(values), _text(other))]
+
+
+# --- numbers ----------------------------------------------------------------------------------------------
+
+
+def _number(values: Values) -> Values:
+    value = at_most_one(values, "number()")
+    if value is None:
+        return [math.nan]
+    try:
+        return [to_double(Untyped(value) if isinstance(value, str) else value)]
+    except DynamicError:
+        return [math.nan]
+
+
+def _needed_double(values: Values, what: str) -> float:
+    value = at_most_one(values, what)
+    if value is None:
+        raise DynamicError(f"{what} needs a number", code="XPTY0004")
+    return to_double(as_number(value))
+
+
+def _round_half_up(value: float) -> float:
+    if not math.isfinite(value):
+        return value
+    return float(math.floor(Fraction(value) + Fraction(1, 2)))
+
+
+def _rounded(change: Callable[[Decimal], int]) -> Body:
+    def body(values: Values) -> Values:
+        value = at_most_one(values, "a rounding function")
+        if value is None:
+            return []
+        number = as_number(value)
+        if isinstance(number, float):
+            if not math.isfinite(number) or number == 0:
+                return [float(number)]
+            return [math.copysign(float(change(Decimal(number))), number)]
+        return [number if isinstance(number, int) else Decimal(change(number))]
+
+    return body
+
+
+def _abs(values: Values) -> Values:
+    value = at_most_one(values, "abs()")
+    return [] if value is None else [_absolute(as_number(value))]
+
+
+def _absolute(number: Numeric) -> Numeric:
+    return number.copy_abs() if isinstance(number, Decimal) else abs(number)
+
+
+# --- sequences and nodes ----------------------------------------------------------------------------------
+
+
+def _distinct(values: Values) -> Values:
+    """The values that equal none before them; text meets a measured value as the number it is (LAWS 2.3)."""
+    atoms = atomize(values)
+    measured = any(isinstance(each, Measured) for each in atoms)
+    kept: Values = []
+    seen: set[_Identity] = set()
+    for each in atoms:
+        equal, own = _equal_and_own(each, measured)
+        if seen.isdisjoint(equal):
+            kept.append(each)
+            seen.update(own)
+    return kept
+
+
+def _equal_and_own(value: Atomic, measured: bool) -> tuple[tuple[_Identity, ...], tuple[_Identity, ...]]:
+    """The identities of what a value equals, and its own; among measured values, text is also what it spells."""
+    identity = _identity(value)
+    if not measured or not isinstance(value, Untyped):
+        return (identity,), (identity,)
+    number = exact_value(value)
+    if isinstance(value, Measured):
+        return (identity, ("spelt", number)), (identity,)
+    return (identity, ("measured", number)), (identity, ("spelt", number))
+
+
+def _identity(value: Atomic) -> _Identity:
+    match value:
+        case bool():
+            return "boolean", value
+        case Measured():
+            return "measured", value.measure.number
+        case str():
+            return "text", str(value)
+        case float() if math.isnan(value):
+            return "number", "NaN"
+        case _:
+            return "number", value
+
+
+def _name(local: bool) -> Body:
+    def body(values: Values) -> Values:
+        if not values:
+            return [""]
+        if len(values) > 1 or not isinstance(values[0], NODES):
+            raise DynamicError("name() takes one node", code="XPTY0004")
+        match values[0]:
+            case Element(name=name) | Attribute(name=name):
+                return [name.local if local else str(name)]
+            case Instruction(target=target):
+                return [target]
+            case _:
+                return [""]
+
+    return body
+
+
+BUILTINS: Mapping[str, Body] = {
+    "count": lambda values: [len(values)],
+    "sum": _sum,
+    "avg": _avg,
+    "min": _extreme(False),
+    "max": _extreme(True),
+    "not": lambda values: [not truth(values)],
+    "boolean": lambda values: [truth(values)],
+    "true": lambda: [True],
+    "false": lambda: [False],
+    "empty": lambda values: [not values],
+    "exists": lambda values: [bool(values)],
+    "data": lambda values: [atom(each) for each in values],
+    "distinct-values": _distinct,
+    "string": _string,
+    "number": _number,
+    "concat": _concat,
+    "string-join": _string_join,
+    "contains": _on_texts(lambda text, part: part in text),
+    "starts-with": _on_texts(str.startswith),
+    "ends-with": _on_texts(str.endswith),
+    "substring": _substring,
+    "substring-before": _around(True),
+    "substring-after": _around(False),
+    "string-length": _on_text(len),
+    "normalize-space": _on_text(lambda text: _SPACES.sub(" ", text).strip(" ")),
+    "upper-case": _on_text(str.upper),
+    "lower-case": _on_text(str.lower),
+    "translate": _translate,
+    "abs": _abs,
+    "floor": _rounded(math.floor),
+    "ceiling": _rounded(math.ceil),
+    "round": _rounded(lambda number: math.floor(Fraction(number) + Fraction(1, 2))),
+    "name": _name(local=False),
+    "local-name": _name(local=True),
+}
+TEXTUAL = frozenset(
+    (
+        *("string", "concat", "string-join", "contains", "starts-with", "ends-with", "substring", "substring-before"),
+        *("substring-after", "string-length", "normalize-space", "upper-case", "lower-case", "translate"),
+    )
+)
+"""Those that look at texts, or make them."""

@@ -1,0 +1,145 @@
+"""Which elements a stream of updates takes, and what each region and update in them acts on.
+
+An element is judged whole before any of it is applied, because what is bad must change nothing: a bad region inside an
+item makes the item bad, as a malformed one does (`stream/reading/wire.py`).
+The rules are LAWS 5.3, 5.8 and the history paper's section 2: an update names a region that is known; one is replaced,
+or something put after it, when it is complete, and something put before it also while it is open; the id of an open
+region, or of a `mutable`, is not taken again; times do not run backwards.
+A region that stands in what was replaced stays known for a while (`register.py`): an update of it is good, and never
+seen.
+Updates may nest regions ever deeper; a document is no deeper than an item may be.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+
+from anabranch.errors import BadItem
+from anabranch.law.history.chains import Chain
+from anabranch.law.history.register import Act, Named
+from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element, Text
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A good element: what was written, what its regions and updates do in their order, and the time at its end."""
+
+    tree: Element | None
+    acts: dict[Element, Act]
+    end: Fraction
+
+
+def is_control(element: Element) -> bool:
+    """Whether an element is a region or an update."""
+    return element.name.uri == STREAM_NAMESPACE
+
+
+def is_layout(node: Child) -> bool:
+    """Whether a node is white space that counts for nothing between items."""
+    return isinstance(node, Text) and not node.value.strip()
+
+
+def is_empty(written: Element, between: bool) -> bool:
+    """Whether an update has no content of its own; updates written in it act elsewhere."""
+    return all(
+        child.name.local != "mutable"
+        if isinstance(child, Element) and is_control(child)
+        else between and is_layout(child)
+        for child in written.children
+    )
+
+
+def judge(tree: Element | None, at: Fraction, before: Fraction, names: dict[str, Named], depth: int) -> Judged:
+    """Judge an element that came at a time, behind one at `before`; BadItem where it is bad.
+
+    `names` are the ids known so far in its partition; a punctuation has no tree; `depth` is how deep a document may be.
+    """
+    judging = _Judging(ChainMap({}, names), depth, before)
+    judging.move(at)
+    if tree is not None:
+        judging.look(tree, 1, between=True)
+    return Judged(tree, judging.acts, judging.now)
+
+
+@dataclass(slots=True)
+class _Judging:
+    names: ChainMap[str, Named]
+    deepest: int
+    now: Fraction
+    acts: dict[Element, Act] = field(default_factory=dict)
+    open_ids: set[str] = field(default_factory=set)
+    open_chains: list[Chain] = field(default_factory=list)
+
+    def move(self, at: Fraction) -> None:
+        if at < self.now:
+            raise BadItem(f"its time {_shown(at)} is before {_shown(self.now)}, the time of the element before it")
+        self.now = at
+
+    def look(self, node: Child, depth: int, between: bool) -> None:
+        """Look at a node that will stand `depth` deep."""
+        if not isinstance(node, Element):
+            return
+        if depth > self.deepest:
+            raise BadItem(f"nested more than {self.deepest} deep")
+        if is_control(node):
+            self.control(node, depth, between)
+            return
+        for child in node.children:
+            self.look(child, depth + 1, between=False)
+
+    def control(self, written: Element, depth: int, between: bool) -> None:
+        own, target = written.get("id"), written.get("target")
+        if (at := written.get("at")) is not None:
+            self.move(Fraction(Decimal(at.strip())))
+        if own is not None:
+            self.check_free(own)
+        match written.name.local:
+            case "mutable":
+                chain = Chain(depth, between)
+                around = self.open_chains[-1] if self.open_chains else None
+                act = Act("mutable", chain, chain, self.now, own, around)
+            case "replace":
+                chain = self.known(target, complete=True)
+                if chain in self.open_chains:
+                    raise BadItem(f"the region '{target}' is being replaced")
+                act = Act("replace", chain, chain, self.now, own, is_empty=is_empty(written, chain.between))
+            case "before" | "after" as kind:
+                anchor = self.known(target, complete=kind == "after")
+                chain = Chain(anchor.depth, anchor.between)
+                act = Act(kind, chain, anchor, self.now, own)
+            case other:
+                raise AssertionError(other)  # the wire knows no other
+        self.acts[written] = act
+        self.open_chains.append(chain)
+        if own is not None:
+            self.names[own] = Named(chain, act.kind == "mutable")
+            self.open_ids.add(own)
+        for child in written.children:
+            self.look(child, chain.depth + 1, chain.between)
+        self.open_chains.pop()
+        self.open_ids.discard(own or "")
+
+    def check_free(self, name: str) -> None:
+        if name in self.open_ids:
+            raise BadItem(f"the id '{_short(name)}' is that of a region that is still open")
+        if name in self.names and self.names[name].mutable:
+            raise BadItem(f"the id '{_short(name)}' is that of a mutable region, which keeps it")
+
+    def known(self, name: str | None, complete: bool) -> Chain:
+        assert name is not None  # the wire asks for it
+        if name not in self.names:
+            raise BadItem(f"no region is called '{_short(name)}'")
+        if complete and name in self.open_ids:
+            raise BadItem(f"the region '{_short(name)}' is still open")
+        return self.names[name].chain
+
+
+def _shown(time: Fraction) -> str:
+    return f"{Decimal(time.numerator) / Decimal(time.denominator):f}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 200 else text[:197] + "..."

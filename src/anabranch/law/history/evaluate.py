@@ -1,0 +1,321 @@
+"""What a query answers over streams of updates at a moment (LAWS 5): the reference evaluator over nodes with lives.
+
+Unqualified, a path sees what shows, and nothing here is new: the inputs are ordinary trees (`view.py`).
+New are three things:
+
+* *Qualifiers* on paths give versions chain by chain (`versions.py`); `(e)?t` on what is no path is evaluated over the
+  document of `t` seconds ago, with that as now, and variables mean there what their nodes were then; a node that had
+  not come is not there.
+* The unit of an error is the *entry*, a child of the stream's root in any of its versions (LAWS 2.4): a path is taken
+  entry by entry, and each round of `for`s over streams is named by the entries that its variables come from.
+* Every `for` over updates is evaluated anew at each moment, so nothing stands that would not come out now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from itertools import groupby
+from typing import TypeAlias, TypeVar, Unpack
+
+from anabranch.errors import DynamicError, Unsupported
+from anabranch.language import ast
+from anabranch.language.checks.unbounded import flows
+from anabranch.language.printer import print_query
+from anabranch.language.rewrite import parts
+from anabranch.law.env import Env
+from anabranch.law.evaluate import Evaluator, Row
+from anabranch.law.history.document import Document
+from anabranch.law.history.settings import Around
+from anabranch.law.history.versions import Asked, cut, within
+from anabranch.law.history.view import Lives, View
+from anabranch.law.inputs import Input
+from anabranch.law.paths import base_of
+from anabranch.law.slices import Slice, WholeNeeded, slice_of
+from anabranch.stream import tree
+from anabranch.stream.culprits import letter_for, letter_of
+from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Place
+from anabranch.stream.serialize import serialize
+from anabranch.stream.tree import Attribute, Child, Comment, Element, Instruction, Node, Text
+from anabranch.values.sequences import NODES, Value, Values
+
+T = TypeVar("T")
+Unit: TypeAlias = tuple[Child | None, ...]
+"""The entries that a round is named by, one for each `for` over a stream so far."""
+
+
+class HistoryEvaluator(Evaluator):
+    """Evaluates the expressions of one query over documents of updates, as of a moment."""
+
+    def __init__(
+        self,
+        query: ast.Query,
+        documents: Mapping[str, Document],
+        now: Fraction,
+        *,
+        until: Fraction | None = None,
+        lives: Lives | None = None,
+        **around: Unpack[Around],
+    ) -> None:
+        self._lives = lives or Lives()
+        self._documents = documents
+        self._around = around
+        self._views = {stream: View(each, self._lives, until) for stream, each in documents.items()}
+        for stream, view in self._views.items():
+            self._lives.tops |= {view.document: stream, view.root: stream}
+        shown = {stream: Input(view.document) for stream, view in self._views.items()}
+        inputs = {**(around.get("inputs") or {}), **shown}
+        super().__init__(query, inputs, around.get("functions") or {}, around.get("name"), around.get("text"))
+        self._now = now
+        self._pasts: dict[Fraction, HistoryEvaluator] = {}
+
+    # --- paths, entry by entry ----------------------------------------------------------------------------
+
+    def path(self, expression: ast.Expression, env: Env) -> Values:
+        if self._stream(expression) is None:
+            return self.walk(expression, env)
+        return [value for _, value in self._by_entry(expression, env)]
+
+    def _by_entry(self, expression: ast.Expression, env: Env) -> list[tuple[Child | None, Value]]:
+        """The values of an expression, each with the entry that it is part of."""
+        view = self._stream(expression)
+        if view is None:
+            return [(self._entry(value), value) for value in self.value(expression, env)]
+        if not view.places:  # there is nothing but the root
+            return [(None, value) for value in self.walk(expression, env)]
+        mark = len(self.dead)
+        found: list[tuple[Child | None, Value]] = []
+        try:
+            for entry in view.places:
+                part = self._slice(view, entry)
+                reached = self._tried(entry, partial(self.walk, expression, env, part))
+                part.look_at_result(reached)
+                found += [(entry, value) for value in reached]
+        except WholeNeeded:
+            del self.dead[mark:]
+            return [(self._entry(value), value) for value in self.walk(expression, env)]
+        return found
+
+    def _slice(self, view: View, entry: Child) -> Slice:
+        part = slice_of(view.root, entry)
+        part.document.order, part.root.order = view.document.order, view.root.order  # which is before the entry
+        self._lives.everything[part.root] = [entry]
+        if not self._lives.standing[entry].shown:
+            part.root.children.clear()
+        return part
+
+    def _stream(self, expression: ast.Expression) -> View | None:
+        """The stream that a path begins with."""
+        source = base_of(expression)
+        return self._views.get(source.name) if isinstance(source, ast.Source) and source.kind == "stream" else None
+
+    def _entry(self, value: Value) -> Child | None:
+        """The entry that a node is part of."""
+        at: Node | None = value if isinstance(value, NODES) else None
+        while at is not None and not isinstance(at, tree.Document):
+            if not isinstance(at, Attribute) and any(at in view.places for view in self._views.values()):
+                return at
+            at = at.parent
+        return None
+
+    def _tried(self, entry: Child | None, body: Callable[[], list[T]]) -> list[T]:
+        """Run what concerns one entry; where it fails, it is set aside and gives nothing."""
+        try:
+            return self.apart(body)
+        except DynamicError as error:
+            self._bury(entry, error)
+            return []
+
+    def _bury(self, entry: Child | None, error: DynamicError) -> None:
+        if self._in_unit:
+            raise error  # in a part of a round: the round falls
+        items = [] if entry is None else [self._shown(entry)]
+        self.dead.append(letter_of(error, items, 0, self.name))
+
+    def failed(self, error: DynamicError) -> DeadLetter:
+        """The dead letter of a query that fails as a whole, with the entries whose values failed."""
+        entries = [entry for view in self._views.values() for entry in view.places]
+        return letter_for(error, zip(entries, entries, strict=True), self._shown, self.name)
+
+    def _shown(self, entry: Child) -> tuple[Place, str]:
+        places = [view.places[entry] for view in self._views.values() if entry in view.places]
+        return places[0] if places else Place("", "", 0), serialize(entry)[:LONGEST_RAW]
+
+    # --- qualifiers ---------------------------------------------------------------------------------------
+
+    def _step(self, values: Values, taken: ast.Step, env: Env, part: Slice | None) -> Values:
+        before, qualifier, after = cut(taken.tail)
+        if qualifier is None:
+            return super()._step(values, taken, env, part)
+        starts: list[Node] = []
+        for value in values:
+            if not isinstance(value, NODES):
+                raise DynamicError("a step needs a node to start from", code="XPTY0019")
+            if part is not None:
+                part.look_at_step(value, taken)
+            starts.append(value)
+        asked = Asked(qualifier, self._now, self._lives)
+        reached = asked.step(starts, taken, env.namespaces, partial(self._fulfils, before, env, part))
+        return self._filter(within(part, reached), after, env, part)
+
+    def _fulfils(self, predicates: Sequence[ast.Predicate], env: Env, part: Slice | None, value: Value) -> bool:
+        return bool(self._filter([value], predicates, env, part))
+
+    def walk(self, expression: ast.Expression, env: Env, part: Slice | None = None) -> Values:
+        if isinstance(expression, ast.Filter):
+            before, qualifier, after = cut(expression.tail)
+            if qualifier is not None:
+                values = self._qualified(expression.base, before, qualifier, env, part)
+                return self._filter(values, after, env, part)
+        return super().walk(expression, env, part)
+
+    def _qualified(
+        self,
+        base: ast.Expression,
+        before: tuple[ast.Predicate, ...],
+        qualifier: ast.Qualifier,
+        env: Env,
+        part: Slice | None,
+    ) -> Values:
+        """A qualifier behind something that is not a step."""
+        match base:
+            case ast.Path(_, (*steps, last)) if cut(last.tail)[1] is None:
+                behind = replace(last, tail=(*last.tail, *before, qualifier))
+                return self.walk(replace(base, steps=(*steps, behind)), env, part)
+            case ast.Path() | ast.Filter() | ast.Variable() | ast.Source() | ast.ContextItem() | ast.Root():
+                versions = Asked(qualifier, self._now, self._lives).versions(self.walk(base, env, part))
+                return self._filter(within(part, versions), before, env, part)
+            case _:
+                assert qualifier.kind == "time", "the checks refuse all else"
+                return self._then(ast.Filter(base, before) if before else base, Fraction(qualifier.amount.text), env)
+
+    # --- the document of then -----------------------------------------------------------------------------
+
+    def _then(self, expression: ast.Expression, ago: Fraction, env: Env) -> Values:
+        """The value of an expression over the documents of some time ago."""
+        past = self._past(self._now - ago)
+        context = past._remembered([] if env.context is None else [env.context])
+        if env.context is not None and not context:
+            return []  # it had not come
+        variables = {name: past._remembered(values) for name, values in env.variables.items()}
+        past._in_unit, past.left = self._in_unit, self.left
+        try:
+            return past.value(expression, replace(env, variables=variables, context=context[0] if context else None))
+        finally:
+            self.left = past.left
+
+    def _past(self, then: Fraction) -> HistoryEvaluator:
+        if then not in self._pasts:
+            self._pasts[then] = self._as_of(then)
+            self._pasts[then].dead = self.dead
+        return self._pasts[then]
+
+    def _as_of(self, then: Fraction) -> HistoryEvaluator:
+        """An evaluator of an earlier moment, over the same lives."""
+        return HistoryEvaluator(self.query, self._documents, then, until=then, lives=self._lives, **self._around)
+
+    def _remembered(self, values: Values) -> Values:
+        """What values of another moment are at this one, without those that are not there."""
+        return [each for value in values for each in self._same(value)]
+
+    def _same(self, value: Value) -> Iterator[Value]:
+        match value:
+            case Attribute(parent=Element() as owner):
+                for each in self._same(owner):
+                    assert isinstance(each, Element)
+                    yield from (found for found in each.attributes if found.name == value.name)
+            case tree.Document() | Element() if value in self._lives.tops:
+                view = self._views[self._lives.tops[value]]
+                yield view.document if isinstance(value, tree.Document) else view.root
+            case Element() | Text() | Comment() | Instruction() if value in self._lives.origin:
+                lived = self._lives.origin[value]
+                yield from (view.nodes[lived] for view in self._views.values() if lived in view.nodes)
+            case _:
+                yield value  # a value, or a node that has no history
+
+    # --- FLWR ---------------------------------------------------------------------------------------------
+
+    def _flwor(self, flwor: ast.Flwor, env: Env) -> Values:
+        rows = self.rows(flwor, env)
+        for index in reversed(range(len(flwor.order))):
+            rows.sort(key=lambda row: row.ranks[index], reverse=flwor.order[index].descending)
+        return [value for row in rows for value in row.values]
+
+    def rows(self, flwor: ast.Flwor, env: Env) -> list[Row]:
+        """The results of all rounds that do not fail, in the order in which they are run."""
+        found: list[tuple[Unit, Row]] = []
+        failed: dict[Unit, DynamicError] = {}
+        self._rounds(flwor, flwor.clauses, env, (), found, failed)
+        for unit, error in failed.items():
+            self._bury(unit[-1], error)
+        return [row for unit, row in found if not any(unit[: len(each)] == each for each in failed)]
+
+    def _rounds(
+        self,
+        flwor: ast.Flwor,
+        clauses: Sequence[ast.For | ast.Let],
+        env: Env,
+        unit: Unit,
+        found: list[tuple[Unit, Row]],
+        failed: dict[Unit, DynamicError],
+    ) -> None:
+        """The rows of all rounds, each with its unit; a unit of which some round fails falls with all of its rows."""
+        try:
+            if clauses and isinstance(clauses[0], ast.For) and self._reads(clauses[0].source, env):
+                variable = clauses[0].variable
+                for entry, values in groupby(self._by_entry(clauses[0].source, env), key=lambda each: each[0]):
+                    those = [env.bind(variable, [value]) for _, value in values]
+                    rounds = partial(self._entry_rounds, flwor, clauses[1:], those, (*unit, entry), found, failed)
+                    self.apart(rounds, len(unit) + 1)
+            elif clauses:
+                for bound in self._inside(unit, lambda: list(self._tuples(clauses[:1], env))):
+                    self._rounds(flwor, clauses[1:], bound, unit, found, failed)
+            else:
+                found += [(unit, row) for row in self._inside(unit, lambda: list(self._rows(flwor, (), env)))]
+        except DynamicError as error:
+            if self._in_unit or not unit:
+                raise
+            failed.setdefault(unit, error)
+
+    def _entry_rounds(
+        self,
+        flwor: ast.Flwor,
+        clauses: Sequence[ast.For | ast.Let],
+        environments: Sequence[Env],
+        unit: Unit,
+        found: list[tuple[Unit, Row]],
+        failed: dict[Unit, DynamicError],
+    ) -> None:
+        """The rounds of one entry, with its nodes bound in turn."""
+        for env in environments:
+            self._rounds(flwor, clauses, env, unit, found, failed)
+
+    def _inside(self, unit: Unit, body: Callable[[], list[T]]) -> list[T]:
+        """Run a part of a round: where it fails, the round falls."""
+        before, self._in_unit = self._in_unit, self._in_unit or bool(unit)
+        try:
+            return body()
+        finally:
+            self._in_unit = before
+
+    def _reads(self, source: ast.Expression, env: Env) -> bool:
+        """Whether a `for` runs over a stream, qualified or not."""
+        base = base_of(source)
+        if isinstance(base, ast.Variable) and base.name in env.flowing:
+            return True
+        return self._stream(source) is not None or flows(source, env.flowing, self.declared)
+
+
+def refuse_windows(query: ast.Query, text: str | None, name: str | None = None) -> None:
+    """Refuse windows over streams of updates, by name; `name` is what the query is called."""
+    for part in parts(query):
+        if isinstance(part, ast.CountWindow | ast.TimeWindow):
+            raise Unsupported(
+                "a window over a stream of updates cannot be asked for yet",
+                text=text or print_query(query),
+                span=part.span,
+                name=name,
+                hint="ask for versions with '#[v]' or for a time with '?[t]'",
+            )

@@ -1,0 +1,179 @@
+"""What is on display after every moment of some streams of updates, and at their end.
+
+The display is the answer of the query over the documents as they stand, with the time of the latest element as now; it
+is found anew at each moment, and told where it differs from the one before.
+Where a query fails as a whole (a sum over what is no number, say) nothing is on display; the dead letters say why.
+Before the first moment the display is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from heapq import merge
+from typing import Unpack
+
+from anabranch.errors import DynamicError
+from anabranch.language import ast
+from anabranch.law.answer import Answer, NoAnswer, Shown
+from anabranch.law.env import Env
+from anabranch.law.evolution.vantage import Change
+from anabranch.law.history.document import Document
+from anabranch.law.history.evaluate import HistoryEvaluator, refuse_windows
+from anabranch.law.history.settings import Around
+from anabranch.law.inputs import texts_at
+from anabranch.stream.elements import Accent, DeadLetter, Item, Region, StreamElement, Update
+from anabranch.stream.path import Path
+from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element
+from anabranch.values.atomic import finite_value
+
+
+@dataclass(frozen=True, slots=True)
+class Arriving:
+    """An element on its way to the document of its stream, with its time (LAWS 1.3)."""
+
+    stream: str
+    partition: int
+    element: StreamElement
+    at: Fraction
+
+
+def answer(
+    query: ast.Query,
+    documents: Mapping[str, Document],
+    **around: Unpack[Around],
+) -> Answer:
+    """Answer a checked query over documents as they stand.
+
+    Now is the time of the latest element of the streams that are given.
+    `NoAnswer` where the query fails as a whole.
+    """
+    refuse_windows(query, around.get("text"))
+    now = max((each.now for each in documents.values()), default=Fraction(0))
+    evaluator = HistoryEvaluator(query, documents, now, **around)
+    try:
+        return Answer(evaluator.top(query.body, Env.of(query)), evaluator.dead, [], around.get("name"))
+    except DynamicError as error:
+        raise NoAnswer(error, [*dict.fromkeys(evaluator.dead), evaluator.failed(error)]) from error
+
+
+def timeline(
+    query: ast.Query,
+    documents: Mapping[str, Document],
+    arriving: Iterable[Arriving],
+    dead: list[DeadLetter],
+    **around: Unpack[Around],
+) -> Iterator[Shown]:
+    """What is on display after every moment that changes it, while elements arrive in their merged order.
+
+    `documents` are taken as they stand and follow what arrives; `dead` gets what fails in the query, each thing once,
+    and that it fails as a whole when it begins to.
+    """
+    before = ""
+    for each in displays(query, documents, arriving, dead, **around):
+        if each.text != before:
+            before = each.text
+            yield each
+
+
+def displays(
+    query: ast.Query,
+    documents: Mapping[str, Document],
+    arriving: Iterable[Arriving],
+    dead: list[DeadLetter],
+    **around: Unpack[Around],
+) -> Iterator[Shown]:
+    """What is on display after every moment, also where that is the same; as `timeline` otherwise."""
+    why: DynamicError | None = None
+    for each in arriving:
+        for moment in documents[each.stream].take(each.element, each.at, each.partition):
+            letters: list[DeadLetter] = []
+            failed = why is not None
+            try:
+                found = answer(query, documents, **around)
+                letters = found.dead
+                now, why = found.text, None
+            except DynamicError as error:
+                letter = DeadLetter(each.element.place, error.message, "", error.code, around.get("name"))
+                letters = letters if failed else [*letters, letter]
+                now, why = "", error
+            dead += [letter for letter in dict.fromkeys(letters) if letter not in dead]
+            yield Shown(max(moment.at, *(each.now for each in documents.values())), now, why)
+
+
+def arrivals(
+    documents: Mapping[str, Document],
+    streams: Mapping[str, Sequence[Iterable[StreamElement | DeadLetter]]],
+    times: Mapping[str, Path | None] | None = None,
+    ends: Callable[[str, Change], bool] = lambda stream, change: False,
+) -> Iterator[Arriving]:
+    """The good elements of some streams, given partition by partition, in the order of LAWS 1.2; for `timeline`.
+
+    Each must have been taken before the next is asked for: whether that is good depends on it.
+    `times` are the streams' time paths; nothing more arrives behind a change of a stream that `ends` the query.
+    """
+    partitions = (
+        _timed(documents[stream], stream, number, elements, (times or {}).get(stream))
+        for stream, several in streams.items()
+        for number, elements in enumerate(several)
+    )
+    for each in merge(*partitions, key=lambda each: each.at):
+        change = each.letter if isinstance(each, _Doubtful) else each.element
+        if isinstance(change, Accent | DeadLetter) and ends(each.stream, change):
+            return
+        if isinstance(each, Arriving):
+            yield each
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubtful:
+    """What was set aside and leaves paths in doubt; it has no time of its own, and moves nobody's."""
+
+    stream: str
+    letter: DeadLetter
+    at: Fraction
+
+
+def _timed(
+    document: Document, stream: str, partition: int, elements: Iterable[StreamElement | DeadLetter], path: Path | None
+) -> Iterator[Arriving | _Doubtful]:
+    for each in elements:
+        if isinstance(each, DeadLetter):
+            yield _Doubtful(stream, each, document.reached(partition))
+            continue
+        at = time_of(each, path, document.reached(partition))
+        if document.accepts(each, at, partition):
+            yield Arriving(stream, partition, each, at)
+
+
+def time_of(element: StreamElement, path: Path | None, before: Fraction) -> Fraction:
+    """The time of an element (LAWS 1.3); a time path looks through regions, and into what they hold between items."""
+    if element.at is not None:
+        return Fraction(element.at)
+    match element:
+        case Item(tree):
+            items: Sequence[Child] = (tree,)
+        case Region(_, content) | Update(_, _, _, content):
+            items = content
+        case _:
+            items = ()
+    found = (texts_at(each, path) for node in items for each in _opened(node) if isinstance(each, Element) and path)
+    times = (finite_value(text) for texts in found for text in texts)
+    return next((time for time in times if time is not None), before)
+
+
+def _plain(element: Element) -> Element:
+    """An item as it first shows: regions open, and updates, which act elsewhere, gone."""
+    fresh = Element(element.name)
+    fresh.attributes = element.attributes
+    fresh.children = [each for child in element.children for each in _opened(child)]
+    return fresh
+
+
+def _opened(node: Child) -> list[Child]:
+    if not isinstance(node, Element):
+        return [node]
+    if node.name.uri != STREAM_NAMESPACE:
+        return [_plain(node)]
+    return [each for child in node.children for each in _opened(child)] if node.name.local == "mutable" else []

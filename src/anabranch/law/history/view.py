@@ -1,0 +1,146 @@
+"""A document at one moment: ordinary trees, and beside them what also was.
+
+Each element of a view has as children what shows: of every chain the newest version, and in a version that was replaced
+the newest that lived in it (LAWS 5.4); so whoever copies a node, or takes an unqualified step from it, need not know
+that there is a past.
+Where the other versions stand, and how long everything lived, is in the tables of `Lives`.
+
+Which versions there are: those that came before the version around them was replaced, in the order in which they came
+(a region in what is gone may still be updated, and nobody sees it).
+How long they lived: from their own time until just before the next, cut to the life of what is around them.
+
+Document order is order of place; the versions of a chain follow one another, the newest first, as the history paper's
+section 5 puts them, so what a window of the past gives is in document order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from anabranch.law.history.chains import Chain, Content, Lived, Version
+from anabranch.law.history.document import Document
+from anabranch.stream import tree
+from anabranch.stream.elements import Place
+from anabranch.stream.tree import Child, Comment, Element, Instruction, Text
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a node stands among the versions around it, the parent element being the last thing that counts."""
+
+    levels: tuple[int, ...]
+    """Its version in each chain around it, outermost first, 0 the newest; empty outside of any chain."""
+    chain: Chain | None
+    """The innermost of them."""
+    start: Fraction
+    """When the version came that it is in, or else the node itself."""
+    end: Fraction | None
+    """When that was replaced, or what is around it; None while it lives."""
+
+    @property
+    def shown(self) -> bool:
+        return not any(self.levels)
+
+
+@dataclass(slots=True)
+class Lives:
+    """What several views of the same documents know of their nodes."""
+
+    everything: dict[Element, list[Child]] = field(default_factory=dict)
+    """All that ever stood in an element, old versions behind newer ones."""
+    standing: dict[Child, Standing] = field(default_factory=dict)
+    origin: dict[Child, Lived] = field(default_factory=dict)
+    """What a node of a view is there for, in all views alike."""
+    tops: dict[Element | tree.Document, str] = field(default_factory=dict)
+    """Documents and root elements, with their streams."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What cuts lives at a place: the time at which the version around it was replaced, and by which."""
+
+    end: Fraction | None = None
+    number: int | None = None
+
+
+class View:
+    """A document as of a time, or now."""
+
+    def __init__(self, seen: Document, lives: Lives, until: Fraction | None = None) -> None:
+        self._lives = lives
+        self._until = until
+        self.document = tree.Document()
+        self.root = _fresh_element(seen.root, seen.root.namespaces)
+        self.document.append(self.root)
+        self.places: dict[Child, Place] = {}
+        """All entries, in the document or formerly there, with where they came from."""
+        self.nodes: dict[Lived, Child] = {}
+        lives.everything[self.root] = []
+        self._put(seen.entries, self.root, _Around(), (), None)
+        for entry in lives.everything[self.root]:
+            self.places[entry] = lives.origin[entry].place
+
+    def _put(
+        self,
+        content: Sequence[Content],
+        parent: Element,
+        around: _Around,
+        levels: tuple[int, ...],
+        within: tuple[Chain, Version] | None,
+    ) -> None:
+        """Put some content, in order, into an element."""
+        for each in content:
+            if isinstance(each, Chain):
+                self._put_chain(each, parent, around, levels)
+            elif self._has_come(each.start):
+                chain, start = (within[0], within[1].start) if within else (None, each.start)
+                self._put_node(each, parent, around, Standing(levels, chain, start, around.end))
+
+    def _put_chain(self, chain: Chain, parent: Element, around: _Around, levels: tuple[int, ...]) -> None:
+        lived = [
+            each
+            for each in reversed(chain.versions)
+            if self._has_come(each.start) and (around.number is None or each.number < around.number)
+        ]
+        inner = around
+        for index, version in enumerate(lived):
+            self._put(version.content, parent, inner, (*levels, index), (chain, version))
+            inner = _Around(version.start, version.number)  # what came before this one was replaced by it
+
+    def _put_node(self, lived: Lived, parent: Element, around: _Around, standing: Standing) -> None:
+        node = _fresh(lived)
+        node.parent = parent
+        self._lives.everything[parent].append(node)
+        if standing.shown:
+            parent.children.append(node)
+        self._lives.standing[node] = standing
+        self._lives.origin[node] = lived
+        self.nodes[lived] = node
+        if isinstance(node, Element):
+            self._lives.everything[node] = []
+            self._put(lived.content, node, around, (), None)
+
+    def _has_come(self, start: Fraction) -> bool:
+        return self._until is None or start <= self._until
+
+
+def _fresh(lived: Lived) -> Child:
+    match lived.node:
+        case Element():
+            return _fresh_element(lived.node, lived.namespaces)
+        case Text() as text:
+            return Text(text.value, text.measure)
+        case Comment() as comment:
+            return Comment(comment.value)
+        case Instruction() as instruction:
+            return Instruction(instruction.target, instruction.value)
+
+
+def _fresh_element(element: Element, namespaces: dict[str, str]) -> Element:
+    """An element of its own with the same name and attributes, and nothing in it."""
+    fresh = Element(element.name, namespaces)
+    for attribute in element.attributes:
+        fresh.set(attribute.name, attribute.value, attribute.measure)
+    return fresh

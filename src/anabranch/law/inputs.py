@@ -1,0 +1,197 @@
+"""Finite inputs: all of a stream, or a document, as one tree, with each item's time and place.
+
+A stream that evolves is read in the units of its start (`law/evolution/vantage.py`): its items are canonical, and so
+is what punctuations say, so a query over them gives the canonical answer (LAWS 4.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
+from heapq import merge
+
+from anabranch.algebra.accents.evolution import Evolution
+from anabranch.algebra.accents.passing import judged
+from anabranch.law.evolution.canonical import remeasured
+from anabranch.law.evolution.vantage import Change, Vantage
+from anabranch.stream.admission import Admission
+from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation, Region, StreamElement, Update
+from anabranch.stream.limits import Limits
+from anabranch.stream.path import Path
+from anabranch.stream.reading.parse import parse_item, parse_root
+from anabranch.stream.reading.split import DocumentSplitter
+from anabranch.stream.reading.wire import element_of
+from anabranch.stream.tree import Document, Element, renumber
+from anabranch.values.atomic import Untyped, finite_value
+from anabranch.values.sequences import untyped
+
+_ITEMS = Admission(updates=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrival:
+    """An item with its time (LAWS 1.3) and the number of the partition it came in."""
+
+    item: Element
+    time: Fraction
+    partition: int
+    place: Place
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signal:
+    """A punctuation in its place among the arrivals; it has a time as an item has, and shows how far a stream is."""
+
+    punctuation: Punctuation
+    time: Fraction
+    partition: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evolved:
+    """An accent in its place among the arrivals, or a dead letter that leaves paths in doubt (LAWS 4.5)."""
+
+    change: Change
+    time: Fraction
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A document node, and for a stream its items as they arrived; LAWS 1.2 gives the order of partitions."""
+
+    document: Document
+    arrivals: tuple[Arrival, ...] = ()
+    slack: Fraction = Fraction(0)
+    origin: Fraction = Fraction(0)
+    time: Path | None = None
+    """The declared time path."""
+    late: bool = False
+    """Whether the subscription came after the stream had begun; the input is what it sees (LAWS 3.6)."""
+    endless: bool = False
+    """Whether no query may wait for the end, as in a trunk that runs; see `law/rounds/rounds.py` for the interval
+    join."""
+    elements: tuple[Arrival | Signal, ...] = ()
+    """All that arrived: the arrivals, and the punctuations in their places among them."""
+    partitions: int = 1
+    changes: tuple[Evolved, ...] = ()
+    """What has changed for items on the way."""
+    by_item: Mapping[Element, Arrival] = field(default_factory=dict, repr=False)
+    waiting: frozenset[int] = frozenset()
+    """The partitions that have more to come; without any, the input has ended."""
+
+    @property
+    def root(self) -> Element:
+        root = next(each for each in self.document.children if isinstance(each, Element))
+        return root
+
+
+def document_input(document: Document) -> Input:
+    """The input behind `doc("name")`."""
+    return Input(document)
+
+
+def stream_input(
+    root: Element,
+    partitions: Sequence[Iterable[StreamElement | DeadLetter]],
+    *,
+    time: Path | None = None,
+    slack: Decimal | Fraction = Decimal(0),
+    origin: Decimal | Fraction = Decimal(0),
+    late: bool = False,
+    endless: bool = False,
+    vantages: Sequence[Vantage] | None = None,
+) -> tuple[Input, list[DeadLetter]]:
+    """Read a stream to its end; gives the input and what was set aside on the way.
+
+    `vantages` are what values mean at the start of each partition; without them, what they say.
+    It is a stream of items: regions and updates are bad in it (LAWS 5.1).
+    """
+    dead: list[DeadLetter] = []
+    sequences: list[list[Arrival | Signal | Evolved]] = []
+    for number, elements in enumerate(partitions):
+        sequence: list[Arrival | Signal | Evolved] = []
+        now = Fraction(0)
+        vantage = vantages[number] if vantages else Vantage(Evolution())
+        for each in elements:
+            element = judged(_ITEMS.admitted(each), vantage.evolution)
+            match element:
+                case DeadLetter(doubts=doubts):
+                    dead.append(element)
+                    vantage.passed_by()
+                    sequence += [Evolved(element, now, number)] if doubts else []
+                case Item(tree, place):
+                    tree = remeasured(tree, vantage.units(tree))
+                    now = element_time(replace(element, tree=tree), time, now)
+                    sequence.append(Arrival(tree, now, number, place))
+                case Accent():
+                    vantage.passed_by()
+                    now = element_time(element, time, now)
+                    sequence.append(Evolved(element, now, number))
+                case Punctuation():
+                    now = element_time(element, time, now)
+                    vantage.passed_by()
+                    sequence.append(Signal(vantage.told(element), now, number))
+                case Region() | Update():
+                    raise AssertionError("a stream of items takes none")
+        sequences.append(sequence)
+    everything = tuple(merge(*sequences, key=lambda each: each.time))
+    merged = tuple(each for each in everything if not isinstance(each, Evolved))
+    arrivals = tuple(each for each in merged if isinstance(each, Arrival))
+    document = Document()
+    document.append(root)
+    for arrival in arrivals:
+        if len(sequences) > 1:  # they were read partition by partition, and document order is that of the merge
+            renumber(arrival.item)
+        root.append(arrival.item)
+    read = Input(
+        document,
+        arrivals,
+        Fraction(slack),
+        Fraction(origin),
+        time,
+        late,
+        endless,
+        merged,
+        len(sequences),
+        tuple(each for each in everything if isinstance(each, Evolved)),
+        {arrival.item: arrival for arrival in arrivals},
+    )
+    return read, dead
+
+
+def element_time(element: Item | Accent | Punctuation, path: Path | None, before: Fraction) -> Fraction:
+    """The time of an element (LAWS 1.3); `before` is that of the element before it."""
+    if element.at is not None:
+        return Fraction(element.at)
+    for text in texts_at(element.tree, path) if path and isinstance(element, Item) else ():
+        time = finite_value(text)
+        if time is not None:
+            return time
+    return before
+
+
+def texts_at(item: Element, path: Path) -> list[Untyped]:
+    """The texts that a path names in an item."""
+    nodes = [item]
+    for step in path.steps:
+        if step.startswith("@"):
+            return [untyped(each) for node in nodes for each in node.attributes if str(each.name) == step[1:]]
+        nodes = [c for node in nodes for c in node.children if isinstance(c, Element) and str(c.name) == step]
+    return [untyped(node) for node in nodes]
+
+
+def text_input(
+    xml: str, *, name: str = "stream", time: str | None = None, slack: str = "0", origin: str = "0"
+) -> Input:
+    """The input for a stream that is given as the text of a document; for tests and small things."""
+    splitter = DocumentSplitter(Limits())
+    cuts = (*splitter.feed(xml.encode()), *splitter.finish())
+    root = parse_root(splitter.root or b"<root>")
+    items = (element_of(parse_item(cut.raw, Limits(), root.namespaces), Place(name, "text", cut.start)) for cut in cuts)
+    stream, _ = stream_input(
+        root, [items], time=Path.parse(time) if time else None, slack=Decimal(slack), origin=Decimal(origin)
+    )
+    return stream

@@ -1,0 +1,233 @@
+"""Paths and inputs: how an evaluation gets at nodes, and what it does when that fails.
+
+A path over a stream is taken item by item, so that an error in a predicate sets one item aside (LAWS 2.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from functools import partial
+from typing import TypeVar
+
+from anabranch.errors import DynamicError, UsageError
+from anabranch.language import ast
+from anabranch.law.axes import step
+from anabranch.law.env import Env
+from anabranch.law.inputs import Arrival, Input
+from anabranch.law.slices import Slice, WholeNeeded, slices
+from anabranch.law.steps import Counting
+from anabranch.stream.culprits import letter_for
+from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Place
+from anabranch.stream.serialize import serialize
+from anabranch.stream.tree import Element, Node, in_document_order
+from anabranch.values.sequences import NODES, Value, Values, truth
+
+T = TypeVar("T")
+
+
+class Walker(Counting):
+    """Walks paths over the inputs of one query and collects its dead letters; `Evaluator` adds the rest."""
+
+    def __init__(
+        self, query: ast.Query, inputs: Mapping[str, Input], name: str | None = None, text: str | None = None
+    ) -> None:
+        super().__init__()
+        self.query = query
+        self.inputs = inputs
+        self.name = name
+        self.text = text
+        self.dead: list[DeadLetter] = []
+        self.late: dict[Arrival, None] = {}
+
+    def alone(self, expression: ast.Expression, env: Env) -> Values:
+        """The value of an expression that is evaluated apart."""
+        return self.apart(partial(self.value, expression, env))
+
+    def value(self, expression: ast.Expression, env: Env) -> Values:
+        """The value of an expression."""
+        raise AssertionError("the evaluator gives this")
+
+    def context(self, env: Env) -> Value:
+        """The context item, which must be there."""
+        if env.context is None:
+            raise DynamicError("'.' means nothing here", code="XPDY0002")
+        return env.context
+
+    # --- paths --------------------------------------------------------------------------------------------
+
+    def path(self, expression: ast.Expression, env: Env) -> Values:
+        """A path; over a stream it is taken item by item, so that an error concerns one item."""
+        source = base_of(expression)
+        if isinstance(source, ast.Source) and source.kind == "stream":
+            self.grant_items(expression, len(self.input(source).arrivals))
+            return [value for _, value in self.arrivals(expression, env)]
+        return self.walk(expression, env)
+
+    def arrivals(self, expression: ast.Expression, env: Env) -> list[tuple[Arrival | None, Value]]:
+        """The values of an expression that flows, each with the item it comes from."""
+        source = base_of(expression)
+        if not isinstance(source, ast.Source) or source.kind != "stream":
+            return [(self._arrival(value), value) for value in self.value(expression, env)]
+        stream = self.input(source)
+        mark = len(self.dead)
+        found: list[tuple[Arrival | None, Value]] = []
+        try:
+            for arrival, part in slices(stream):
+                reached = self.guarded(arrival, partial(self.walk, expression, env, part))
+                part.look_at_result(reached)
+                found.extend((arrival, value) for value in reached)
+        except WholeNeeded:
+            del self.dead[mark:]
+            return [(self._arrival(value), value) for value in self.over_whole(expression, env)]
+        return found
+
+    def over_whole(self, expression: ast.Expression, env: Env) -> Values:
+        """A path over all of a stream at once."""
+        return self.walk(expression, env)
+
+    def walk(self, expression: ast.Expression, env: Env, part: Slice | None = None) -> Values:
+        """A path, step by step; with `part`, over one item as if it were all of its stream."""
+        match expression:
+            case ast.Source() if part is not None:
+                return [part.document]
+            case ast.Source():
+                document = self.input(expression).document
+                if expression.kind == "doc":
+                    self.grant_document(document)
+                return [document]
+            case ast.Root():
+                top = _root(self.context(env))
+                self.look_at([top])
+                return [top]
+            case ast.Filter(base, tail):
+                inner = base_of(base) is not base or isinstance(base, ast.Source)
+                values = self.walk(base, env, part) if inner else self.value(base, env)
+                return self._filter(values, tail, env, part)
+            case ast.Path(start, steps):
+                values = [self.context(env)] if start is None else self.walk(start, env, part)
+                for each in steps:
+                    values = self._step(values, each, env, part)
+                return values
+            case _:
+                return self.value(expression, env)
+
+    def _step(self, values: Values, taken: ast.Step, env: Env, part: Slice | None) -> Values:
+        reached: list[Node] = []
+        for value in values:
+            if not isinstance(value, NODES):
+                raise DynamicError("a step needs a node to start from", code="XPTY0019")
+            if part is not None:
+                part.look_at_step(value, taken)
+            reached.extend(step(value, taken, env.namespaces))
+        self.look_at(reached)
+        return self._filter(list(in_document_order(reached)), taken.tail, env, part)
+
+    def look_at(self, nodes: Sequence[Node]) -> None:
+        """Called with the nodes that each step reaches, for those who must know."""
+
+    def _filter(
+        self, values: Values, tail: Sequence[ast.Predicate | ast.Qualifier], env: Env, part: Slice | None
+    ) -> Values:
+        for each in tail:
+            assert isinstance(each, ast.Predicate)  # a query with qualifiers does not get here
+            if part is not None:
+                part.look_at_condition(values)
+            if self._tests_apart:
+                values = self.chosen_apart(values, partial(self._holds_at, each.condition, env))
+                continue
+            self.spend(len(values))
+            values = [value for value in values if self._holds(each.condition, env.at(value))]
+        return values
+
+    def _holds_at(self, condition: ast.Expression, env: Env, value: Value) -> bool:
+        return self._holds(condition, env.at(value))
+
+    def _holds(self, condition: ast.Expression, env: Env) -> bool:
+        try:
+            return self._condition(condition, env)
+        except DynamicError as error:
+            raise error.given([env.context]) from None
+
+    def _condition(self, condition: ast.Expression, env: Env) -> bool:
+        values = self.value(condition, env)
+        if len(values) == 1 and isinstance(values[0], int | float | Decimal) and not isinstance(values[0], bool):
+            raise DynamicError(
+                "a number as a predicate would be a position, which streams do not have", code="FORG0006"
+            )
+        return truth(values)
+
+    # --- inputs, places and errors ------------------------------------------------------------------------
+
+    def input(self, source: ast.Source) -> Input:
+        if source.name not in self.inputs:
+            known = ", ".join(f"'{name}'" for name in self.inputs) or "none"
+            raise UsageError(f"no input is called '{source.name}'", hint=f"the inputs given are: {known}")
+        return self.inputs[source.name]
+
+    def input_of(self, expression: ast.Expression) -> Input | None:
+        """The stream that an expression's nodes come from, where it is a path over one."""
+        source = base_of(expression)
+        return self.input(source) if isinstance(source, ast.Source) else None
+
+    def input_with(self, arrivals: Sequence[Arrival | None]) -> Input | None:
+        """The stream that all these items come from, where it is one: a variable may stand for it."""
+        for each in self.inputs.values():
+            if arrivals and all(arrival is not None and arrival.item in each.by_item for arrival in arrivals):
+                return each
+        return None
+
+    def _arrival(self, value: Value) -> Arrival | None:
+        """The item that a node is part of."""
+        node = value if isinstance(value, NODES) else None
+        while node is not None:
+            for each in self.inputs.values():
+                if isinstance(node, Element) and node in each.by_item:
+                    return each.by_item[node]
+            node = node.parent
+        return None
+
+    def guarded(self, arrival: Arrival | None, body: Callable[[], list[T]], items: int = 1) -> list[T]:
+        """Run one round, of which so many items are part; where it fails, it is set aside and gives nothing."""
+        try:
+            return self.apart(body, items)
+        except DynamicError as error:
+            self.set_aside(arrival, error)
+            return []
+
+    def set_aside(
+        self, arrival: Arrival | None, error: DynamicError, held: Sequence[tuple[Arrival | None, Value]] = ()
+    ) -> None:
+        """Put a failed round among the dead letters, under the items at fault, or else the one it is named by."""
+        items = [(each, node) for each, node in held if each is not None]
+        self.dead.append(letter_for(error, items, shown, self.name, arrival))
+
+    def note_late(self, arrival: Arrival | None) -> None:
+        """Note an item that a time window came too late for."""
+        if arrival is not None:
+            self.late.setdefault(arrival)
+
+
+def shown(arrival: Arrival) -> tuple[Place, str]:
+    """An item as a dead letter shows it."""
+    return arrival.place, serialize(arrival.item)[:LONGEST_RAW]
+
+
+def base_of(expression: ast.Expression) -> ast.Expression | None:
+    """What a path starts from, predicates and steps taken away; None for the context item."""
+    match expression:
+        case ast.Path(start):
+            return None if start is None else base_of(start)
+        case ast.Filter(base):
+            return base_of(base)
+        case _:
+            return expression
+
+
+def _root(value: Value) -> Node:
+    if not isinstance(value, NODES):
+        raise DynamicError("'/' needs a node", code="XPTY0020")
+    node: Node = value
+    while node.parent is not None:
+        node = node.parent
+    return node

@@ -1,0 +1,1 @@
+"""A plan of the network in words and as a picture."""

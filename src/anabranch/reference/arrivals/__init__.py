@@ -1,7 +1,0 @@
-"""The past of streams of items (LAWS 5.5): versions are arrivals, and results stand or are corrected.
-
-The law: `past.py` has the moments of a query, `recall.py` evaluates at one of them, `timeline.py` at all of them, and
-`mixed.py` where streams of updates are read beside.
-The same from a short memory: `asked.py` says how far back a query asks, `recollection.py` keeps that much, and
-`remember.py` answers item by item.
-"""

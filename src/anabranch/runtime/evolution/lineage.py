@@ -1,0 +1,229 @@
+"""Lineage: what stands at which path of an output item, and where it comes from.
+
+It follows from the text of a query alone (`tracing.py`), and it is all that has to be known of a query to say which
+accents come out of it; queries that differ in the constants of their conditions have the same.
+
+An *output item* is an element at the top of a piece; its paths are relative to it, and its own value is at `.`.
+A *site* is a place in an output item with its *origin*: a copied node or value of an input, an aggregate of a path, an
+affine computation of one of these, or None for anything else.
+Which sites an output item has may depend on conditions; all kinds of output items that a query can make are listed.
+
+* An accent on an input's path comes out at an output path if everything that may stand there, in all kinds of output
+  items, has that one origin. Else the output is left as it is, in the units of query start: *absorbed*.
+  Either way the square holds, because whatever has come out is applied to all that leaves (`outlet.py`); the rule keeps
+  a unit change from being applied to what never had the unit.
+* A drop or add comes out only if nothing else lies below that path, and if what is computed there vanishes with its
+  origin: a sum of nothing is 0 and still stands there.
+* A description can name an input's path if each output item has a copy of it, exactly one, always at the same place;
+  all other paths are hidden, so that accents described by them are accumulated.
+  What lies inside an element with a value of its own cannot be named, as accents on that value may not name it.
+* Foundation paths are those in conditions (LAWS 4.6), each with the word of the construct that needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import takewhile
+from typing import Literal, TypeAlias
+
+from anabranch.algebra.accents.sets import below
+from anabranch.algebra.reactions.renaming import following
+from anabranch.language.signatures import Aggregate
+from anabranch.stream.affine import MAX_DIGITS, Affine
+from anabranch.stream.elements import Add, Alter, Drop
+from anabranch.stream.path import Path
+
+Look: TypeAlias = tuple[int, Path]
+"""An input, and a path of its items, perhaps with ANY and DEEP among its steps."""
+ANY = "*"
+"""The step of a path that stands for any one name."""
+DEEP = "**"
+"""The step that stands for any number of them, also none."""
+
+_WRITTEN = 10**MAX_DIGITS
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """`a * f(x) + b`, for the values `x` at a path of an input; without a function, for the one value there."""
+
+    input: int
+    path: Path
+    function: Aggregate | None = None
+    a: Fraction = Fraction(1)
+    b: Fraction = Fraction(0)
+
+    @property
+    def is_copy(self) -> bool:
+        return self.function is None and self.a == 1 and not self.b
+
+    @property
+    def vanishes(self) -> bool:
+        """Whether nothing is left of it when there are no values at the path."""
+        return self.function not in ("sum", "count")
+
+    def follows(self, by: Affine) -> Affine | None:
+        """What becomes of it when the values at the path change their unit; None where it cannot be told."""
+        if self.function == "count" or (self.function == "sum" and by.b):
+            return None
+        net = following(by, self.a, self.b)
+        parts = (part for each in (net.a, net.b) for part in (abs(each.numerator), each.denominator))
+        return net if all(part < _WRITTEN for part in parts) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place in an output item: one value, a whole tree, or all that the elements inside one are."""
+
+    at: Path
+    origin: Origin | None
+    extent: Literal["value", "tree", "inside"] = "value"
+    always: bool = False
+    """Whether every output item of its kind has it, and once, if the input item has the path."""
+
+    def holds(self, out: Path) -> bool:
+        """Whether a path of the output belongs to it."""
+        if self.extent == "value":
+            return out == self.at
+        rest = out.steps[len(self.at.steps) :]
+        return below(out, self.at) and (self.extent == "tree" or (bool(rest) and not rest[0].startswith("@")))
+
+    def origin_of(self, out: Path) -> Origin | None:
+        """The origin of what stands at one of its paths."""
+        if self.origin is None or out == self.at:
+            return self.origin
+        return replace(self.origin, path=Path((*self.origin.path.steps, *out.steps[len(self.at.steps) :])))
+
+    def place_of(self, path: Path) -> Path | None:
+        """Where a path of its input stands in it."""
+        if self.origin is None or not below(path, self.origin.path):
+            return None
+        out = Path((*self.at.steps, *path.steps[len(self.origin.path.steps) :]))
+        return out if self.holds(out) else None
+
+    def under(self, name: str, always: bool) -> Site:
+        """The same site in an element of this name."""
+        return replace(self, at=Path((name, *self.at.steps)), always=self.always and always)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A foundation path, and the word of the construct that cannot do without it."""
+
+    input: int
+    path: Path
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A path of the output at which accents on a path of the input come out."""
+
+    at: Path
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """What is known of a query's output, and of what it cannot do without."""
+
+    streams: tuple[str, ...]
+    """The stream of each input."""
+    needs: tuple[Need, ...] = ()
+    pairs: tuple[tuple[Look, ...], ...] = ()
+    """The paths of different inputs that a condition compares with each other (LAWS 4.2 c)."""
+    items: tuple[tuple[Site, ...], ...] = ()
+    """The kinds of output items."""
+    looks: frozenset[Look] = frozenset()
+    """All paths that the query looks at, whatever for."""
+
+    def need(self, input: int, path: Path) -> Need | None:
+        """The construct that cannot do without a path, or something above or below it."""
+        found = (each for each in self.needs if each.input == input and leads(each.path, path))
+        return next(found, None)
+
+    def reads(self, input: int, path: Path) -> bool:
+        """Whether the query looks at a path, or at something above or below it."""
+        return any(each == input and leads(look, path) for each, look in self.looks)
+
+    def shows(self, input: int, path: Path) -> bool:
+        """Whether accents on a path of an input can come out at all."""
+        return any(self.targets(input, kind) for kind in (Alter(path, _TWICE), Drop(path)))
+
+    def targets(self, input: int, evolution: Add | Drop | Alter) -> tuple[Target, ...]:
+        """Where in the output an accent on an input's path comes out."""
+        found: dict[Path, Origin] = {}
+        for site in self._sites:
+            if site.origin is None or site.origin.input != input:
+                continue
+            out = site.place_of(evolution.path)
+            if out is None and not isinstance(evolution, Alter) and below(site.origin.path, evolution.path):
+                out = site.at if site.extent != "inside" else None
+            origin = None if out is None else site.origin_of(out)
+            if out is not None and origin is not None:
+                found.setdefault(out, origin)
+        return tuple(Target(out, origin) for out, origin in found.items() if self._comes_out(out, origin, evolution))
+
+    def _comes_out(self, out: Path, origin: Origin, evolution: Add | Drop | Alter) -> bool:
+        if not self._is_only(out, origin):
+            return False
+        if isinstance(evolution, Alter):
+            return origin.follows(evolution.by) is not None
+        return origin.vanishes and not any(below(each.at, out) and each.at != out for each in self._sites)
+
+    def seen(self, input: int, path: Path) -> Path | None:
+        """What a description in the output calls a path of an input; None where it cannot name it."""
+        copies = [self._copies(sites, input, path) for sites in self.items]
+        for out in copies[0] if copies else ():
+            everywhere = all(each.count(out) == 1 for each in copies)
+            lies_inside = any(
+                each.extent == "value" and each.origin is not None and below(out, each.at) and out != each.at
+                for each in self._sites
+            )
+            if everywhere and not lies_inside and self._is_only(out, Origin(input, path)):
+                return out
+        return None
+
+    def _copies(self, sites: tuple[Site, ...], input: int, path: Path) -> list[Path]:
+        """Where an output item of one kind always has the copy of a path."""
+        whole = (each for each in sites if each.always and each.origin is not None and each.origin.is_copy)
+        found = (each.place_of(path) for each in whole if each.origin is not None and each.origin.input == input)
+        return [each for each in found if each is not None]
+
+    def _is_only(self, out: Path, origin: Origin) -> bool:
+        """Whether nothing that may stand at a path of the output has another origin."""
+        return all(each.origin_of(out) == origin for each in self._sites if each.holds(out))
+
+    @property
+    def _sites(self) -> Iterator[Site]:
+        return (site for sites in self.items for site in sites)
+
+
+_TWICE = Affine(Fraction(2), Fraction(0))
+
+
+def leads(look: Path, path: Path) -> bool:
+    """Whether a path is one that a query looks at, or lies above or below it.
+
+    Above a part that may be at any depth nobody knows what lies below, so there a path counts as another one.
+    """
+    plain = tuple(takewhile(lambda step: step != DEEP, look.steps))
+    if len(path.steps) <= len(plain):
+        return all(mine in (ANY, step) for mine, step in zip(plain, path.steps, strict=False))
+    places = _skipped({0}, look)
+    for step in path.steps:
+        if len(look.steps) in places:
+            return True
+        fitting = {each for each in places if look.steps[each] in (DEEP, ANY, step)}
+        places = _skipped({each if look.steps[each] == DEEP else each + 1 for each in fitting}, look)
+    return len(look.steps) in places
+
+
+def _skipped(places: set[int], look: Path) -> set[int]:
+    """These places of a path, and those that are reached from them without a step."""
+    for place, step in enumerate(look.steps):
+        if step == DEEP and place in places:
+            places.add(place + 1)
+    return places

@@ -1,0 +1,241 @@
+"""Outlets: which accents come out of a query, and what is written after them.
+
+A query's output is an accented stream like any other.
+An accent of an input is given to the one machinery of signatures (`algebra/reactions/reaction.py`), with the signature
+that the query's lineage makes; what that lets out is renamed to paths of the output, once for each place where the
+path stands.
+It comes out at that place of the answer, and `forward` brings all that leaves later into the units it announces.
+
+The evaluator works in the units of query start, and so knows nothing of this.
+What leaves is seen as an item of the output stream: it is in the set of an accent if its own canonical values say so,
+and then the accent's map applies to whatever stands at the path, be it copied, computed or waiting since before.
+So canonical(answer) = query(canonical(input)) holds by construction (`rewriting.py`).
+
+An outlet depends on lineage, policy, domains, and the accents given to it, not on the constants of a query; queries
+that agree in these can share one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from anabranch.algebra.accents.sets import UNDECLARED, Domains, description_of, items_of
+from anabranch.algebra.operators.union import Union
+from anabranch.algebra.reactions.changes import Change, LetOut
+from anabranch.algebra.reactions.reaction import Reaction
+from anabranch.algebra.reactions.renaming import renamed
+from anabranch.algebra.reactions.signature import Chosen, Policy, Signature
+from anabranch.errors import Aborted, StreamError
+from anabranch.predicate import Predicate
+from anabranch.runtime.evolution.lineage import ANY, DEEP, Lineage
+from anabranch.runtime.evolution.rewriting import Written
+from anabranch.stream.affine import Affine
+from anabranch.stream.description import Description
+from anabranch.stream.elements import Accent, Alter, Drop, Place
+from anabranch.stream.path import Path
+from anabranch.stream.reading.wire import write
+from anabranch.values.sequences import Values
+
+
+@dataclass(frozen=True, slots=True)
+class Purge:
+    """A path that has gone from what an input has brought so far: state forgets its values for these items.
+
+    The items are told by canonical values.
+    """
+
+    input: int
+    path: Path
+    items: Predicate
+
+
+_ASKED = 256
+"""Of so many accents it is remembered what a query does with their kind: the same ones come again and again."""
+
+
+def accent_text(accent: Accent) -> str:
+    """An accent as it stands in an answer."""
+    return write(accent)
+
+
+class Outlet:
+    """The output of a query, as far as it has evolved; `accent`, `punctuation` and `doubt` change it."""
+
+    def __init__(
+        self,
+        lineage: Lineage,
+        *,
+        policy: Policy = "accumulate",
+        domains: Sequence[Domains] = (),
+        partitions: Sequence[int] = (),
+    ) -> None:
+        """`domains` are those of each input's stream, `partitions` how many it has; without them, none and one."""
+        self.lineage = lineage
+        self._policy = policy
+        self.purges: list[Purge] = []
+        """What has to be forgotten because of the latest accent or punctuation."""
+        self._names: dict[Path, Path | None] = {}
+        self._targets = lru_cache(_ASKED)(lineage.targets)
+        self._shows = lru_cache(_ASKED)(lineage.shows)
+        self._reads = lru_cache(_ASKED)(lineage.reads)
+        inputs = range(len(lineage.streams))
+        self._alone = len(inputs) == 1
+        self._merging = {
+            input: Reaction("the union of partitions", Union(many).signature, many, domains=_promised(domains, input))
+            for input, many in enumerate(partitions)
+            if many > 1
+        }
+        promised = {
+            self._inner(input, path): each for input in inputs for path, each in _promised(domains, input).items()
+        }
+        self._reaction = Reaction(
+            "the query",
+            self._signature(),
+            len(inputs),
+            policy=policy,
+            domains=promised,
+            outside=lambda inner: self._outer(inner)[1],
+        )
+        self._written = Written(lineage)
+
+    # --- what comes in ----------------------------------------------------------------------------------------
+
+    def accent(self, input: int, accent: Accent, partition: int = 0) -> tuple[Accent, ...]:
+        """The accents of the output that a valid accent of an input brings about; Aborted where the query cannot go on.
+
+        What an input does before the query starts, but for a part of its items, is given first (LAWS 3.6).
+        """
+        self.purges = []
+        change = Change(items_of(accent.where), accent.evolution)
+        return self._followed(self._through(input, partition, change, accent.place))
+
+    def punctuation(self, input: int, where: Description, place: Place, partition: int = 0) -> tuple[Accent, ...]:
+        """The accents of the output that have only waited for this: no item described follows (LAWS 4.8)."""
+        self.purges = []
+        return self._followed(self._closed(input, partition, items_of(where), place))
+
+    def doubt(self, input: int, path: Path, reason: str) -> None:
+        """Nobody knows any more what a path means for some items (LAWS 4.5): Aborted if the query looks at it."""
+        if self._reads(input, path):
+            need = self.lineage.need(input, path)
+            what = f"'{need.word}' cannot do without '{need.path}'" if need else f"the query reads '{path}'"
+            raise Aborted(f"{what}, which is unknown from here on: {reason}")
+
+    def _followed(self, found: Iterator[Accent]) -> tuple[Accent, ...]:
+        """What comes out; where it becomes too much to reckon with, the rest of it is absorbed, as by policy."""
+        accents: list[Accent] = []
+        try:
+            accents += found
+        except StreamError as error:
+            if self._policy == "abort":
+                raise Aborted(f"the query cannot follow this evolution: {error.message}", hint=error.hint) from error
+        return tuple(accents)
+
+    def _through(self, input: int, partition: int, change: Change, place: Place) -> Iterator[Accent]:
+        changes = [change]
+        if input in self._merging:
+            changes = [each.change for each in self._merging[input].change(partition, change)]
+        for each in changes:
+            yield from self._released(self._changed(input, each), place)
+
+    def _closed(self, input: int, partition: int, where: Predicate, place: Place) -> Iterator[Accent]:
+        closings = [where]
+        if input in self._merging:
+            changes, closed = self._merging[input].close(partition, where)
+            for each in changes:
+                yield from self._released(self._changed(input, each.change), place)
+            closings = [each.where for each in closed]
+        for every in closings:
+            found, _ = self._reaction.close(input, self._told_inside(input, every))
+            yield from self._released(found, place)
+
+    def _changed(self, input: int, change: Change) -> list[LetOut]:
+        path = change.evolution.path
+        need = self.lineage.need(input, path) if isinstance(change.evolution, Drop) else None
+        if need is not None:
+            told = f"the accent on '{path}' where {description_of(change.where)}"
+            raise Aborted(f"'{need.word}' cannot do without '{need.path}': {told} drops it")
+        inner = replace(change.evolution, path=self._inner(input, path))
+        return self._reaction.change(input, Change(self._told_inside(input, change.where), inner))
+
+    # --- what comes out ---------------------------------------------------------------------------------------
+
+    def _released(self, found: Iterable[LetOut], place: Place) -> Iterator[Accent]:
+        """What was let out, in the names of the output."""
+        for each in found:
+            input, path = self._outer(each.change.evolution.path)
+            where = renamed(each.change.where, self._seen)
+            if isinstance(each.change.evolution, Drop):
+                self.purges.append(Purge(input, path, renamed(each.items, lambda inner: self._outer(inner)[1])))
+            for target in self._targets(input, replace(each.change.evolution, path=path)):
+                evolution = replace(each.change.evolution, path=target.at)
+                if isinstance(evolution, Alter):
+                    by = target.origin.follows(evolution.by)
+                    assert by is not None, "a target follows"
+                    evolution = replace(evolution, by=by)
+                self._written.see(where, evolution)
+                yield Accent(description_of(where), evolution, place)
+
+    @property
+    def changes_pieces(self) -> bool:
+        """Whether pieces may have to change on their way out."""
+        return self._written.changes_pieces
+
+    def in_step(self, input: int, path: Path) -> bool:
+        """Whether all accents on a path of an input have come out as they came."""
+        return input not in self._merging and not self._reaction.is_apart(self._inner(input, path))
+
+    def unit(self, path: Path) -> Affine | None:
+        """The unit of a path of the output, as the map from that of the start; None where it differs between items."""
+        return self._written.unit(path)
+
+    @property
+    def units(self) -> Mapping[Path, Affine] | None:
+        """The units of paths of the output that are not those of the start; None where pieces change in other ways."""
+        return self._written.units
+
+    def forward(self, values: Values) -> Values:
+        """A piece in the current units of the output; the very piece where nothing has to change."""
+        return self._written.forward(values)
+
+    # --- names ------------------------------------------------------------------------------------------------
+
+    def _signature(self) -> Signature:
+        """What the query does with the paths of its inputs; foundation is told here, with the words of the query."""
+        lineage = self.lineage
+        known = [[look for look in group if not {ANY, DEEP} & {*look[1].steps}] for group in lineage.pairs]
+        return Signature(
+            accumulator=Chosen(lambda inner: self._seen(inner) is None),
+            absent=Chosen(lambda inner: self._is_absent(*self._outer(inner))),
+            ignored=Chosen(lambda inner: not self._reads(*self._outer(inner))),
+            pairs=tuple(tuple((input, self._inner(input, path)) for input, path in group) for group in known if group),
+            lets=lambda inner, by: self._lets(*self._outer(inner), by),
+        )
+
+    def _is_absent(self, input: int, path: Path) -> bool:
+        """What stands in conditions alone is not in the output, and it cannot go (LAWS 4.6), so it is never purged."""
+        return not self._shows(input, path) and self.lineage.need(input, path) is not None
+
+    def _lets(self, input: int, path: Path, by: Affine) -> bool:
+        return bool(self._targets(input, Alter(path, by)))
+
+    def _seen(self, inner: Path) -> Path | None:
+        if inner not in self._names:
+            self._names[inner] = self.lineage.seen(*self._outer(inner))
+        return self._names[inner]
+
+    def _inner(self, input: int, path: Path) -> Path:
+        """A path of an input as it is called here, where several inputs may have the same."""
+        return path if self._alone else Path((f"${input + 1}", *path.steps))
+
+    def _outer(self, inner: Path) -> tuple[int, Path]:
+        return (0, inner) if self._alone else (int(inner.steps[0][1:]) - 1, Path(inner.steps[1:]))
+
+    def _told_inside(self, input: int, items: Predicate) -> Predicate:
+        return items if self._alone else renamed(items, lambda path: self._inner(input, path))
+
+
+def _promised(domains: Sequence[Domains], input: int) -> Domains:
+    return domains[input] if input < len(domains) else UNDECLARED

@@ -1,0 +1,236 @@
+"""Parts: what stands in the place of values when a query is read for its lineage (`tracing.py`).
+
+A part is a row of nodes at one path, a number computed from one path, a constructed element, a constant, or anything
+else; all know the paths that they have looked at.
+Here is what becomes of parts by themselves: at the top of a piece, inside an element, and along the steps of a path; in
+a calculation, in `calculating.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+from anabranch.language import ast
+from anabranch.law.spelling import Namespaces, Spelling
+from anabranch.runtime.evolution.lineage import ANY, DEEP, Look, Origin, Site
+from anabranch.stream.path import Path
+
+ITSELF = Path(())
+MOST_PARTS = 1_000
+"""The most parts of a row, and sites of an element; a query that makes more, by calls of calls, is not looked into."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """Nodes of an input, all at one path; texts are those in the elements there."""
+
+    input: int
+    path: Path
+    kind: Literal["element", "attribute", "text"] = "element"
+    name: str | None = None
+    """What an element is called."""
+    level: int = 0
+    """-2 for the stream's document, -1 for its root, which are above all items."""
+    many: bool = False
+    """Of all items of a window."""
+    always: bool = True
+
+    @property
+    def of(self) -> frozenset[Look]:
+        return frozenset(((self.input, self.path),)) if not self.level else frozenset()
+
+    @property
+    def is_known(self) -> bool:
+        return not self.level and not {ANY, DEEP} & {*self.path.steps}
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A number that is computed from the values at one path."""
+
+    origin: Origin
+    always: bool = True
+
+    @property
+    def of(self) -> frozenset[Look]:
+        return frozenset(((self.origin.input, self.origin.path),))
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A constructed element, with the sites in it."""
+
+    name: str
+    sites: tuple[Site, ...]
+    of: frozenset[Look]
+    always: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number that the query itself writes."""
+
+    value: Fraction
+    always: bool = True
+    of: frozenset[Look] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Anything else, with what it has looked at."""
+
+    of: frozenset[Look] = frozenset()
+    nodes: bool = False
+    always: bool = True
+
+
+Part: TypeAlias = Nodes | Computed | Made | Constant | Other
+Parts: TypeAlias = tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What names mean at a place in a query: variables, and prefixes."""
+
+    variables: Mapping[str, Parts]
+    namespaces: Namespaces
+
+    def of(self, name: str) -> Parts:
+        return self.variables.get(name, ())
+
+    def bind(self, name: str, parts: Parts) -> Scope:
+        """With a variable bound."""
+        return replace(self, variables={**self.variables, name: parts})
+
+    def within(self, namespaces: Iterable[tuple[str, str]]) -> Scope:
+        """Where some prefixes are declared."""
+        return replace(self, namespaces={**self.namespaces, **dict(namespaces)})
+
+
+def looks_of(parts: Iterable[Part]) -> frozenset[Look]:
+    """The paths that some parts have looked at."""
+    return frozenset(look for part in parts for look in part.of)
+
+
+def maybe(parts: Parts) -> Parts:
+    """The same parts, of which none need be there."""
+    return tuple(replace(each, always=False) for each in parts)
+
+
+def few(parts: Parts) -> Parts:
+    """The same parts, or where they are too many, what they have looked at."""
+    return parts if len(parts) <= MOST_PARTS else (Other(looks_of(parts), nodes=True, always=False),)
+
+
+def bound(part: Part, from_stream: bool, many: bool) -> Part:
+    """What a variable of a loop stands for."""
+    always = from_stream and not many and isinstance(part, Nodes) and part.path == ITSELF
+    return replace(part, always=always, many=many) if isinstance(part, Nodes) else part
+
+
+def is_node(part: Part) -> bool:
+    """Whether a part stays a node of its own inside an element."""
+    match part:
+        case Made() | Other(nodes=True):
+            return True
+        case Nodes(kind=kind):
+            return kind != "text"
+        case _:
+            return False
+
+
+def is_element(part: Part) -> bool:
+    """Whether a node may stand beside texts, and so make the content of its element a mixed one."""
+    return not (isinstance(part, Nodes) and part.kind == "attribute")
+
+
+def at_top(part: Part) -> tuple[Site, ...] | None:
+    """The sites of an output item that a part at the top gives; None for a text or a value, which are no items."""
+    match part:
+        case Made(_, sites):
+            return sites
+        case Nodes(kind="element") if part.is_known:
+            always = part.path == ITSELF and not part.many
+            return (Site(ITSELF, Origin(part.input, part.path), "tree", always),)
+        case Nodes(kind="element") | Other(nodes=True):
+            return (Site(ITSELF, None, "tree"),)
+        case _:
+            return None
+
+
+def value_site(at: Path, parts: Collection[Part]) -> Site:
+    """The site of a value that these parts make up."""
+    match tuple(parts):
+        case (Computed(origin),):
+            return Site(at, origin)  # a number is no copy of its text, so descriptions cannot speak of it
+        case (Nodes() as only,) if only.is_known and not only.many and only.path.steps:
+            return Site(at, Origin(only.input, only.path), always=only.always)
+        case _:
+            return Site(at, None)
+
+
+def inside(part: Part) -> Iterator[Site]:
+    """The sites of a node in the element that it is put into."""
+    match part:
+        case Made(name, sites):
+            yield from (each.under(name, part.always) for each in sites)
+        case Nodes() if part.is_known and (called := _name(part)):
+            yield Site(Path((called,)), Origin(part.input, part.path), "tree", part.always and not part.many)
+        case Nodes(kind="element", path=Path((*above, last))) if last == ANY and not {ANY, DEEP} & {*above}:
+            always = part.always and not part.many
+            yield Site(ITSELF, Origin(part.input, Path(tuple(above))), "inside", always)
+        case _:
+            yield Site(ITSELF, None, "tree")
+
+
+def _name(part: Nodes) -> str | None:
+    return part.path.steps[-1] if part.path.steps else part.name
+
+
+def stepped(part: Part, step: ast.Step, names: Spelling) -> Parts:
+    """Where a step leads from a part, its predicates left aside: to several parts, if a name has several spellings."""
+    if not isinstance(part, Nodes) or part.kind == "text":
+        return (Other(part.of, nodes=True, always=False),)
+    if part.level < 0:
+        return (_from_above(part, step, names),)
+    way = (*part.path.steps, DEEP) if step.deep else part.path.steps
+    match step.axis, step.test:
+        case "child", ast.NameTest() as test:
+            return _to(replace(part, name=None), way, names.of(test))
+        case "child", ast.KindTest("text"):
+            return (replace(part, path=Path(way), kind="text"),)
+        case "attribute", ast.NameTest() as test:
+            spelled = names.of(test, attribute=True)
+            return _to(replace(part, kind="attribute"), way, [ANY if each == ANY else f"@{each}" for each in spelled])
+        case "self", _:
+            return (replace(part, path=Path(way), always=part.always and isinstance(step.test, ast.KindTest)),)
+        case "descendant", ast.NameTest() as test:
+            return _to(replace(part, name=None), (*way, DEEP), names.of(test))
+        case "descendant-or-self", _:
+            return (replace(part, path=Path((*way, DEEP)), name=None),)
+        case "parent", _ if part.is_known and part.path.steps and not step.deep:
+            return (replace(part, path=Path(way[:-1]), kind="element", name=None, always=False),)
+        case _:
+            return (Other(part.of, nodes=True, always=False),)
+
+
+def _to(part: Nodes, way: tuple[str, ...], names: Collection[str]) -> Parts:
+    """The same under some names; of several none need be there."""
+    return tuple(replace(part, path=Path((*way, each)), always=part.always and len(names) == 1) for each in names)
+
+
+def _from_above(part: Nodes, step: ast.Step, names: Spelling) -> Part:
+    """A step from a stream's document or root, whatever their names are."""
+    match step:
+        case ast.Step("child", ast.NameTest() as test, deep=False):
+            spelled = names.of(test)
+            return replace(part, level=part.level + 1, name=None if ANY in spelled or len(spelled) > 1 else spelled[0])
+        case ast.Step("child" | "descendant", ast.NameTest()):
+            return replace(part, level=0, path=Path((DEEP,)), always=False)
+        case ast.Step("self", ast.KindTest("node"), deep=False):
+            return part
+        case _:
+            return Other(frozenset(((part.input, Path((DEEP,))),)), nodes=True, always=False)

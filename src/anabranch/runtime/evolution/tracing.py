@@ -1,0 +1,296 @@
+"""Tracing: the lineage of a query from its text.
+
+A query is read as if it were evaluated, with *parts* in the place of values: what an expression results in is a row of
+parts, each with the paths that it comes from.
+What is not understood (a path of any depth, a function, two paths in one number) is a part that has looked at paths and
+stands for nothing in particular; so lineage never says more than is true, and less costs an accent, not an answer.
+
+A part is *always* there where each output item has it once, provided that the input item has its path: not behind
+`if`, a predicate, or a loop over something inside an item, and not in a window, where it is of many items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+
+from anabranch.language import ast
+from anabranch.language.signatures import AGGREGATES, SIGNATURES
+from anabranch.law.env import Env
+from anabranch.law.paths import base_of
+from anabranch.law.spelling import Namespaces, Spelling
+from anabranch.runtime.evolution.calculating import MOST_DIGITS, calculated, operand
+from anabranch.runtime.evolution.lineage import Lineage, Look, Need, Origin, Site
+from anabranch.runtime.evolution.parts import (
+    ITSELF,
+    MOST_PARTS,
+    Computed,
+    Constant,
+    Made,
+    Nodes,
+    Other,
+    Part,
+    Parts,
+    Scope,
+    at_top,
+    bound,
+    few,
+    inside,
+    is_element,
+    is_node,
+    looks_of,
+    maybe,
+    stepped,
+    value_site,
+)
+from anabranch.runtime.standing import Standing
+from anabranch.stream.path import Path
+
+_CONTEXT = "."
+"""The name of what a predicate looks at."""
+
+_UNDECLARED: Mapping[str, Namespaces] = {}
+
+
+def lineage_of(
+    standing: Standing, registered: Collection[str] = (), roots: Mapping[str, Namespaces] = _UNDECLARED
+) -> Lineage:
+    """The lineage of a query; `registered` are the functions of the user, of which nothing is known.
+
+    `roots` are the prefixes that the streams' roots declare: lineage names paths as the items write them.
+    A query that is only answered at the end says nothing of its output, which stays in the units of query start.
+    """
+    tracer = _Tracer(standing, registered, roots)
+    top = Scope({}, standing.env.namespaces)
+    if standing.hole is None:
+        result: Parts = tracer.trace(standing.query.body, top)
+        items: tuple[tuple[Site, ...], ...] = ()
+    else:
+        result = tracer.trace(standing.hole, top)
+        items = tuple(found for part in result if (found := at_top(part)) is not None)
+    looks = looks_of(result) | {(each.input, each.path) for each in tracer.needs}
+    kinds = tuple(dict.fromkeys(items))
+    return Lineage(tuple(tracer.streams), tuple(tracer.needs), tuple(tracer.groups()), kinds, looks)
+
+
+class _Tracer:
+    """Reads one query; gathers its inputs, and what its conditions look at."""
+
+    def __init__(self, standing: Standing, registered: Collection[str], roots: Mapping[str, Namespaces]) -> None:
+        self.streams: list[str] = [*standing.streams] if standing.hole is None else []
+        self._whole = standing.hole is None
+        self._windowed = standing.kind == "windows"
+        self._hole = standing.hole
+        self._declared = {each.name: each for each in standing.query.functions}
+        self._registered = registered
+        self._roots = roots
+        self._prolog = Env.of(standing.query).namespaces
+        self._known: dict[tuple[str, tuple[Parts, ...], bool], Parts] = {}
+        self._needs: dict[Look, str] = {}
+        self._compared: list[frozenset[Look]] = []
+        self._asking = False
+
+    @property
+    def needs(self) -> list[Need]:
+        """The foundation, in the order in which it was found."""
+        return [Need(input, path, word) for (input, path), word in self._needs.items()]
+
+    def groups(self) -> Iterator[tuple[Look, ...]]:
+        """The paths that are compared with each other, directly or by way of others."""
+        left = [set(each) for each in self._compared]
+        while left:
+            group = left.pop(0)
+            while meeting := [each for each in left if each & group]:
+                group.update(*meeting)
+                left = [each for each in left if each not in meeting]
+            yield tuple(sorted(group))
+
+    def trace(self, expression: ast.Expression, scope: Scope) -> Parts:
+        """What an expression results in."""
+        match expression:
+            case ast.Number(text):
+                number = Decimal(text)
+                small = not number or abs(number.adjusted()) < MOST_DIGITS
+                return (Constant(Fraction(number)) if small and len(text) < MOST_DIGITS else Other(),)
+            case ast.String():
+                return (Other(),)
+            case ast.Variable(name):
+                return scope.of(name)
+            case ast.ContextItem():
+                return scope.of(_CONTEXT)
+            case ast.Source("stream", name):
+                return (Nodes(self._input(name), ITSELF, level=-2),)
+            case ast.Source() | ast.Root():
+                return (Other(nodes=True),)
+            case ast.Sequence(items):
+                return few(tuple(part for each in items for part in self.trace(each, scope)))
+            case ast.Path(start, steps):
+                found = scope.of(_CONTEXT) if start is None else self.trace(start, scope)
+                for step in steps:
+                    reached = tuple(part for each in found for part in stepped(each, step, self._spelling(each, scope)))
+                    found = self._tail(few(reached), step.tail, scope)
+                return found
+            case ast.Filter(base, tail):
+                return self._tail(self.trace(base, scope), tail, scope)
+            case ast.Call():
+                return self._call(expression, scope)
+            case ast.Arithmetic(first, rest):
+                result = operand(self.trace(first, scope))
+                for operator, each in rest:
+                    result = calculated(operator, result, operand(self.trace(each, scope)))
+                return (result,)
+            case ast.Negation(negated):
+                return (calculated("*", Constant(Fraction(-1)), operand(self.trace(negated, scope))),)
+            case ast.If(condition, then, otherwise):
+                self._ask("if", condition, scope)
+                one, other = self.trace(then, scope), self.trace(otherwise, scope)
+                return one if one == other else maybe((*one, *other))
+            case ast.Flwor():
+                return self._flwor(expression, scope)
+            case ast.ElementConstructor():
+                return (self._made(expression, scope),)
+            case ast.Quantified(_, bindings, condition):
+                looked: Parts = ()
+                for name, source in bindings:
+                    found = self._ask("satisfies", source, scope)
+                    scope, looked = scope.bind(name, maybe(found)), (*looked, *found)
+                return (Other(looks_of((*looked, *self._ask("satisfies", condition, scope)))),)
+            case ast.Comparison(_, left, right):
+                both = looks_of((*self.trace(left, scope), *self.trace(right, scope)))
+                if self._asking and len({input for input, _ in both}) > 1:
+                    self._compared.append(both)
+                    self._need("join", both)
+                return (Other(both),)
+            case ast.And(operands) | ast.Or(operands):
+                return (Other(looks_of(part for each in operands for part in self.trace(each, scope))),)
+
+    # --- conditions -------------------------------------------------------------------------------------------
+
+    def _ask(self, word: str, condition: ast.Expression, scope: Scope) -> Parts:
+        """Read a condition: all that it looks at is foundation."""
+        before, self._asking = self._asking, True
+        found = self.trace(condition, scope)
+        self._asking = before
+        self._need(word, looks_of(found))
+        return found
+
+    def _need(self, word: str, looks: Collection[Look]) -> None:
+        """Items as such cannot be dropped, so they are nobody's foundation."""
+        for look in sorted(looks):
+            if look[1].steps:
+                self._needs.setdefault(look, word)
+
+    def _tail(self, found: Parts, tail: tuple[ast.Predicate | ast.Qualifier, ...], scope: Scope) -> Parts:
+        for each in tail:
+            if isinstance(each, ast.Predicate):
+                self._ask("[...]", each.condition, scope.bind(_CONTEXT, maybe(found)))
+        return maybe(found) if tail else found
+
+    def _spelling(self, part: Part, scope: Scope) -> Spelling:
+        """How the items that a part is of write the names that are asked for."""
+        root = self._roots.get(self.streams[part.input], {}) if isinstance(part, Nodes) else {}
+        return Spelling(scope.namespaces, root)
+
+    # --- loops ------------------------------------------------------------------------------------------------
+
+    def _input(self, stream: str) -> int:
+        """The number of an input; each reading of a stream is one, but where the query is answered as a whole."""
+        if self._whole:
+            return self.streams.index(stream)
+        self.streams.append(stream)
+        return len(self.streams) - 1
+
+    def _flwor(self, flwor: ast.Flwor, scope: Scope) -> Parts:
+        sure = flwor is self._hole or flwor.where is None
+        for clause in flwor.clauses:
+            match clause:
+                case ast.Let(variable, value):
+                    scope = scope.bind(variable, self.trace(value, scope))
+                case ast.For(variable, source, window):
+                    found = self.trace(source, scope)
+                    if isinstance(window, ast.TimeWindow):
+                        self._reference(window, found, scope)
+                    from_stream = isinstance(base := base_of(source), ast.Source) and base.kind == "stream"
+                    sure = sure and from_stream
+                    many = window is not None and (self._windowed or not from_stream)
+                    scope = scope.bind(variable, tuple(bound(each, from_stream, many) for each in found))
+        if flwor.where is not None:
+            self._ask("where", flwor.where, scope)
+        for key in flwor.order:
+            self._ask("order by", key.key, scope)
+        result = self.trace(flwor.result, scope)
+        return result if sure else maybe(result)
+
+    def _reference(self, window: ast.TimeWindow, found: Parts, scope: Scope) -> None:
+        path = window.reference
+        if isinstance(path.start, ast.Root):
+            document = tuple(replace(each, path=ITSELF, level=-2) for each in found if isinstance(each, Nodes))
+            self._ask("|window|", replace(path, start=None), scope.bind(_CONTEXT, document))
+        else:
+            self._ask("|window|", path, scope.bind(_CONTEXT, found))
+
+    # --- constructors -----------------------------------------------------------------------------------------
+
+    def _made(self, constructor: ast.ElementConstructor, scope: Scope) -> Made:
+        scope = scope.within(constructor.namespaces)
+        attributes = {each.name: self._content(each.value, scope) for each in constructor.attributes}
+        content = self._content(constructor.content, scope)
+        looks = looks_of((*content, *(part for parts in attributes.values() for part in parts)))
+        sites = [value_site(Path((f"@{name}",)), parts) for name, parts in attributes.items() if parts]
+        values = [each for each in content if not is_node(each)]
+        nodes = [each for each in content if is_node(each)]
+        if values:
+            sites.append(Site(ITSELF, None) if any(map(is_element, nodes)) else value_site(ITSELF, values))
+        for part in nodes:
+            sites += inside(part)
+        if len(sites) > MOST_PARTS:
+            sites = [Site(ITSELF, None, "tree")]
+        return Made(constructor.name, tuple(sites), looks)
+
+    def _content(self, content: tuple[ast.Content, ...], scope: Scope) -> Parts:
+        found: list[Part] = []
+        for each in content:
+            match each:
+                case ast.Characters(value):
+                    found += [Other()] if value else []
+                case ast.Enclosed(value):
+                    found += self.trace(value, scope)
+                case ast.ElementConstructor():
+                    found.append(self._made(each, scope))
+                case ast.CommentConstructor():
+                    pass
+        return few(tuple(found))
+
+    # --- functions --------------------------------------------------------------------------------------------
+
+    def _call(self, call: ast.Call, scope: Scope) -> Parts:
+        name = call.name.removeprefix("fn:")
+        arguments = tuple(self.trace(each, scope) for each in call.arguments)
+        if name in self._declared:
+            return self._declared_call(self._declared[name], arguments)
+        builtin = name not in self._registered
+        if builtin and not arguments and name in SIGNATURES and SIGNATURES[name].context:
+            arguments = (scope.of(_CONTEXT),)
+        match arguments:
+            case ((Nodes() as only,),) if builtin and only.is_known and only.path.steps:
+                for function in AGGREGATES:
+                    if function == name:
+                        return (Computed(Origin(only.input, only.path, function), only.always),)
+                if name in ("data", "string"):
+                    return (replace(only, kind="text"),)
+                if name == "number" and not only.many:
+                    return (Computed(Origin(only.input, only.path), only.always),)
+        looks = looks_of(part for each in arguments for part in each)
+        if builtin and name in ("count", "exists", "empty"):  # of items themselves no value is asked for
+            looks = frozenset(look for look in looks if look[1] != ITSELF)
+        return (Other(looks),)
+
+    def _declared_call(self, function: ast.Function, arguments: tuple[Parts, ...]) -> Parts:
+        """Each function is read once per kinds of arguments: calls of calls must not cost without bound."""
+        key = function.name, arguments, self._asking
+        if key not in self._known:
+            bound = Scope(dict(zip(function.parameters, arguments, strict=True)), self._prolog)
+            self._known[key] = self.trace(function.body, bound)
+        return self._known[key]

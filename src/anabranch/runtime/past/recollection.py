@@ -1,0 +1,237 @@
+"""What must be remembered of streams of items so that a query can ask for their past; it follows from what is asked:
+
+* `e#v` and `e#[v]`: the last `v + 1` arrivals that have results of `e`;
+* `e?[t]`: those of the last `t` seconds;
+* `e?t`: those of the last `t` seconds, and the newest before them.
+
+Expressions are evaluated by the law itself (`law/arrivals/recall.py`), looking back over what is remembered in the
+place of all that ever arrived: nothing that was forgotten could be chosen, so the values are the same.
+Where a path names variables, its results are not known before they are asked for; then `e?[t]` keeps all arrivals of
+that time, and of the others it is not known how much they need (`asked.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from typing import TypeAlias
+
+from anabranch.errors import DynamicError
+from anabranch.language import ast
+from anabranch.law.arrivals.past import named
+from anabranch.law.arrivals.qualified import Wanted
+from anabranch.law.arrivals.recall import Found, Recalling
+from anabranch.law.calls import PythonFunction
+from anabranch.law.env import Env
+from anabranch.law.inputs import Arrival, Evolved, Input, Signal
+from anabranch.law.slices import WholeNeeded
+from anabranch.runtime.past.asked import Asked
+from anabranch.stream.elements import DeadLetter
+from anabranch.stream.tree import Element
+from anabranch.values.sequences import Values
+
+_Results: TypeAlias = Values | DynamicError
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What is remembered for one path: arrivals, oldest first, and what it reaches in them where that is known."""
+
+    asked: Asked
+    arrivals: dict[Arrival, _Results] = field(default_factory=dict)
+
+    def forget(self, now: Fraction) -> None:
+        """Let go of what can never be looked at again."""
+        needed = {each for qualifier in self.asked.qualifiers for each in self._needed(Wanted.by(qualifier, now))}
+        if len(needed) < len(self.arrivals):
+            self.arrivals = {each: results for each, results in self.arrivals.items() if each in needed}
+
+    def _needed(self, wanted: Wanted) -> Iterator[Arrival]:
+        """What may be looked at, now or later, when more of it has become old enough."""
+        versions = 0
+        for arrival, results in reversed(self.arrivals.items()):
+            if versions == wanted.end:
+                return
+            if wanted.least is None or arrival.time >= wanted.least:
+                yield arrival
+                versions += results != [] and not isinstance(results, DynamicError) and wanted.reaches(arrival.time)
+
+
+class Recollection:
+    """What is remembered of streams, in the order of LAWS 1.2, and a way to evaluate over it."""
+
+    def __init__(
+        self,
+        query: ast.Query,
+        asked: tuple[Asked, ...],
+        inputs: Mapping[str, Input],
+        functions: Mapping[str, PythonFunction] | None = None,
+        name: str | None = None,
+        text: str | None = None,
+    ) -> None:
+        """The inputs say what the streams look like; what has arrived of them is not looked at."""
+        self._memories = tuple(_Memory(each) for each in asked)
+        self._recent = _Recent({each: inputs[each] for each in named(query)}, inputs)
+        self._evaluator = _Round(query, self._memories, self._recent, functions or {}, name, text)
+        self._crowded = 64  # when to look again for what can be forgotten
+
+    @property
+    def held(self) -> int:
+        """How many items it must remember."""
+        self._forget()
+        return len(self._recent.number)
+
+    @property
+    def dead(self) -> list[DeadLetter]:
+        """What was set aside, each thing once."""
+        return list(dict.fromkeys(self._evaluator.dead))
+
+    def take(self, stream: str, element: Arrival | Signal | Evolved) -> None:
+        """Take the next element."""
+        if len(self._recent.number) > self._crowded:
+            self._forget()
+            self._crowded = 2 * len(self._recent.number) + 64
+        self._recent.move(element.time)
+        if isinstance(element, Arrival):
+            self._recent.put(element)
+            for memory in self._memories:
+                if memory.asked.stream == stream:
+                    self._keep(memory, element)
+
+    def drained(self) -> list[DeadLetter]:
+        """What was set aside since this was last asked, each thing once."""
+        found = self.dead
+        self._evaluator.dead.clear()
+        return found
+
+    @property
+    def now(self) -> Fraction:
+        """The time of the latest element."""
+        return self._recent.time
+
+    @property
+    def arrivals(self) -> tuple[Arrival, ...]:
+        """The items that it has not let go of yet, oldest first."""
+        return tuple(self._recent.number)
+
+    def remembered(self) -> Iterator[tuple[Arrival, list[int]]]:
+        """The items that it must remember, oldest first, each with the numbers of the paths that need it."""
+        self._forget()
+        for arrival in self._recent.number:
+            yield arrival, [number for number, each in enumerate(self._memories) if arrival in each.arrivals]
+
+    def restore(self, now: Fraction, remembered: Iterable[tuple[Arrival, Sequence[int]]]) -> None:
+        """Take back what another has remembered."""
+        self._recent.move(now)
+        for arrival, paths in remembered:
+            self._recent.put(arrival)
+            for number in paths:
+                self._keep(self._memories[number], arrival)
+
+    def value(self, expression: ast.Expression, env: Env, item: Arrival | None = None) -> Values:
+        """The value of an expression now; what flows in it is one item."""
+        return self._evaluator.now(expression, env, item)
+
+    def _forget(self) -> None:
+        """Let go of what nobody can look at any more; until then it is there, and not chosen."""
+        for memory in self._memories:
+            memory.forget(self._recent.time)
+        self._recent.keep({each for memory in self._memories for each in memory.arrivals})
+
+    def _keep(self, memory: _Memory, arrival: Arrival) -> None:
+        results: _Results = []
+        if memory.asked.alone:
+            try:
+                results = self._evaluator.reached_in(arrival, memory.asked.path)
+            except DynamicError as error:
+                results = error
+        if results != [] or not memory.asked.alone:
+            memory.arrivals[arrival] = results
+
+
+class _Recent:
+    """The moments of a query that remembers no more than it needs: there is one, the latest."""
+
+    def __init__(self, streams: Mapping[str, Input], inputs: Mapping[str, Input]) -> None:
+        self.number: dict[Arrival, int] = {}
+        """The items remembered, and the one at hand."""
+        self.time = Fraction(0)
+        self.latest = 0
+        self._items: dict[str, dict[Element, Arrival]] = {name: {} for name in streams}
+        known = {name: replace(each, arrivals=(), by_item=self._items[name]) for name, each in streams.items()}
+        self.inputs = {**inputs, **known}
+
+    def move(self, time: Fraction) -> None:
+        self.time = max(self.time, time)
+        self.latest += 1
+
+    def put(self, arrival: Arrival) -> None:
+        self.number[arrival] = self.latest
+        self._items[arrival.place.stream][arrival.item] = arrival
+
+    def keep(self, held: set[Arrival]) -> None:
+        """Know nothing any more of other items."""
+        for each in [each for each in self.number if each not in held]:
+            del self.number[each], self._items[each.place.stream][each.item]
+
+    def now(self, number: int) -> Fraction:
+        return self.time
+
+    def until(self, number: int, time: Fraction) -> int:
+        raise AssertionError("an expression that is no path needs all that was")
+
+    @contextmanager
+    def shown(self, number: int) -> Iterator[Mapping[str, Input]]:
+        yield self.inputs
+
+
+class _Round(Recalling):
+    """Evaluates now, looking back over what is remembered."""
+
+    def __init__(
+        self,
+        query: ast.Query,
+        memories: tuple[_Memory, ...],
+        recent: _Recent,
+        functions: Mapping[str, PythonFunction],
+        name: str | None,
+        text: str | None,
+    ) -> None:
+        super().__init__(query, recent, recent.inputs, functions, name, text)
+        self._recent = recent
+        self._memories = {each.asked.path: each for each in memories}
+        self._item: Arrival | None = None
+
+    def now(self, expression: ast.Expression, env: Env, item: Arrival | None) -> Values:
+        """The value of an expression; what flows in it is one item."""
+        self._item = item
+        with self.at(self._recent.latest):
+            return self.top(expression, env)
+
+    def reached_in(self, arrival: Arrival, path: ast.Expression) -> Values:
+        """What a path reaches in an item, where nothing else decides that."""
+        return self.results_in(arrival, path, Env.of(self.query))
+
+    def arrivals(self, expression: ast.Expression, env: Env) -> Found:
+        """What flows is the item at hand."""
+        item = self._item
+        assert item is not None
+        return [(item, value) for value in self.guarded(item, partial(self.results_in, item, expression, env))]
+
+    def _back(self, path: ast.Expression, env: Env) -> Iterator[tuple[Arrival, Callable[[], Values]]]:
+        memory = self._memories[path]
+        for arrival, results in reversed(memory.arrivals.items()):
+            find = partial(_known, results) if memory.asked.alone else partial(self.results_in, arrival, path, env)
+            yield arrival, find
+
+    def over_whole(self, expression: ast.Expression, env: Env) -> Values:
+        raise WholeNeeded
+
+
+def _known(results: _Results) -> Values:
+    if isinstance(results, DynamicError):
+        raise results
+    return results

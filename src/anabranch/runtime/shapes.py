@@ -1,0 +1,187 @@
+"""Queries that differ only in the literals they compare with: read, checked and compiled once for all of them.
+
+Of ten thousand subscriptions most are the same few questions about other numbers.
+A text is cut at its literals; texts with the same pieces between them, and literals of the same kinds, have one
+*shape*, and their *constants* tell them apart.
+
+Only literals that stand in a comparison count, as the parser saw them: their places in the text are those of the
+syntax tree.
+What else looks like a literal (in a constructor, in the size of a window) has to be equal.
+So a text whose shape is known says what the first text of that shape said, with other constants: up to each constant
+both are the same characters, and a literal ends where one of its kind ends.
+
+The shape's own query has *marks* in the place of constants, numbers and strings that nobody writes, by which they are
+found again in whatever is made of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from anabranch.language import ast, parse
+from anabranch.language.rewrite import parts
+from anabranch.law.calls import PythonFunction
+from anabranch.runtime.standing import Standing, standing
+
+Constant: TypeAlias = float | bytes
+
+_LITERAL = re.compile(r"""((?<![\w.$])(?<![\w.]-)(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?![\w.])|"[^"&\r]*"|'[^'&\r]*')""")
+_PLAIN = re.compile(r"[^\"'&<>{}\s]*(?: [^\"'&<>{}\s]+)*")
+_LONGEST = 15
+"""A number of so many characters is compared as a double (`columnar.query`); with more, it belongs to the shape."""
+_MARK = 700_000_000
+_MOST, _MOST_TEXTS = 20_000, 1_000_000
+"""How many shapes are remembered, and how many texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A text cut at what looks like a literal."""
+
+    key: tuple[str, ...]
+    """The pieces, and between them the kind of each literal."""
+    literals: tuple[str, ...]
+
+    @staticmethod
+    def of(text: str) -> Cut:
+        pieces = _LITERAL.split(text)
+        literals = tuple(pieces[1::2])
+        pieces[1::2] = map(_kind, literals)
+        return Cut(tuple(pieces), literals)
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """Where the literals stand in the text."""
+        found: list[tuple[int, int]] = []
+        at = 0
+        for piece, literal in zip(self.key[::2], self.literals, strict=False):
+            at += len(piece)
+            found.append((at, at + len(literal)))
+            at += len(literal)
+        return found
+
+    def with_literals(self, others: Mapping[int, str]) -> str:
+        """The text with some literals replaced, given by number."""
+        pieces = list(self.key)
+        pieces[1::2] = (others.get(number, each) for number, each in enumerate(self.literals))
+        return "".join(pieces)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """What queries have in common that differ in constants only; each shape is one object."""
+
+    standing: Standing
+    """The query with marks in the place of its constants: what it says of literals is not to be believed."""
+    marks: tuple[Constant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """A query: its shape, and its constants in the order of the marks."""
+
+    shape: Shape
+    constants: tuple[Constant, ...]
+
+
+class Shapes:
+    """The shapes met so far, for queries with the same registered functions."""
+
+    def __init__(self, functions: Mapping[str, PythonFunction] | None = None) -> None:
+        self._functions = functions or {}
+        self._known: dict[tuple[str, ...], _Known] = {}
+        self._shaped: dict[str, Shaped] = {}
+
+    def of(self, text: str) -> Shaped:
+        """The shape of a query that was checked and printed."""
+        found = self._shaped.get(text)
+        if found is None:
+            if len(self._shaped) >= _MOST_TEXTS:
+                self._shaped.clear()
+            found = self._shaped[text] = self._of(text)
+        return found
+
+    def _of(self, text: str) -> Shaped:
+        cut = Cut.of(text)
+        known = self._known.get(cut.key)
+        if known is None:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            known = self._known[cut.key] = _Known(compared(cut, standing(parse(text), self._functions)), {})
+        return known.shaped(cut, text, self._functions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The shapes of texts with the same pieces, by the literals that are no constants."""
+
+    constants: tuple[int, ...]
+    """Which of the literals are."""
+    shapes: dict[tuple[str, ...], Shape]
+
+    def shaped(self, cut: Cut, text: str, functions: Mapping[str, PythonFunction]) -> Shaped:
+        fixed = cut.literals
+        if self.constants:
+            fixed = tuple(each for number, each in enumerate(fixed) if number not in self.constants)
+        shape = self.shapes.get(fixed) or self.shapes.get(cut.literals)
+        if shape is None:
+            if len(self.shapes) >= _MOST:
+                self.shapes.clear()
+            shape = _shape(cut, text, self.constants, functions)
+            self.shapes[fixed if shape.marks else cut.literals] = shape
+        return Shaped(shape, tuple(_value(cut.literals[number]) for number in self.constants if shape.marks))
+
+
+def _kind(literal: str) -> str:
+    """What literals must agree in to be each other's places: an integer, a decimal, a string in the same quotes.
+
+    A literal that may be written otherwise, or is no simple number, stands for itself.
+    """
+    if literal[0] in "\"'":
+        return f"\0{literal[0]}" if _PLAIN.fullmatch(literal, 1, len(literal) - 1) else literal
+    return literal if len(literal) > _LONGEST else "\0." if "." in literal else "\0"
+
+
+def _value(literal: str) -> Constant:
+    return literal[1:-1].encode() if literal[0] in "\"'" else float(literal)
+
+
+def compared(cut: Cut, query: Standing) -> tuple[int, ...]:
+    """Which of the literals in a text stand in comparisons, in what a query does with each item."""
+    places: set[tuple[int, int]] = set()
+    for part in parts(query.hole) if query.kind == "items" else ():
+        if isinstance(part, ast.Comparison):
+            for side in (part.left, part.right):
+                literal = side.operand if isinstance(side, ast.Negation) else side
+                if isinstance(literal, ast.Number | ast.String):
+                    places.add((literal.span.start, literal.span.end))
+    kinds = zip(cut.spans, cut.literals, cut.key[1::2], strict=True)
+    return tuple(number for number, (span, each, kind) in enumerate(kinds) if span in places and kind != each)
+
+
+def _shape(cut: Cut, text: str, constants: tuple[int, ...], functions: Mapping[str, PythonFunction]) -> Shape:
+    query = standing(parse(text), functions)
+    if not constants or constants != compared(cut, query):
+        return Shape(query, ())
+    marks = {number: _mark(cut.literals[number], at) for at, number in enumerate(constants)}
+    marked = standing(parse(cut.with_literals(marks)), functions)
+    values = tuple(_value(mark) for mark in marks.values())
+    written = Counter(_written(part) for part in parts(marked.hole) if isinstance(part, ast.Number | ast.String))
+    if any(written[value] != 1 for value in values):
+        return Shape(query, ())  # somebody does write it, as in 7e8
+    return Shape(marked, values)
+
+
+def _written(literal: ast.Number | ast.String) -> Constant:
+    return float(literal.text) if isinstance(literal, ast.Number) else literal.value.encode()
+
+
+def _mark(literal: str, number: int) -> str:
+    """A literal of the same kind that nobody writes."""
+    if literal[0] in "\"'":
+        return f"{literal[0]}\ue000{number}{literal[0]}"
+    return f"{_MARK + number}.5" if "." in literal else f"{_MARK + number}"

@@ -1,0 +1,319 @@
+"""How a standing query runs: as a frame with one hole that what arrives fills, piece by piece, or only at the end.
+
+What stands around the part of a query that flows is fixed; it is the *frame*, and `opening + pieces + closing` is the
+answer that evaluating the query whole would give, to the byte.
+What flows, the *hole*, says by its `for` clauses which piece comes when:
+
+* *items*: each item adds its own piece, and nothing is remembered;
+* *windows*: each window adds one when it closes;
+* *step join*, *interval join*: each tuple adds one;
+* *whole*: nothing can be said before the streams end, and the query is evaluated then, over everything.
+
+The last kind takes whatever the others do not, with the construct named that makes it wait.
+`units.py` gives the pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NoReturn, TypeAlias
+
+from anabranch.errors import Span, Unsupported
+from anabranch.language import ast
+from anabranch.language.checks.unbounded import flowing_fors, flows, readers
+from anabranch.language.intervals import Bound
+from anabranch.language.printer import print_query
+from anabranch.language.rewrite import parts, rebuild
+from anabranch.law.answer import evaluate
+from anabranch.law.calls import PythonFunction
+from anabranch.law.env import Env
+from anabranch.law.evaluate import Evaluator
+from anabranch.law.paths import base_of
+from anabranch.law.rounds.intervals import time_bounds
+from anabranch.law.slices import below_item
+from anabranch.runtime.results import results_of
+from anabranch.stream.path import Path
+from anabranch.stream.tree import Element, descendants, namespaces_in_scope
+
+WAITS = " has to wait for the end of the input"
+
+Kind: TypeAlias = Literal["items", "windows", "step join", "interval join", "whole"]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A checked query, taken apart."""
+
+    kind: Kind
+    query: ast.Query
+    text: str
+    streams: tuple[str, ...]
+    """Every stream it reads, in the order of first mention, which decides ties between them (LAWS 1.2)."""
+    documents: tuple[str, ...]
+    opening: str
+    closing: str
+    empty: str
+    """The whole answer where all pieces together are no text."""
+    separate: bool
+    """Pieces may stand side by side as they are; else a space is due between values that meet (`Piece`)."""
+    reason: Unsupported | None
+    """Names the construct that makes a query of the last kind wait."""
+    hole: ast.Expression | None
+    env: Env
+    """What names mean at the hole."""
+    scope: Mapping[str, str]
+    """The namespaces declared around the hole, which pieces need not repeat."""
+
+    @property
+    def plain_hole(self) -> ast.Expression | None:
+        """The hole, where no namespace around it changes what its names mean or how its pieces are written."""
+        return None if self.scope or self.env.namespaces.get("") else self.hole
+
+    @property
+    def flwor(self) -> ast.Flwor:
+        """The hole of a window query or a join."""
+        assert isinstance(self.hole, ast.Flwor)
+        return self.hole
+
+    @property
+    def before(self) -> tuple[ast.For | ast.Let, ...]:
+        """The clauses in front of all streams; in no kind but the last do they read one."""
+        return self.flwor.clauses[: self._places[0]]
+
+    @property
+    def fors(self) -> tuple[ast.For, ...]:
+        """The clauses over streams, in order."""
+        found = (self.flwor.clauses[place] for place in self._places)
+        return tuple(each for each in found if isinstance(each, ast.For))
+
+    @property
+    def others(self) -> tuple[ast.For | ast.Let, ...]:
+        """The clauses behind the first of those that are not over streams."""
+        behind = enumerate(self.flwor.clauses)
+        return tuple(clause for place, clause in behind if place > self._places[0] and place not in self._places)
+
+    @property
+    def _places(self) -> tuple[int, ...]:
+        return flowing_fors(self.flwor, functions={each.name: each for each in self.query.functions})
+
+
+def standing(
+    query: ast.Query,
+    functions: Mapping[str, PythonFunction] | None = None,
+    text: str | None = None,
+    *,
+    past: bool = False,
+) -> Standing:
+    """Take a checked query apart; one that asks for the past only for who follows that (`runtime/past/remember.py`).
+
+    `DynamicError` where what stands around the hole fails, for then the query has no answer at all.
+    """
+    text = text or print_query(query)
+    sources = [part for part in parts(query) if isinstance(part, ast.Source)]
+    streams, documents = (
+        tuple(dict.fromkeys(each.name for each in sources if each.kind == kind)) for kind in ("stream", "doc")
+    )
+    start = Env.of(query)
+    shape = _Shape(query, functions or {}, text)
+    try:
+        if not past:
+            shape.check_present()
+        hole, namespaces = shape.find(query.body, {})
+        kind = shape.kind_of(hole)
+        separate = shape.separate(hole)
+        shape.check_documents(hole)
+        frame = _frame(query, hole, functions or {}, text)
+        if not separate and not frame.stands_off(query, hole, functions or {}):
+            shape.wait("a value beside the values of a stream", hole.span)
+    except Unsupported as reason:
+        return Standing("whole", query, text, streams, documents, "", "", "", True, reason, None, start, {})
+    env = replace(start, namespaces={**start.namespaces, **namespaces})
+    shape.try_before(hole, env)
+    around = frame.opening, frame.closing, frame.empty
+    return Standing(kind, query, text, streams, documents, *around, separate, None, hole, env, frame.scope)
+
+
+def ordered_by_time(query: Standing, times: Mapping[str, Path | None]) -> bool:
+    """Whether an interval join compares its streams' declared times, so that it can be answered before they end."""
+    return bool(declared_bounds(query, times))
+
+
+def declared_bounds(query: Standing, times: Mapping[str, Path | None]) -> tuple[Bound, ...]:
+    """What an interval join says of the distances between its streams' times, given by the streams' names."""
+    by_variable = {
+        clause.variable: times.get(source.name)
+        for clause in query.fors
+        if isinstance(source := base_of(clause.source), ast.Source)
+    }
+    return time_bounds(query.fors, query.flwor.where, by_variable)
+
+
+# --- the frame --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    opening: str
+    closing: str
+    empty: str
+    scope: Mapping[str, str]
+
+    def stands_off(self, query: ast.Query, hole: ast.Expression, functions: Mapping[str, PythonFunction]) -> bool:
+        """Whether a value in the hole would stand there as it is: no value of the frame is its neighbour."""
+        value = evaluate(_with(query, hole, ast.String("value")), {}, functions=functions).text
+        return value == f"{self.opening}value{self.closing}"
+
+
+def _frame(query: ast.Query, hole: ast.Expression, functions: Mapping[str, PythonFunction], text: str) -> _Frame:
+    """What stands before and after the hole, and the answer with nothing in it; and the namespaces around it."""
+    mark = "hole"
+    while mark in text:
+        mark += "_"
+    # with a namespace of its own, so that it is written alike wherever it stands
+    marker = ast.ElementConstructor(f"{mark}:{mark}", namespaces=((mark, mark),))
+    marked = evaluate(_with(query, hole, marker), {}, functions=functions)
+    opening, _, closing = marked.text.partition(f'<{mark}:{mark} xmlns:{mark}="{mark}"/>')
+    empty = evaluate(_with(query, hole, ast.Sequence(())), {}, functions=functions).text
+    scope: dict[str, str] = {}
+    for value in marked.values:
+        if isinstance(value, Element):
+            for node in descendants(value):
+                if isinstance(node, Element) and node.name.uri == mark and isinstance(node.parent, Element):
+                    scope = namespaces_in_scope(node.parent)
+    return _Frame(opening, closing, empty, scope)
+
+
+def _with(query: ast.Query, hole: ast.Expression, other: ast.Expression) -> ast.Query:
+    def visit(node: Any) -> Any:
+        return other if node is hole else rebuild(node, visit)
+
+    return replace(query, body=visit(query.body))
+
+
+# --- the hole ---------------------------------------------------------------------------------------------
+
+
+class _Shape:
+    """Looks for the hole, and names what makes a query wait for the end."""
+
+    def __init__(self, query: ast.Query, registered: Mapping[str, PythonFunction], text: str) -> None:
+        self.query = query
+        self.registered = registered
+        self.functions = {function.name: function for function in query.functions}
+        self.readers = readers(self.functions)
+        self.text = text
+
+    def wait(self, construct: str, span: Span) -> NoReturn:
+        raise Unsupported(
+            f"{construct}{WAITS}",
+            text=self.text,
+            span=span,
+            hint="'anabranch query' answers it over finite inputs",
+        )
+
+    def check_present(self) -> None:
+        """What asks for the past is not a frame with one hole."""
+        for part in parts(self.query):
+            if isinstance(part, ast.Qualifier):
+                raise Unsupported(
+                    "a question about the past needs a path whose reach is known before the stream ends",
+                    text=self.text,
+                    span=part.span,
+                    hint="put '#' or '?' behind a path over the stream itself; 'anabranch query' answers this one",
+                )
+
+    def find(self, expression: ast.Expression, scope: dict[str, str]) -> tuple[ast.Expression, dict[str, str]]:
+        """The part of the query that flows, with the namespaces that hold there."""
+        if flows(expression, functions=self.functions) and not isinstance(expression, ast.Sequence):
+            return expression, scope
+        match expression:
+            case ast.ElementConstructor(_, attributes, namespaces, content):
+                for attribute in attributes:
+                    if self.reads(attribute):
+                        self.wait("a stream inside an attribute", attribute.span)
+                inner: list[Any] = [each.value if isinstance(each, ast.Enclosed) else each for each in content]
+                return self.only(
+                    [each for each in inner if self.reads(each)], {**scope, **dict(namespaces)}, expression.span
+                )
+            case ast.Sequence(items):
+                return self.only([each for each in items if self.reads(each)], scope, expression.span)
+            case ast.Call(name) if self.reads(expression):
+                self.wait(f"'{name}()' over a whole stream", expression.span)
+            case _ if self.reads(expression):
+                self.wait("a stream inside this expression", expression.span)
+            case _:
+                self.wait("a query that reads no stream", expression.span)
+
+    def only(self, found: list[Any], scope: dict[str, str], span: Span) -> tuple[ast.Expression, dict[str, str]]:
+        if not found:
+            self.wait("a query that reads no stream", span)
+        if len(found) > 1:
+            self.wait("reading streams in several places of a query", found[1].span)
+        return self.find(found[0], scope)
+
+    def kind_of(self, hole: ast.Expression) -> Kind:
+        """Which pieces the hole takes."""
+        if not isinstance(hole, ast.Flwor):
+            self.check_source(hole)
+            return "items"
+        places = flowing_fors(hole, functions=self.functions)
+        if not places:
+            self.wait("a 'let' that holds a whole stream", hole.span)
+        fors = [clause for place in places if isinstance(clause := hole.clauses[place], ast.For)]
+        if hole.order:
+            self.wait("'order by' over a stream", hole.order[0].span)
+        for before in hole.clauses[: places[0]]:
+            if isinstance(before, ast.For) or self.reads(before):
+                self.wait("a clause like this before the stream's 'for'", before.span)
+        for each in fors:
+            self.check_source(each.source)
+        if len(fors) == 1:
+            return "windows" if fors[0].window else "items"
+        return "step join" if fors[0].window else "interval join"
+
+    def check_source(self, source: ast.Expression) -> None:
+        """What flows must be a path that names its stream, and it must stay below the stream's root."""
+        if not isinstance(base_of(source), ast.Source):
+            self.wait("a stream that is not named by its path", source.span)
+        if isinstance(source, ast.Source):
+            self.wait("a stream without a path", source.span)
+        if not below_item(source):
+            self.wait("a look at the stream's root element", source.span)
+        if len(self.readings(source)) > 1:
+            self.wait("a stream inside a predicate", source.span)
+
+    def separate(self, hole: ast.Expression) -> bool:
+        """Whether the pieces are nodes only, which may stand side by side as they are."""
+        results = results_of(hole, self.functions)
+        if "attribute" in results:
+            self.wait("a result that may be an attribute", hole.span)
+        return results <= {"content"}
+
+    def check_documents(self, hole: ast.Expression) -> None:
+        """The frame is made before any document is read."""
+        frame = list(parts(_with(self.query, hole, ast.Sequence(())).body))
+        in_functions = any(isinstance(part, ast.Source) for part in parts(self.query.functions))
+        for part in frame:
+            if isinstance(part, ast.Source) or (in_functions and isinstance(part, ast.Call)):
+                self.wait("doc() outside of what flows", part.span)
+
+    def try_before(self, hole: ast.Expression, env: Env) -> None:
+        """What a query fixes before its first round belongs to no item: where it fails there is no answer."""
+        if isinstance(hole, ast.Flwor):
+            before = hole.clauses[: flowing_fors(hole, functions=self.functions)[0]]
+            if not any(isinstance(part, ast.Source) for part in (*parts(before), *parts(self.query.functions))):
+                Evaluator(self.query, {}, self.registered, text=self.text).bound(before, env)
+
+    def reads(self, node: Any) -> bool:
+        """Whether a stream is read anywhere in a part of a query, or by a function that it calls."""
+        return bool(self.readings(node))
+
+    def readings(self, node: Any) -> list[ast.Source | ast.Call]:
+        """Where in a part of a query a stream is read."""
+        return [
+            part
+            for part in parts(node)
+            if (isinstance(part, ast.Source) and part.kind == "stream")
+            or (isinstance(part, ast.Call) and part.name in self.readers)
+        ]

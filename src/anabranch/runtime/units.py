@@ -1,0 +1,280 @@
+"""The law for one unit at a time: an item, a window, or a tuple of a join.
+
+An engine that does not hold its inputs whole asks here for the piece that a unit adds, and for what a windowed `for`
+looks at in an item.
+It is the same evaluator with the same rules (`law/rounds/rounds.py`), so the pieces are those of the whole answer, to
+the byte.
+What the law sets aside is raised as `DynamicError`: the caller knows the place and writes the dead letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from anabranch.errors import DynamicError, StreamError
+from anabranch.language import ast
+from anabranch.language.rewrite import parts, rebuild
+from anabranch.law.calls import PythonFunction
+from anabranch.law.construct import append_values, content_text
+from anabranch.law.env import Env
+from anabranch.law.evaluate import Evaluator, Known
+from anabranch.law.inputs import Arrival, Input
+from anabranch.law.paths import base_of
+from anabranch.law.rounds.references import reference_value
+from anabranch.law.rounds.rounds import without_predicates
+from anabranch.law.slices import Slice, WholeNeeded, slice_of
+from anabranch.runtime.standing import Standing
+from anabranch.stream.elements import Item, Place
+from anabranch.stream.serialize import serialize
+from anabranch.stream.tree import Document, Element, Name, Node
+from anabranch.values.sequences import NODES, Value, Values
+
+Forward = Callable[[Values], Values]
+"""Where a stream evolves: brings what a unit adds into the units of its place in the answer
+(`runtime/evolution/outlet.py`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a unit adds to the answer. Nothing at all is no text that neither begins nor ends with a value."""
+
+    text: str
+    begins: bool
+    """Begins with an atomic value: behind another that ends with one, a space is due."""
+    ends: bool
+
+
+NOTHING = Piece("", begins=False, ends=False)
+
+
+def joined(pieces: Iterable[Piece], after_value: bool = False) -> Iterator[str]:
+    """The texts of pieces in a row, spaces between values included; `after_value`: a value stands before them."""
+    for piece in pieces:
+        yield f" {piece.text}" if after_value and piece.begins else piece.text
+        if piece != NOTHING:
+            after_value = piece.ends
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node that a `for` over a stream looks at, selected by the predicates on its path or not."""
+
+    node: Value
+    selected: bool
+    value: Fraction | None
+    """Its reference value in a time window, counted from the stream's origin; None without one."""
+    error: DynamicError | None = None
+    """Why it has no reference value; a dead letter where the node is selected, nothing where it is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What a `for` looks at in one item, in order."""
+
+    nodes: tuple[Candidate, ...]
+    error: DynamicError | None = None
+    """Where a predicate failed: the item is set aside and nothing of it selected, but it shows how far a stream is."""
+
+
+class Units:
+    """Answers for one query, unit by unit; holds nothing of what it has seen."""
+
+    def __init__(
+        self,
+        standing: Standing,
+        functions: Mapping[str, PythonFunction] | None = None,
+        documents: Mapping[str, Input] | None = None,
+    ) -> None:
+        self._standing = standing
+        self._documents = documents or {}
+        self._evaluator = _UnitEvaluator(standing.query, self._documents, functions or {}, text=standing.text)
+        if standing.kind != "items":
+            self._fors = standing.fors
+            self._bare = [without_predicates(each.source) for each in self._fors]
+            self._is_bare = [each.source == bare for each, bare in zip(self._fors, self._bare, strict=True)]
+            self._others = standing.others
+            self._unasked = replace(standing.flwor, where=None)
+            # with the variables bound that stand in front of the streams
+            self._outer = self._evaluator.bound(standing.before, standing.env)
+
+    def item(self, root: Element, item: Element, forward: Forward | None = None, *, asked: bool = True) -> Piece:
+        """What one item adds; `root` is the stream's root element, without its items.
+
+        With `asked` false, what it would add if no `where` were there.
+        """
+        hole = self._standing.hole
+        assert hole is not None
+        if not asked and isinstance(hole, ast.Flwor):
+            hole = replace(hole, where=None)
+        document = _below(root, item)
+        stream = Input(document, (Arrival(item, Fraction(0), 0, _NOWHERE),))
+        self._evaluator.inputs = {**self._documents, self._standing.streams[0]: stream}
+        self._evaluator.outside = (root, document)
+        self._evaluator.begin()
+        return piece_of(self._evaluator.value(hole, self._standing.env), self._standing.scope, forward)
+
+    def candidates(self, clause: int, root: Element, item: Item, origin: Fraction) -> Candidates:
+        """What one `for` looks at in an item; `clause` is its index among those over streams."""
+        source, window = self._fors[clause].source, self._fors[clause].window
+        failure: DynamicError | None = None
+        chosen: Values = []
+        try:
+            chosen = self._within(root, item, source)
+        except DynamicError as error:
+            failure = error
+        reached = chosen if self._is_bare[clause] else self.nodes(clause, root, item)
+        selected = {id(node) for node in chosen}
+        nodes: list[Candidate] = []
+        for node in reached:
+            value: Fraction | None = None
+            reason: DynamicError | None = None
+            if isinstance(window, ast.TimeWindow):
+                try:
+                    value = reference_value(window, node, self._outer, self._evaluator.value) - origin
+                except DynamicError as error:
+                    reason = error
+            nodes.append(Candidate(node, id(node) in selected, value, reason))
+        return Candidates(tuple(nodes), failure)
+
+    def nodes(self, clause: int, root: Element, item: Item) -> Values:
+        """The nodes that one `for` looks at in an item, and nothing more about them."""
+        return self._within(root, item, self._bare[clause])
+
+    def _within(self, root: Element, item: Item, path: ast.Expression) -> Values:
+        _below(root, item.tree)
+        try:
+            return self._evaluator.within(slice_of(root, item.tree), path, self._outer)
+        except WholeNeeded:
+            raise _looks_outside() from None
+
+    def window(self, nodes: Sequence[Value], known: Known | None = None, forward: Forward | None = None) -> Piece:
+        """What a window with this content adds."""
+        return self._round(self._outer.bind(self._fors[0].variable, list(nodes)), nodes, known or {}, forward)
+
+    def tuple(self, nodes: Sequence[Value], forward: Forward | None = None, *, asked: bool = True) -> Piece:
+        """What a tuple of a join adds, one node for each `for`; with `asked` false, whatever the `where` says."""
+        env = self._outer
+        for clause, node in zip(self._fors, nodes, strict=True):
+            env = env.bind(clause.variable, [node])
+        return self._round(env, nodes, {}, forward, asked=asked)
+
+    def _round(
+        self, env: Env, nodes: Sequence[Value], known: Known, forward: Forward | None, *, asked: bool = True
+    ) -> Piece:
+        self._evaluator.outside = _above_items(nodes)
+        self._evaluator.known = known
+        flwor = self._standing.flwor if asked else self._unasked
+        values = self._evaluator.results(flwor, self._others, env, len(nodes))
+        return piece_of(values, self._standing.scope, forward)
+
+
+class _UnitEvaluator(Evaluator):
+    """Evaluates one unit; what the law sets aside is raised, and what is not in the unit cannot be looked at."""
+
+    outside: tuple[Node, ...] = ()
+    """The nodes above the items, which stand for all of the stream."""
+
+    def within(self, part: Slice, path: ast.Expression, env: Env) -> Values:
+        """The nodes that a path over a stream reaches in one item."""
+        self.outside = ()
+        self.begin()
+        reached = self.walk(path, env, part)
+        part.look_at_result(reached)
+        return reached
+
+    def set_aside(
+        self, arrival: Arrival | None, error: DynamicError, held: Sequence[tuple[Arrival | None, Value]] = ()
+    ) -> None:
+        raise error
+
+    def over_whole(self, expression: ast.Expression, env: Env) -> Values:
+        raise _looks_outside()
+
+    def look_at(self, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            if any(node is each for each in self.outside):
+                raise _looks_outside()
+
+
+def looks_outside(standing: Standing, roots: Mapping[str, Element]) -> str | None:
+    """Why a query cannot be answered item by item below these roots, by stream: one of its paths leads to a root.
+
+    A path such as `stream("s")//r` does so where the root is an `r`, whatever its items hold; None for other queries.
+    """
+    if standing.kind == "whole":
+        return None
+    evaluator = _UnitEvaluator(standing.query, {}, {}, text=standing.text)
+    paths = [each for each in parts(standing.query) if isinstance(each, ast.Path | ast.Filter)]
+    inner = {id(each.start if isinstance(each, ast.Path) else each.base) for each in paths}
+    for path in paths:
+        source = base_of(path)
+        if id(path) in inner or not isinstance(source, ast.Source) or source.kind != "stream":
+            continue
+        try:
+            evaluator.within(slice_of(roots[source.name], Element(_PROBE)), _unconditional(path), standing.env)
+        except WholeNeeded:
+            return _looks_outside().message
+    return None
+
+
+def _unconditional(path: ast.Expression) -> ast.Expression:
+    """A path whose predicates hold for everything; whether they are asked of a root is still seen."""
+
+    def visit(node: Any) -> Any:
+        if isinstance(node, ast.Predicate):
+            return replace(node, condition=ast.Call("true", ()))
+        return rebuild(node, visit)
+
+    found: ast.Expression = visit(path)
+    return found
+
+
+def _looks_outside() -> StreamError:
+    return StreamError("the query looks at the stream's root element, which has no end", hint="use --engine reference")
+
+
+_NOWHERE = Place("", "", 0)
+_PROBE = Name("probe", "urn:anabranch:probe")
+"""The name of an item that no stream has."""
+
+
+def _below(root: Element, item: Element) -> Document:
+    """Put an item below its stream's root, which does not hold it."""
+    if root.parent is None:
+        Document().append(root)
+    assert isinstance(root.parent, Document)
+    item.parent = root
+    return root.parent
+
+
+def _above_items(nodes: Sequence[Value]) -> tuple[Node, ...]:
+    """The roots of the streams that some nodes come from, and their documents."""
+    above: dict[int, Node] = {}
+    for value in nodes:
+        node = value if isinstance(value, NODES) else None
+        while node is not None:
+            if node.parent is None or isinstance(node.parent, Document):
+                above[id(node)] = node
+            node = node.parent
+    return tuple(above.values())
+
+
+def piece_of(values: Values, scope: Mapping[str, str], forward: Forward | None = None) -> Piece:
+    """Values as they are written where the namespaces of `scope` are declared already."""
+    if forward is not None:
+        values = forward(values)
+    if not values:
+        return NOTHING
+    return Piece(_text(values, scope), not isinstance(values[0], NODES), not isinstance(values[-1], NODES))
+
+
+def _text(values: Values, scope: Mapping[str, str]) -> str:
+    if not scope:
+        return content_text(values)
+    carrier = Element(Name("carrier", scope.get("", "")), dict(scope))
+    start = len(serialize(carrier)) - len("/>") + len(">")
+    append_values(carrier, values)
+    return serialize(carrier)[start : -len("</carrier>")] if carrier.children else ""

@@ -1,0 +1,1 @@
+"""The answer log: segments that tasks write and readers read."""

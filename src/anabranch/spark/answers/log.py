@@ -1,0 +1,246 @@
+"""The answer log: what was answered to each subscription, in order, and what was set aside.
+
+The log itself is the chunks in the tasks' segments, and its index are the manifests; here is the reading of it, which
+needs no lock and no Spark: also while a run is at work, or after one was killed.
+An answer is put together piece by piece and need never be in memory as a whole.
+
+A display is in the log as the update stream that leads to it (LAWS 5.7), and what it shows at the end of an epoch is
+in the state of its branch; so whoever asks what it shows now need not follow it from its beginning, unless it has
+ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+
+from anabranch.algebra.history.replay import CLOSING, OPENING, Moment, Replay
+from anabranch.algebra.plans.written import is_plan
+from anabranch.branch.display.publishing import shown_in
+from anabranch.branch.past.queries import recalled_query
+from anabranch.branch.remote.written import is_sent, read_sent
+from anabranch.branch.state import State
+from anabranch.branch.timeline import moments
+from anabranch.errors import StateError, UsageError
+from anabranch.language import parse
+from anabranch.language.value_types import ValueTypes
+from anabranch.law.answer import Shown
+from anabranch.law.arrivals.past import named
+from anabranch.law.calls import PythonFunction
+from anabranch.law.history.document import Document
+from anabranch.law.history.timeline import answer
+from anabranch.runtime.standing import Standing, standing
+from anabranch.sharing.sent import ReadWindows
+from anabranch.spark.answers.segments import DEAD_LETTERS, Chunk, Index, read_chunk, read_dead_letters, read_index
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifest, Manifests
+from anabranch.spark.plan.epoch_plan import Subscription
+from anabranch.spark.plan.files import Plans
+from anabranch.spark.sinks.pieces import results_in
+from anabranch.spark.state.files import read_blob
+from anabranch.stream.elements import DeadLetter
+from anabranch.stream.reading.parse import implied_root
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stands around the pieces of an answer, `<photons>` and `</photons>`; without any, `<photons/>`."""
+
+    opening: str
+    closing: str
+    empty: str
+    spaced: bool = False
+    """Pieces may be values, with a space between those that meet."""
+    plain: bool = False
+    """No value has a blank in it."""
+
+    def results(self, chunk: Chunk, text: str) -> list[str]:
+        """The results in a chunk, none of them empty; together they are its text."""
+        return results_in(text, values=self.plain or (self.spaced and chunk.entries > 1))
+
+    @staticmethod
+    def of(
+        text: str,
+        functions: Mapping[str, PythonFunction] | None = None,
+        *,
+        shows: bool = False,
+        edited: Collection[str] = (),
+    ) -> Frame:
+        """The frame of a query that was checked; a display is a document.
+
+        What the builder made has none, nor have windows that are sent.
+        """
+        if shows:
+            return Frame(OPENING, CLOSING, f"{OPENING}{CLOSING}")
+        if is_sent(text) and isinstance(operator := read_sent(text), ReadWindows):
+            return Frame.of(operator.text, functions)
+        if is_plan(text):
+            return Frame("", "", "")
+        past = recalled_query(parse(text), functions, text, edited)
+        query = past.standing if past and past.standing else standing(parse(text), functions)
+        return Frame(query.opening, query.closing, query.empty, not query.separate, _are_plain(query))
+
+
+def _are_plain(query: Standing) -> bool:
+    """Whether the results are numbers or booleans and nothing else, which are spelled without blanks."""
+    if query.separate or query.hole is None:
+        return False
+    types = ValueTypes({each.name: each for each in query.query.functions})
+    return types.of(query.hole, {}).kind in ("integer", "number", "boolean", "number or boolean")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The committed answer to one subscription; iterating gives its text in pieces."""
+
+    subscription: Subscription
+    frame: Frame
+    log: AnswerLog
+    functions: Mapping[str, PythonFunction] | None = None
+
+    @property
+    def entries(self) -> int:
+        """How many items contributed."""
+        return sum(chunk.entries for chunk in self._chunks())
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is there from its first epoch on; retention may have dropped a part."""
+        kept = self.log.manifests.epochs()
+        return not kept or kept[0] <= self.subscription.first
+
+    def _chunks(self) -> Iterator[Chunk]:
+        for manifest in self.log.manifests.since(self.subscription.first):
+            yield from self.log.chunks(manifest, self.subscription.id)
+
+    def __iter__(self) -> Iterator[str]:
+        if self.subscription.shows:
+            return iter((self.log.shown(self.subscription, self.functions),))
+        return self.pieces()
+
+    def pieces(self) -> Iterator[str]:
+        """The answer as it is delivered: that of a display as an update stream."""
+        empty = True
+        for chunk in self._chunks():
+            if empty:
+                yield self.frame.opening
+            empty = False
+            yield self.log.text(chunk)
+        yield self.frame.empty if empty else self.frame.closing
+
+    def text(self) -> str:
+        """The whole answer."""
+        return "".join(self)
+
+    def moments(self) -> Iterator[Shown]:
+        """What was to be seen, after each moment that changed it: a display, or what was there of a timed answer."""
+        if not self.subscription.timed:
+            yield from self.log.moments(self.subscription)
+            return
+        grown, before = "", ""
+        for at, more in moments(map(self.log.text, self._chunks())):
+            grown += more
+            text = f"{self.frame.opening}{grown}{self.frame.closing}" if grown else self.frame.empty
+            if text != before:
+                yield Shown(at, text)
+                before = text
+
+
+class AnswerLog:
+    """The answers in a checkpoint."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.manifests = Manifests(checkpoint.manifests)
+        self._plans = Plans(checkpoint.plans)
+        self._segments = checkpoint.segments
+        self._states = checkpoint.states
+
+    def subscription(self, name: str) -> Subscription | None:
+        """The newest subscription of a name that a committed epoch has seen."""
+        kept = self.manifests.epochs()
+        for plan in self._plans.newest_first(kept[-1] if kept else -1):
+            for each in plan.subscriptions:
+                if each.name == name:
+                    return each
+        return None
+
+    def answer(self, subscription: Subscription, functions: Mapping[str, PythonFunction] | None = None) -> Answer:
+        frame = Frame.of(subscription.text, functions, shows=subscription.shows, edited=subscription.edited)
+        return Answer(subscription, frame, self, functions)
+
+    def shown(self, subscription: Subscription, functions: Mapping[str, PythonFunction] | None = None) -> str:
+        """What the display of a subscription shows now."""
+        found = self._kept(subscription)
+        if found is not None:
+            return found
+        replay = Replay()
+        if sum(1 for _ in self._replayed(subscription, replay)):
+            return replay.text
+        query = parse(subscription.text)  # before the first moment: what it comes to over nothing
+        nothing = {name: Document(implied_root("root")) for name in named(query)}
+        return answer(query, nothing, functions=functions).text
+
+    def moments(self, subscription: Subscription) -> Iterator[Shown]:
+        """What the display of a subscription has shown, after each moment that changed it."""
+        if not subscription.shows:
+            raise UsageError(
+                f"the answer of '{subscription.name}' only grows, and what it was when is not kept",
+                hint="there is a timeline where a query reads a stream of updates",
+            )
+        replay, before = Replay(), ""
+        for moment in self._replayed(subscription, replay):
+            if moment.edits and (text := replay.text) != before:
+                yield Shown(Fraction(moment.at), text)
+                before = text
+
+    def check_followed(self, subscription: Subscription) -> None:
+        """See to it that a display can be followed from its beginning; retention may have dropped that."""
+        kept = self.manifests.epochs()
+        if kept and kept[0] > subscription.first:
+            raise UsageError(
+                f"the beginning of '{subscription.name}' is no longer kept, so its display cannot be followed",
+                hint="'anabranch answer' prints what it shows now",
+            )
+
+    def _replayed(self, subscription: Subscription, replay: Replay) -> Iterator[Moment]:
+        """Follow a display from its beginning; after each yield it shows what it has shown then."""
+        self.check_followed(subscription)
+        for manifest in self.manifests.since(subscription.first):
+            for chunk in self.chunks(manifest, subscription.id):
+                yield from replay.feed(self.text(chunk))
+
+    def _kept(self, subscription: Subscription) -> str | None:
+        """What a display at work showed at the end of the newest epoch; None where there is none."""
+        kept = self.manifests.epochs()
+        file = self._plans.of(kept[-1]) if kept else None
+        if file is None or all(each.id != subscription.id or each.aborted for each in file.load().subscriptions):
+            return None
+        state = self.manifests.load(kept[-1]).states.get(subscription.branch)
+        try:
+            read = partial(read_blob, self._states)
+            return None if state is None else shown_in(State.from_bytes(read(state.state)), read)
+        except StateError:
+            return None  # a run at work has swept it away meanwhile
+
+    def index(self, manifest: Manifest) -> Index:
+        """What an epoch answered, by subscription."""
+        return read_index(self._segments, manifest.segments)
+
+    def chunks(self, manifest: Manifest, subscription: int) -> list[Chunk]:
+        """The chunks of one subscription, or of the dead letters."""
+        return self.index(manifest).of(subscription)
+
+    def text(self, chunk: Chunk, most: int | None = None) -> str:
+        """What a chunk holds, or at most so many bytes of it."""
+        return read_chunk(self._segments, chunk, most)
+
+    def dead_letters(self) -> Iterator[DeadLetter]:
+        for manifest in self.manifests.since(0):
+            yield from self.buried(manifest)
+
+    def buried(self, manifest: Manifest) -> Iterator[DeadLetter]:
+        """The dead letters of one epoch."""
+        for chunk in self.chunks(manifest, DEAD_LETTERS):
+            yield from read_dead_letters(self._segments, chunk)

@@ -1,0 +1,235 @@
+"""The checkpoint: one folder that holds all that a trunk must not forget, and the lock that keeps a second run out.
+
+    format.json          what this folder is, and whose; without it the folder is somebody else's
+    lock, run.json       who is at work: held while a run lasts; its number, process and JVM
+    intake.json          the streams and the size of epochs, as the intake reads them anew for every epoch
+    sight.json           what the intake has seen and not yet read, where an epoch could not take it all
+    reached.json         how far streams are by the times of their items, for their heartbeats
+    (`spark/intake/heartbeats.py`) order/<stream>.jsonl in which order the files of a stream were begun
+    (`spark/intake/order.py`) plans/               what an epoch runs with, durable before it runs
+    (`spark/plan/epoch_plan.py`) manifest/<epoch>     what an epoch did: the truth (`manifest.py`)
+    segments/<epoch>/    the answers
+    state/<epoch>/       what branches remember (`spark/state/files.py`)
+    evolution/           what accents and punctuations have said, for streams that have some (`spark/evolution/log.py`)
+    sinks/<name>.json    how far a sink has come
+    spark/               Spark's own checkpoint, which follows the manifests
+
+A folder that is not ours, or that is damaged, is refused by name and never silently begun afresh.
+So is one that belongs to another site: its streams and subscriptions would be taken for changes of this one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic, sleep
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote
+
+from anabranch.errors import StateError
+from anabranch.spark.checkpoint import durable
+
+_KIND = "anabranch checkpoint"
+_VERSION = 3
+_FOLDERS = ("order", "plans", "manifest", "segments", "state", "sinks")
+_JVM_PATIENCE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The folder by its parts; to look into it needs no lock."""
+
+    folder: Path
+
+    @staticmethod
+    def open(folder: Path, site: Path | None = None) -> Checkpoint:
+        """A checkpoint that exists; `StateError` if this is none, or that of another site."""
+        found = Checkpoint(folder.absolute())
+        if not found.identity.exists():
+            raise StateError(f"'{folder}' is not a checkpoint", hint="nothing has run with it yet, or it is damaged")
+        found._check(site)
+        return found
+
+    @staticmethod
+    def make(folder: Path, site: Path | None = None) -> Checkpoint:
+        """A checkpoint that exists, or a new one in a folder that is new or empty; `site` is the file it belongs to."""
+        found = Checkpoint(folder.absolute())
+        with durable.writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            if not found.identity.exists():
+                if any(not _begun(each.name) for each in folder.iterdir()):
+                    raise StateError(f"'{folder}' holds other files and is not a checkpoint", hint="name a new folder")
+                for name in _FOLDERS:
+                    (folder / name).mkdir(exist_ok=True)
+                owner = None if site is None else os.path.relpath(site, found.folder)  # both may move together
+                durable.publish(found.identity, durable.sealed({"kind": _KIND, "version": _VERSION, "site": owner}))
+        found._check(site)
+        return found
+
+    def _check(self, site: Path | None) -> None:
+        identity = durable.unsealed(self.identity)
+        match identity:
+            case {"kind": kind, "version": version} if (kind, version) == (_KIND, _VERSION):
+                self._check_owner(identity.get("site"), site)
+            case {"kind": kind, "version": version} if kind == _KIND:
+                hint = f"this one reads version {_VERSION}"
+                raise StateError(f"the checkpoint '{self.folder}' has version {version}", hint=hint)
+            case _:
+                raise StateError(f"'{self.folder}' is not a checkpoint of this engine")
+        missing = [name for name in _FOLDERS if not (self.folder / name).is_dir()]
+        if missing:
+            raise StateError(f"the checkpoint '{self.folder}' is damaged: '{missing[0]}' is missing")
+
+    def _check_owner(self, owner: str | None, site: Path | None) -> None:
+        """Refuse another site; whoever works from Python names none, and what they made belongs to nobody."""
+        if site is not None and owner is not None and os.path.relpath(site, self.folder) != owner:
+            here = site.absolute().parent
+            made = os.path.relpath(self.folder / owner, here)
+            raise StateError(
+                f"the checkpoint '{os.path.relpath(self.folder, here)}' belongs to the site '{made}', "
+                f"not to '{site.name}'",
+                hint=f'name another checkpoint; if the file was renamed, add name = "{made}" to its [engine]',
+            )
+
+    @property
+    def identity(self) -> Path:
+        return self.folder / "format.json"
+
+    @property
+    def intake(self) -> Path:
+        return self.folder / "intake.json"
+
+    @property
+    def sight(self) -> Path:
+        return self.folder / "sight.json"
+
+    @property
+    def reached(self) -> Path:
+        return self.folder / "reached.json"
+
+    @property
+    def states(self) -> Path:
+        return self.folder / "state"
+
+    @property
+    def plans(self) -> Path:
+        return self.folder / "plans"
+
+    @property
+    def manifests(self) -> Path:
+        return self.folder / "manifest"
+
+    @property
+    def segments(self) -> Path:
+        return self.folder / "segments"
+
+    @property
+    def spark(self) -> Path:
+        return self.folder / "spark"
+
+    def order(self, stream: str) -> Path:
+        return self.folder / "order" / f"{_file_name(stream)}.jsonl"
+
+    @property
+    def evolution(self) -> Path:
+        return self.folder / "evolution"
+
+    def evolution_name(self, stream: str) -> str:
+        """How the files of a stream's evolution log begin."""
+        return _file_name(stream)
+
+    def sink(self, path: Path) -> Path:
+        """Where the position of the sink that writes to a file is kept; the site may move as a whole."""
+        return self.folder / "sinks" / f"{_file_name(os.path.relpath(path, self.folder))}.json"
+
+    def reader(self, subscription: str, name: str) -> Path:
+        """Where the position of a named reader of a subscription is kept."""
+        # with blanks in them, two other names could look the same
+        both = json.dumps([subscription, name]) if " " in subscription + name else f"{subscription} {name}"
+        return self.folder / "sinks" / f"{_file_name(both)}.reader"
+
+
+class RunLock:
+    """Keeps a checkpoint for one run; as a context it is held from `__enter__` to `__exit__`, or to the process's end.
+
+    A driver that was killed leaves its JVM behind for a moment; the next run waits until it is gone.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, jvm: int) -> None:
+        self._path = checkpoint.folder / "lock"
+        self._about = checkpoint.folder / "run.json"
+        self._jvm = jvm
+        self.run = 1
+        """The number of this run, from 1."""
+
+    def __enter__(self) -> RunLock:
+        with durable.writing(self._path):
+            self._file = self._path.open("ab")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.close()
+            raise StateError(
+                f"another run is at work on the checkpoint '{self._path.parent}'{self._holder()}",
+                hint="stop it first, or name another checkpoint",
+            ) from None
+        try:
+            self._follow()
+        except BaseException:
+            self._file.close()
+            raise
+        return self
+
+    def _follow(self) -> None:
+        """Be the run after the one before."""
+        if self._about.exists():
+            before = durable.unsealed(self._about)
+            self.run = before["run"] + 1
+            self._await_end(before["jvm"], before["jvm_started"])
+        for each in (self._path.parent, *(self._path.parent / name for name in _FOLDERS)):
+            durable.sweep(each)
+        about = {"run": self.run, "pid": os.getpid(), "jvm": self._jvm, "jvm_started": _started(self._jvm)}
+        durable.replace(self._about, durable.sealed(about))
+
+    def _holder(self) -> str:
+        try:
+            return f" (process {json.loads(self._about.read_bytes().split(bytes([10]))[0])['pid']})"
+        except (OSError, ValueError, KeyError):
+            return ""
+
+    def _await_end(self, jvm: int, started: str | None) -> None:
+        """Wait for the JVM of the run before, unless it is ours or long gone."""
+        patience = monotonic() + _JVM_PATIENCE
+        while jvm != self._jvm and started is not None and _started(jvm) == started:
+            if monotonic() > patience:
+                hint = "it should have ended with the run before; end it"
+                raise StateError(f"the JVM of an earlier run is still alive (process {jvm})", hint=hint)
+            sleep(0.05)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+
+def _file_name(name: str) -> str:
+    """A file name for anything that a user may call a stream or a sink: readable, short, and different for each."""
+    return f"{quote(name, safe=' ')[:80]}-{durable.digest(name.encode())[:8]}"
+
+
+def _begun(name: str) -> bool:
+    """Whether this can lie in a checkpoint whose making was cut short."""
+    return name in _FOLDERS or name.startswith(".format.json.")
+
+
+def _started(process: int) -> str | None:
+    """When a process was started, which tells it from another with the same number; None if there is none."""
+    try:
+        fields: Any = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in "ZX" else str(fields[19])

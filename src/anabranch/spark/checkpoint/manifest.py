@@ -1,0 +1,168 @@
+"""Manifests: the record that makes an epoch true.
+
+An epoch counts from the moment its manifest is there, and not before: answers, dead letters and carries that no
+manifest names do not exist.
+Spark's commit log only follows: an epoch that Spark hands out again although its manifest exists is passed over.
+A manifest is published by an exclusive create, when all that it names is on the disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, astuple, dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from anabranch.errors import StateError
+from anabranch.spark.answers.segments import Segment
+from anabranch.spark.checkpoint import durable
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.evolution.log import Logged
+from anabranch.spark.intake.ranges import Offset
+from anabranch.spark.state.files import Kept, kept_from_json
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Where the reading of an unfinished file goes on: the number of its stretch, and the splitter's carry as JSON."""
+
+    number: int
+    carry: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an epoch did."""
+
+    epoch: int
+    run: int
+    """The run that published it."""
+    plan: str
+    """The digest of the plan it ran with."""
+    offsets: Offset
+    """Where every partition stood at its end."""
+    carries: Mapping[str, Carried]
+    """By partition, for those that stand within a document or a gzip file."""
+    segments: tuple[Segment, ...]
+    """All answers and dead letters, in the order of their streams."""
+    items: int
+    bytes_read: int
+    begun: tuple[str, ...] = ()
+    """The streams of which an element has been read, in this epoch or before."""
+    states: Mapping[int, Kept] = field(default_factory=dict)
+    """What each branch remembers, by the number of its subscription."""
+    late: int = 0
+    """Items too late for time windows (LAWS 3.2)."""
+    noted: tuple[str, ...] = ()
+    """Late items that a branch has yet to come to, because they wait there; they are not noted again."""
+    aborted: Mapping[int, str] = field(default_factory=dict)
+    """By subscription: why it has ended, of those that are still there (LAWS 4.6)."""
+    evolution: Mapping[str, Logged] = field(default_factory=dict)
+    """By stream: what its accents and punctuations have said (`spark/evolution/log.py`)."""
+
+    @property
+    def dead_letters(self) -> int:
+        return sum(segment.letters for segment in self.segments)
+
+    @property
+    def size(self) -> int:
+        """The bytes of its answers."""
+        return sum(segment.index for segment in self.segments)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """The manifests of all epochs that are kept; they have no gaps."""
+
+    folder: Path
+
+    def publish(self, manifest: Manifest) -> None:
+        durable.publish(self._path(manifest.epoch), durable.sealed(_to_json(manifest)))
+
+    def has(self, epoch: int) -> bool:
+        return self._path(epoch).exists()
+
+    def load(self, epoch: int) -> Manifest:
+        path = self._path(epoch)
+        return _load(path, _version(path))
+
+    def epochs(self) -> range:
+        """The epochs that are kept."""
+        found = [int(each.stem) for each in self.folder.glob("[0-9]*.json")]
+        kept = range(min(found), max(found) + 1) if found else range(0)
+        if len(kept) != len(found):
+            raise StateError(f"'{self.folder}' is damaged: a manifest between the first and the last is missing")
+        return kept
+
+    def since(self, epoch: int) -> Iterator[Manifest]:
+        """The manifests that are there from an epoch on."""
+        for each in self.epochs():
+            if each >= epoch:
+                yield self.load(each)
+
+    def drop(self, epoch: int) -> None:
+        """Forget an epoch; it must be the first of those kept."""
+        self._path(epoch).unlink()
+
+    def _path(self, epoch: int) -> Path:
+        return self.folder / f"{epoch:08}.json"
+
+
+def settle(manifest: Manifest, checkpoint: Checkpoint) -> None:
+    """Make durable what a manifest relies on: its segments' names, and Spark's offsets, which Spark syncs never."""
+    segments = checkpoint.segments
+    if manifest.segments:
+        with durable.writing(segments):
+            durable.sync(segments / f"{manifest.epoch:08}")
+            durable.sync(segments)
+    fresh = checkpoint.states / f"{manifest.epoch:08}"
+    if fresh.exists():
+        with durable.writing(fresh):
+            durable.sync(fresh)
+            durable.sync(fresh.parent)
+    durable.settle(checkpoint.spark / "offsets" / str(manifest.epoch))
+
+
+@lru_cache(maxsize=4)
+def _load(path: Path, version: tuple[int, ...]) -> Manifest:
+    return _from_json(durable.unsealed(path))
+
+
+def _version(path: Path) -> tuple[int, ...]:
+    """Tells a file from another that was there before: a checkpoint may be put back from a copy, and workers go on."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return (found.st_ino, found.st_ctime_ns, found.st_size)
+
+
+def _to_json(manifest: Manifest) -> dict[str, Any]:
+    plain = ("epoch", "run", "plan", "offsets", "items", "bytes_read", "begun", "late", "noted", "aborted")
+    return {
+        **{name: getattr(manifest, name) for name in plain},
+        "carries": {key: asdict(each) for key, each in manifest.carries.items()},
+        "states": {key: asdict(each) for key, each in manifest.states.items()},
+        "evolution": {stream: asdict(each) for stream, each in manifest.evolution.items()},
+        "segments": [astuple(each) for each in manifest.segments],
+    }
+
+
+def _from_json(fields: dict[str, Any]) -> Manifest:
+    segments = tuple(Segment(*each) for each in fields.pop("segments"))
+    carries = {key: Carried(**each) for key, each in fields.pop("carries").items()}
+    states = {int(key): kept_from_json(each) for key, each in fields.pop("states").items()}
+    evolution = {stream: Logged(**each) for stream, each in fields.pop("evolution", {}).items()}
+    aborted = {int(key): reason for key, reason in fields.pop("aborted", {}).items()}
+    begun, noted = (tuple(fields.pop(name)) for name in ("begun", "noted"))
+    return Manifest(
+        **fields,
+        carries=carries,
+        segments=segments,
+        states=states,
+        begun=begun,
+        noted=noted,
+        aborted=aborted,
+        evolution=evolution,
+    )

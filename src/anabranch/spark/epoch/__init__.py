@@ -1,0 +1,1 @@
+"""An epoch at work: the trunk, its job, and the tasks that read ranges."""

@@ -1,0 +1,316 @@
+"""Windows counted by panes: what tasks count of a range, and how it travels.
+
+A range is counted where it is read, for all branches of its stream at once, and without knowing what came before;
+windows that differ in sizes and steps only are counted once (`columnar/panes/sharing.py`).
+What it comes to goes to each shard in one row, and the shard puts it to what it has (`spark/state/pane_branches.py`).
+Dead letters travel with the count, so that those of a count that is void do not exist.
+
+Where the stream evolves, a range is counted in *stretches*: an accent on a path that somebody looks at ends one, and
+its row tells what was said there.
+So does a punctuation, if it may let an accent out that has waited for it, which is where one came before; other sayings
+are only told of, and not even that before the first of these accents: the job knows them (`spark/evolution/rerun.py`).
+A stretch begins with the largest values of those before it, so no count becomes void because of a border.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from anabranch.algebra.accents.evolution import Evolution
+from anabranch.algebra.accents.passing import judged
+from anabranch.branch.evolution import changelog as sayings
+from anabranch.branch.panes.group import Served
+from anabranch.branch.panes.plan import PaneLaw, PanePlan
+from anabranch.columnar.items.answering import Shown
+from anabranch.columnar.match.index import Matches
+from anabranch.columnar.panes.counted import CountedRange, Reach
+from anabranch.columnar.panes.panes import Member, PaneCounter
+from anabranch.columnar.panes.query import CompiledMany, compile_many
+from anabranch.columnar.panes.sharing import relaxed, shared
+from anabranch.columnar.scan.kernels import Flags
+from anabranch.columnar.scan.shred import Shredded
+from anabranch.columnar.scan.template import Template
+from anabranch.law.calls import PythonFunction
+from anabranch.law.inputs import Input
+from anabranch.runtime.evolution.lineage import Lineage
+from anabranch.spark.answers.segments import letter_from_json, letter_to_json
+from anabranch.spark.epoch.passage import Passage
+from anabranch.spark.evolution.stream_views import Said, StreamView
+from anabranch.spark.intake.ranges import Range
+from anabranch.spark.plan.epoch_plan import StreamPlan
+from anabranch.stream.elements import Accent, DeadLetter, Punctuation, Region, Update
+from anabranch.stream.path import Path
+from anabranch.stream.tree import Element
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """A branch whose windows are counted."""
+
+    name: str
+    """That of a subscription that it serves."""
+    plan: PanePlan
+    view: int
+    """The epoch from which on it saw its stream evolve, -1 for the beginning."""
+
+
+@dataclass(frozen=True)
+class PaneTaking:
+    """What the tasks count of a stream, and for which branches."""
+
+    members: tuple[Member, ...]
+    served: tuple[Served, ...]
+    """By member."""
+    plans: tuple[PanePlan, ...]
+    """By member, that of a branch which it serves: what they look at is the same."""
+
+    @staticmethod
+    def of(
+        plans: Mapping[int, Counting],
+        stream: StreamPlan,
+        root: Element,
+        functions: Mapping[str, PythonFunction],
+        documents: Mapping[str, Input],
+        *,
+        sharing: bool,
+    ) -> PaneTaking:
+        """`plans` are by the numbers of branches."""
+        time = None if stream.time is None else Path.parse(stream.time)
+        members: list[Member] = []
+        served: list[Served] = []
+        counted: list[PanePlan] = []
+        for view in dict.fromkeys(each.view for each in plans.values()):
+            numbers = [number for number, each in plans.items() if each.view == view]
+            queries = [plans[number].plan.query for number in numbers]
+            for group in shared(queries) if sharing else [[each] for each in range(len(queries))]:
+                first = plans[numbers[group[0]]]
+                query = relaxed([queries[each] for each in group])
+                told = any(plans[numbers[each]].plan.tells_firsts for each in group)
+                law = PaneLaw(first.plan, root, time, functions, documents)
+                members.append(Member(first.name, query, law, told, view))
+                served.append(Served(tuple(numbers[each] for each in group), query.panes.width))
+                counted.append(first.plan)
+        return PaneTaking(tuple(members), tuple(served), tuple(counted))
+
+    def compile(self, root: str, template: Template) -> CompiledMany:
+        return compile_many([each.query for each in self.members], root, template)
+
+    @cached_property
+    def _lineages(self) -> tuple[Lineage, ...]:
+        """Those of the plans, each once; found only where a stream evolves."""
+        return tuple(dict.fromkeys(each.lineage for each in self.plans))
+
+    def reads(self, said: Iterable[Said]) -> bool:
+        """Whether somebody looks at a path that sayings speak of."""
+        paths = {path for each in said for path in paths_of(each)}
+        return any(lineage.reads(0, path) for path in paths for lineage in self._lineages)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch of a range: how much was said in the range before it, and with its end; None where the range ends.
+
+    Where it ends depends on who is counted, so it has no number.
+    """
+
+    first: int
+    last: int | None
+
+    def holds(self, said: int) -> bool:
+        """Whether elements belong to it before which so much was said."""
+        return self.first <= said and (self.last is None or said < self.last)
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A stretch that is counted once more."""
+
+    stretch: Stretch
+    largest: Reach | None
+    """The largest value that came before it."""
+
+
+class RangeCount:
+    """The count of one range for some branches, with the dead letters that came of it."""
+
+    def __init__(
+        self,
+        taking: PaneTaking,
+        reach: Range,
+        passage: Passage,
+        view: Callable[[int], StreamView],
+        again: Again | None = None,
+    ) -> None:
+        """`view` gives what those know who began with an epoch; with `again`, only one stretch is counted."""
+        self._taking = taking
+        self._reach = reach
+        self._passage = passage
+        self._view = view
+        self._again = again
+        self._first = 0
+        self._is_counted = True
+        self._results: list[RangeResult] = []
+        self._letters: list[list[DeadLetter]] = []
+        self._counter: PaneCounter | None = None
+        self._largest: Callable[[int], Reach | None] = lambda _: again.largest if again else None
+        self._heard = 0
+        self._said: list[Said] = []
+        """What was said in the stretch, and does not end it."""
+        self._evolutions: dict[int, Evolution] = {}
+        """By view, once there is one to speak of: what values mean here."""
+        passage.parted = again is not None  # it may end where nothing concerns those who are counted again
+        if taking.reads((*view(-1).said, *passage.met)):
+            self._evolve()
+
+    # --- batches ----------------------------------------------------------------------------------------------
+
+    def judge(self, compiled: CompiledMany | None, shredded: Shredded, known: Flags, matches: Matches) -> Flags:
+        self._is_counted = self._again is None or self._again.stretch.holds(self._heard)
+        if not self._is_counted:
+            return np.zeros(len(known), np.bool_)
+        return self._counting().judge(compiled, shredded, known, matches)
+
+    def show(self, entry: int, element: Shown) -> None:
+        assert not isinstance(element, Region | Update), "streams of updates have no windows"
+        self._counting().show(entry, element)
+
+    def take(self) -> None:
+        if self._is_counted:
+            self._counting().take()
+        fresh = self._passage.said[self._heard :]
+        if fresh:
+            self._hear(fresh)
+
+    def _counting(self) -> PaneCounter:
+        """What counts the current stretch."""
+        if self._counter is None:
+            self._letters = [[] for _ in self._taking.members]
+            self._counter = PaneCounter(
+                self._taking.members,
+                self._bury,
+                file=self._reach.file,
+                largest=self._largest,
+                touched=self._touched(),
+            )
+        return self._counter
+
+    def _bury(self, member: int, letter: DeadLetter) -> None:
+        self._letters[member].append(letter)
+
+    # --- stretches --------------------------------------------------------------------------------------------
+
+    def _hear(self, fresh: Sequence[Said]) -> None:
+        """What was said ends the stretch, if something may come of it."""
+        self._said += fresh
+        may_let_out = bool(self._evolutions) and any(isinstance(each.event, Punctuation) for each in fresh)
+        if may_let_out or self._taking.reads(fresh):
+            if self._again is None:
+                self._note(self._heard + len(fresh))
+            self._evolve()
+        for each in fresh:
+            for evolution in self._evolutions.values():
+                judged(each.event, evolution)
+        self._heard += len(fresh)
+
+    def _note(self, last: int | None) -> None:
+        """Set down what the stretch comes to that ends with so much said."""
+        said, self._said = tuple(self._said), []
+        stretch, self._first = Stretch(self._first, last), last or 0
+        counter, self._counter = self._counter, None
+        if counter is None:
+            return
+        self._largest = counter.largest
+        if self._results and counter.entries == len(said) and all(map(paths_of, said)):  # nothing but accents
+            self._results[-1] = replace(self._results[-1], said=(*self._results[-1].said, *said))
+        else:
+            given = (self._reach, stretch, self._taking.served, self._letters, counter.result())
+            self._results.append(RangeResult(*given, said))
+
+    def _evolve(self) -> None:
+        """From here on it is known what values mean to whom; and punctuations may let something out."""
+        self._passage.parted = True
+        if not self._evolutions:
+            partition = int(self._reach.partition)
+            for view in dict.fromkeys(each.view for each in self._taking.members):
+                evolution = self._evolutions[view] = self._view(view).evolutions[partition].copy()
+                for each in (*self._passage.met, *self._passage.said[: self._heard]):
+                    if each.partition == partition:
+                        judged(each.event, evolution)
+
+    def _touched(self) -> dict[int, Evolution]:
+        """The members that look at a path whose unit has changed."""
+        altered = {view: tuple(each.altered()) for view, each in self._evolutions.items()}
+        return {
+            number: self._evolutions[member.view]
+            for number, member in enumerate(self._taking.members)
+            if any(self._taking.plans[number].lineage.reads(0, path) for path in altered.get(member.view, ()))
+        }
+
+    def results(self) -> list[RangeResult]:
+        """What the range comes to, stretch by stretch, in order."""
+        if not self._results and self._again is None:
+            self._counting()
+        if not self._evolutions:
+            self._said = []  # nothing can come of it, and the ranges behind this one know it
+        self._note(None)
+        return self._results
+
+
+def paths_of(said: Said) -> tuple[Path, ...]:
+    """The paths that a saying speaks of."""
+    match said.event:
+        case Accent(_, evolution):
+            return (evolution.path,)
+        case Punctuation():
+            return ()
+        case DeadLetter(doubts=doubts):
+            return tuple(each.path for each in doubts)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeResult:
+    """What a stretch comes to: by member the branches that it was counted for, the dead letters, and the count."""
+
+    reach: Range
+    stretch: Stretch
+    served: Sequence[Served]
+    letters: Sequence[Sequence[DeadLetter]]
+    counted: CountedRange
+    said: tuple[Said, ...] = ()
+    """What was said at its end, and in it, if nothing could come of that."""
+
+    def packed(self, shard: Callable[[int], int]) -> Iterator[tuple[int, bytes]]:
+        """What goes to each shard; `shard` says who has a branch."""
+        shards: dict[int, dict[int, list[int]]] = {}
+        for member, served in enumerate(self.served):
+            for number in served.numbers:
+                shards.setdefault(shard(number), {}).setdefault(member, []).append(number)
+        name = self.reach.stream
+        said = [sayings.Said(name, each.partition, 0, each.event).json for each in self.said]
+        for each, members in shards.items():
+            told = [
+                [member, numbers, str(self.served[member].width), list(map(letter_to_json, self.letters[member]))]
+                for member, numbers in members.items()
+            ]
+            head = [asdict(self.reach), astuple(self.stretch), len(self.served), told, said]
+            yield each, json.dumps(head).encode() + b"\n" + self.counted.part(list(members)).to_bytes()
+
+    @staticmethod
+    def unpacked(data: bytes) -> RangeResult:
+        """What a shard was sent; members that are nothing to it serve nobody."""
+        line, _, rest = data.partition(b"\n")
+        reach, stretch, count, told, said = json.loads(line)
+        served = [Served((), Fraction(1))] * count
+        letters: list[list[DeadLetter]] = [[] for _ in range(count)]
+        for member, numbers, width, texts in told:
+            served[member] = Served(tuple(numbers), Fraction(width))
+            letters[member] += map(letter_from_json, texts)
+        heard = tuple(Said(each.partition, each.event) for each in map(sayings.Said.from_json, said))
+        counted = CountedRange.from_bytes(rest)
+        return RangeResult(Range(**reach), Stretch(*stretch), served, letters, counted, heard)

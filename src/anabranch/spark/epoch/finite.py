@@ -1,0 +1,174 @@
+"""Queries over inputs that have an end: a trunk in a folder of its own, run until everything is read.
+
+This is the same trunk as that of a run without end (`trunk.py`), started once, with files that are complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
+from anabranch.algebra.reactions.signature import Policy
+from anabranch.branch.past.queries import refuse_mixture
+from anabranch.language import check, parse, print_query
+from anabranch.law.arrivals.past import named
+from anabranch.law.calls import PythonFunction
+from anabranch.spark.answers.log import Answer, AnswerLog
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.epoch.trunk import Trunk
+from anabranch.spark.plan.epoch_plan import StreamPlan
+from anabranch.spark.plan.roles import not_begun
+from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Wanted
+from anabranch.stream.elements import DeadLetter
+from anabranch.stream.limits import Limits
+from anabranch.stream.reading.source import Source
+
+_SAMPLE = 400
+_SAMPLED = 20
+"""Of so many subscriptions an epoch shows a sample; a display has no room for more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run has come, told after each epoch; answers and samples by subscription."""
+
+    epochs: int
+    bytes_read: int
+    bytes_total: int
+    items: int
+    dead_letters: int
+    late: int
+    answers: Mapping[str, int]
+    samples: Mapping[str, str]
+    """The beginning of one answer of the latest epoch that had any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run gave; answers and dead letters are read from the run's folder, which must still be there."""
+
+    answers: Mapping[str, Answer]
+    progress: Progress
+    aborted: Mapping[str, str]
+    """Why subscriptions have ended before their streams (LAWS 4.6)."""
+    _log: AnswerLog
+
+    def dead_letters(self) -> Iterator[DeadLetter]:
+        """What was set aside, in stream order within each epoch."""
+        return self._log.dead_letters()
+
+
+def run_queries(
+    spark: SparkSession,
+    sources: Sequence[Source],
+    queries: Mapping[str, str],
+    work: Path,
+    limits: Limits | None = None,
+    *,
+    epoch_bytes: int = EPOCH_BYTES,
+    epoch_files: int | None = None,
+    documents: Mapping[str, Path] | None = None,
+    functions: Mapping[str, PythonFunction] | None = None,
+    shards: int | None = None,
+    strands: int | None = None,
+    sharing: bool = True,
+    accents: bool = True,
+    policy: Policy = "accumulate",
+    timed: bool = False,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Outcome:
+    """Answer the queries, given by name, over the streams to their end; `work` is an empty folder for this run.
+
+    A plan of the builder is given as it is written down (`algebra/plans/written.py`).
+
+    Raises `QueryError` for a query that is wrong, `Unsupported` for one over items and updates together of which it is
+    not known how many items it needs, and `StreamError` for a stream that cannot be read; nothing is answered in part.
+    Where `timed`, only the moments of an answer can be asked for.
+    `on_progress` is called on another thread than the caller's.
+    """
+    inputs = {**{source.name: source.schema for source in sources}, **dict.fromkeys(documents or {})}
+    registered = dict(functions or {})
+    edited = {source.name for source in sources if source.updates}
+    plans = {name: read_plan(text) for name, text in queries.items() if is_plan(text)}
+    checked = {
+        name: check(parse(text, name), text, inputs=inputs, functions=registered, name=name, edited=edited).query
+        for name, text in queries.items()
+        if name not in plans
+    }
+    for name, query in checked.items():
+        refuse_mixture(query, edited, registered, queries[name], name)
+    needed = {each for query in checked.values() for each in named(query)}
+    needed |= {each for plan in plans.values() for each in streams_of(plan)}
+    texts = {name: queries[name] if name in plans else print_query(checked[name]) for name in queries}
+    streams = {source.name: source for source in sources if source.name in needed}
+    total = sum(path.stat().st_size for source in streams.values() for path in source.files)
+    start = Progress(0, 0, total, 0, 0, 0, dict.fromkeys(texts, 0), {})
+    display = _Display(AnswerLog(Checkpoint(work.absolute())), start)
+    caps = limits or Limits()
+    settings = Settings(
+        limits=caps, finite=True, shards=shards, sharing=sharing, accents=accents, timed=timed, strands=strands
+    )
+
+    def show(epoch: Epoch) -> None:
+        display.add(epoch, samples=on_progress is not None)
+        if on_progress is not None:
+            on_progress(display.progress)
+
+    with Trunk(spark, work, settings, registered, Listener(show)) as trunk:
+        trunk.want(
+            Wanted(
+                streams,
+                texts,
+                epoch_bytes=epoch_bytes,
+                epoch_files=epoch_files,
+                documents=documents or {},
+                policies=dict.fromkeys(texts, policy),
+            )
+        )
+        trunk.start(once=True)
+        trunk.wait()
+        plan = trunk.plan
+    # A stream without a byte has no epoch, and so no plan; its subscriptions have an answer all the same.
+    known = {each.name: each for each in plan.subscriptions} if plan else {}
+    views = {name: StreamPlan.of(source, None) for name, source in streams.items()}
+    found = {
+        name: known.get(name) or not_begun(name, text, views, tuple(registered.items())) for name, text in texts.items()
+    }
+    answers = {name: display.log.answer(each, registered) for name, each in found.items()}
+    return Outcome(answers, display.progress, display.aborted, display.log)
+
+
+class _Display:
+    """Adds epochs up to what a user likes to see; only the trunk's thread changes it."""
+
+    def __init__(self, log: AnswerLog, start: Progress) -> None:
+        self.log = log
+        self.progress = start
+        self.aborted: dict[str, str] = {}
+
+    def add(self, epoch: Epoch, *, samples: bool) -> None:
+        before, manifest = self.progress, epoch.manifest
+        names = {each.id: each.name for each in epoch.plan.subscriptions}
+        self.aborted |= {names[number]: reason for number, reason in manifest.aborted.items() if number in names}
+        answers, latest = dict(before.answers), dict[str, str]()
+        index = self.log.index(manifest)
+        for number, entries in index.entries().items():
+            if (name := names.get(number)) is not None:
+                answers[name] += entries
+                if samples and len(latest) < _SAMPLED:
+                    chunk = index.of(number)[0]
+                    latest[name] = self.log.text(chunk, min(chunk.first, _SAMPLE))
+        self.progress = Progress(
+            before.epochs + 1,
+            before.bytes_read + manifest.bytes_read,
+            before.bytes_total,
+            before.items + manifest.items,
+            before.dead_letters + manifest.dead_letters,
+            before.late + manifest.late,
+            answers,
+            {**before.samples, **latest},
+        )

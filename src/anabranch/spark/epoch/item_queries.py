@@ -1,0 +1,121 @@
+"""The subscriptions that tasks answer item by item, as columns take them: alike ones together, equal ones once.
+
+With sharing turned off each is by itself, compiled from its own text and judged alone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from anabranch.algebra.plans.written import is_plan
+from anabranch.algebra.reactions.signature import Policy
+from anabranch.columnar.items.programs import ItemQueries, ItemQuery
+from anabranch.language import ast, parse
+from anabranch.runtime.shapes import Constant, Shape
+from anabranch.runtime.standing import Standing, standing
+from anabranch.runtime.units import Units
+from anabranch.spark.evolution.following import Alike
+from anabranch.spark.plan.epoch_plan import Plan, Subscription
+from anabranch.spark.plan.roles import Functions, documents_of, remembers, shapes_of
+from anabranch.stream.tree import Element
+from anabranch.values.sequences import Values
+
+_UNITS = 10_000
+"""For so many queries the law is kept ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The item queries of one stream, numbered through, and those that evolve alike."""
+
+    queries: list[ItemQueries] = field(default_factory=list)
+    alike: list[Alike] = field(default_factory=list)
+
+    @property
+    def members(self) -> list[ItemQuery]:
+        """The queries by their numbers."""
+        return [member for group in self.queries for member in group.members]
+
+
+def item_queries(
+    plan: Plan, functions: Functions, roots: Mapping[str, Element], borders: Mapping[str, tuple[int, ...]]
+) -> dict[str, Asked]:
+    """The queries of each stream that is there; `borders` are the epochs in which the stream evolved.
+
+    Equal queries are answered once if nothing happened to their stream between their beginnings.
+    """
+    streams = {stream.stream: stream for stream in plan.streams}
+    shapes = shapes_of(functions)
+    found: dict[tuple[Shape, Policy, int, int], dict[tuple[Constant, ...], _Member]] = {}
+    for each in plan.subscriptions:
+        if each.shows or each.edited or each.timed or is_plan(each.text):
+            continue
+        shaped = shapes.of(each.text)
+        query = shaped.shape.standing
+        if each.aborted or not set(query.streams) <= streams.keys() or remembers(query, streams):
+            continue
+        (stream,) = query.streams
+        first = beginning(each, stream, borders.get(stream, ()))
+        group = shaped.shape, each.policy, first, 0 if plan.sharing else each.id
+        member = found.setdefault(group, {}).setdefault(shaped.constants, _Member(each.text, []))
+        member.asked.append((each.id, each.name))
+    asked = {name: Asked() for name in streams}
+    for (shape, policy, first, _), members in found.items():
+        (stream,) = shape.standing.streams
+        held = asked[stream]
+        standing_query, marks = shape.standing, shape.marks
+        if not plan.sharing:
+            (alone,) = members.values()
+            standing_query, marks = standing(parse(alone.text), dict(functions)), ()
+        made = [
+            ItemQuery(
+                tuple(each.asked),
+                constants if plan.sharing else (),
+                _Law(each.text, functions, plan.documents, roots[stream]),
+            )
+            for constants, each in members.items()
+        ]
+        before = sum(len(each.members) for each in held.queries)
+        held.queries.append(ItemQueries(_hole(standing_query), marks, made))
+        numbers = range(before, before + len(made))
+        held.alike.append(Alike(standing_query, policy, first, numbers, roots[stream].namespaces))
+    return asked
+
+
+def beginning(subscription: Subscription, stream: str, borders: tuple[int, ...]) -> int:
+    """The first epoch whose changes a subscription saw itself, as far as it matters; -1 for the stream's beginning."""
+    seen = bisect_left(borders, subscription.first) if stream in subscription.late else 0
+    return borders[seen - 1] + 1 if seen else -1
+
+
+def _hole(query: Standing) -> ast.Expression | None:
+    return None if query.documents else query.plain_hole
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A query, and who asked it."""
+
+    text: str
+    asked: list[tuple[int, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Law:
+    """The law of one query, made when it is needed."""
+
+    text: str
+    functions: Functions
+    documents: tuple[tuple[str, str], ...]
+    root: Element
+
+    def __call__(self, item: Element, forward: Callable[[Values], Values] | None = None) -> str:
+        return _units(self.text, self.functions, self.documents).item(self.root, item, forward).text
+
+
+@lru_cache(maxsize=_UNITS)
+def _units(text: str, functions: Functions, documents: tuple[tuple[str, str], ...]) -> Units:
+    return Units(standing(parse(text), dict(functions)), dict(functions), documents_of(documents))

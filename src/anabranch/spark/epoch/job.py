@@ -1,0 +1,136 @@
+"""What the tasks of an epoch are told, and what they report.
+
+A job travels in the closure and stays small: plans and states are named by their files.
+A task returns one small row, its report; our own errors (a file that cannot be read, a state that is damaged) are part
+of it: raised in a task, they would be tried four times and come back wrapped in stack traces.
+Everything else that happens in a task is a fault of the machine or of ours, and is Spark's to try again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from anabranch.errors import StateError
+from anabranch.spark.answers.segments import Segment
+from anabranch.spark.checkpoint import durable
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Carried
+from anabranch.spark.evolution.changes import Change
+from anabranch.spark.evolution.log import Logged
+from anabranch.spark.faults import Fault
+from anabranch.spark.intake.ranges import Position, Range
+from anabranch.spark.plan.files import PlanFile
+from anabranch.spark.plan.roles import Functions
+from anabranch.spark.state.files import Kept, kept_from_json
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """What is said in the epoch itself, in a file: its tasks know it before they read."""
+
+    path: Path
+    digest: str
+
+    @staticmethod
+    def save(folder: Path, changes: Mapping[str, Sequence[Change]]) -> Met:
+        data = json.dumps({stream: [each.to_json() for each in found] for stream, found in changes.items()}).encode()
+        digest = durable.digest(data)
+        path = folder / f"{digest[:32]}.met"
+        with durable.writing(path):
+            folder.mkdir(exist_ok=True)
+        durable.replace(path, data)
+        return Met(path, digest)
+
+    def load(self) -> Mapping[str, Sequence[Change]]:
+        """What is said, by stream, in order."""
+        return _load_met(self)
+
+
+@lru_cache(maxsize=2)
+def _load_met(met: Met) -> Mapping[str, Sequence[Change]]:
+    try:
+        data = met.path.read_bytes()
+    except OSError as error:
+        raise StateError(f"cannot read '{met.path}': {error.strerror}") from None
+    if durable.digest(data) != met.digest:
+        raise StateError(f"'{met.path}' is damaged")
+    return {stream: list(map(Change.from_json, found)) for stream, found in json.loads(data).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What all tasks of an epoch are told."""
+
+    plan: PlanFile
+    checkpoint: Checkpoint
+    epoch: int
+    carries: Mapping[str, Carried]
+    """Where the reading of unfinished files goes on, by partition."""
+    functions: Functions = ()
+    before: int | None = None
+    """The epoch whose manifest names the states of the branches."""
+    evolution: Mapping[str, Logged] = field(default_factory=dict)
+    """By stream: what accents and punctuations said in earlier epochs."""
+    met: Met | None = None
+    """What is said in this one, if that is known."""
+
+    @property
+    def segments(self) -> Path:
+        return self.checkpoint.segments
+
+    def carry(self, reach: Range) -> str | None:
+        """What the reader of a range is handed by that of the range before it."""
+        before = self.carries.get(reach.key)
+        return before.carry if before and before.number == reach.number else None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a task tells the driver: one that reads ranges, or one that has a shard's branches."""
+
+    items: Mapping[str, int] = field(default_factory=dict)
+    """By stream, for those of which an element was read; punctuations are elements and no items."""
+    bytes_read: int = 0
+    segments: tuple[Segment, ...] = ()
+    ends: Mapping[str, Position] = field(default_factory=dict)
+    """By partition: how far its reading came."""
+    carries: Mapping[str, Carried | None] = field(default_factory=dict)
+    """By partition: where an unfinished file goes on, None where there is nothing to carry."""
+    states: Mapping[int, Kept | None] = field(default_factory=dict)
+    """By branch: what it remembers, None for nothing."""
+    fault: Fault | None = None
+    aborted: Mapping[int, str] = field(default_factory=dict)
+    """By subscription: why it has ended (LAWS 4.6)."""
+    changes: Mapping[str, Sequence[Change]] = field(default_factory=dict)
+    """By stream: what its accents and punctuations say."""
+    begins: Mapping[str, Position] = field(default_factory=dict)
+    """By partition: where the last of its ranges begins."""
+    cpu: float = 0.0
+    """Seconds of its process."""
+
+    def to_json(self) -> str:
+        fields = asdict(self)
+        fields["segments"] = [astuple(each) for each in self.segments]
+        fields["changes"] = {stream: [each.to_json() for each in found] for stream, found in self.changes.items()}
+        return json.dumps(fields)
+
+    @staticmethod
+    def from_json(text: str) -> Report:
+        fields = json.loads(text)
+        return Report(
+            fields["items"],
+            fields["bytes_read"],
+            tuple(Segment(*each) for each in fields["segments"]),
+            {key: Position(*end) for key, end in fields["ends"].items()},
+            {key: None if each is None else Carried(**each) for key, each in fields["carries"].items()},
+            {int(key): None if each is None else kept_from_json(each) for key, each in fields["states"].items()},
+            None if fields["fault"] is None else Fault(**fields["fault"]),
+            {int(key): reason for key, reason in fields["aborted"].items()},
+            {stream: list(map(Change.from_json, found)) for stream, found in fields["changes"].items()},
+            {key: Position(*begin) for key, begin in fields["begins"].items()},
+            fields["cpu"],
+        )

@@ -1,0 +1,155 @@
+"""The passage of a range: its elements in order, with the evolution of their partition.
+
+A range is read by one task, and by another again where that is needed; each begins with all that was said before it:
+in earlier epochs, which the log knows, and earlier in this one, as far as the job was told
+(`spark/evolution/rerun.py`).
+
+The elements of a stream of updates go on to the branches, which judge them (LAWS 5).
+Of what is said in such a stream only this is kept: which paths are in doubt, because an accent named them (LAWS 4.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+from anabranch.algebra.accents.evolution import Evolution
+from anabranch.algebra.accents.passing import is_change, judged
+from anabranch.columnar.items.answering import Shown, StreamAnswers, Taker
+from anabranch.columnar.items.delivery import Answers
+from anabranch.spark.epoch.job import Job
+from anabranch.spark.evolution.changes import Change, changes_of
+from anabranch.spark.evolution.following import Following
+from anabranch.spark.evolution.log import evolution_at
+from anabranch.spark.evolution.stream_views import Event, Said
+from anabranch.spark.intake.range_reader import RangeReader
+from anabranch.spark.intake.ranges import Range
+from anabranch.spark.plan.epoch_plan import StreamPlan
+from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, StreamElement, Update
+from anabranch.stream.limits import Limits
+from anabranch.stream.reading.split import Cut
+from anabranch.stream.tree import Element
+
+Follow: TypeAlias = Callable[[Sequence[Said]], Following]
+
+
+class Passage:
+    """One range of a partition as it goes by."""
+
+    def __init__(
+        self,
+        job: Job,
+        stream: StreamPlan,
+        root: Element,
+        limits: Limits,
+        reach: Range,
+        follow: Follow | None = None,
+    ) -> None:
+        """`follow` has queries follow it, given what was said before it in its epoch."""
+        self.reader = RangeReader(stream, root, limits, reach, job.carry(reach), accents=job.plan.load().accents)
+        self.changes: list[Change] = []
+        """What its elements have said of those behind them."""
+        self.said: list[Said] = []
+        """The same, as far as it holds."""
+        self.parted = False
+        """Whether punctuations are stretches of their own; to be set by whoever has to know what was before them."""
+        self._epoch = job.epoch
+        self._range = reach
+        logged = job.evolution.get(stream.stream)
+        self._edited = stream.updates
+        self._evolution = evolution_at(job.checkpoint.evolution, stream, logged, reach.partition)
+        self._is_own = False
+        met = job.met.load().get(stream.stream, ()) if job.met else ()
+        said = self.met = list(self._met(job, stream, met))
+        self._follow = follow
+        self._following = follow(said) if follow and (logged or said) else None
+        self._added: list[tuple[int, str]] = []
+        self.reader.announce(lambda path, tree: self._evolution.state(path, tree).carried is True)
+
+    def _met(self, job: Job, stream: StreamPlan, met: Sequence[Change]) -> Iterator[Said]:
+        """What was said earlier in the epoch, as far as it is valid; partitions are read one after the other."""
+        mine, folder = int(self._range.partition), job.checkpoint.evolution
+        others: dict[str, Evolution] = {}
+        for change in sorted(met, key=lambda each: (int(each.partition), each.position)):
+            evolution = self._evolution
+            if change.partition == self._range.partition:
+                if change.position >= self.reader.start:
+                    continue
+                evolution = self._own()
+            elif int(change.partition) > mine:
+                continue
+            else:
+                if change.partition not in others:
+                    logged = job.evolution.get(stream.stream)
+                    others[change.partition] = evolution_at(folder, stream, logged, change.partition).copy()
+                evolution = others[change.partition]
+            found = judged(change.element(stream.stream), evolution)
+            if isinstance(found, Event):
+                yield Said(int(change.partition), found)
+
+    @property
+    def follows(self) -> Following | None:
+        return self._following
+
+    def added(self) -> list[tuple[int, str]]:
+        found, self._added = self._added, []
+        return found
+
+    @property
+    def evolution(self) -> Evolution:
+        return self._evolution
+
+    def _own(self) -> Evolution:
+        """The evolution, to be changed: others begin with the same."""
+        if not self._is_own:
+            self._evolution, self._is_own = self._evolution.copy(), True
+        return self._evolution
+
+    def peek(self, cut: Cut) -> StreamElement | DeadLetter:
+        (element,) = self.reader.elements([cut])
+        return element
+
+    def read(self, cut: Cut) -> StreamElement | DeadLetter:
+        """The next element that is looked at, which is taken in; a dead letter where it is bad."""
+        element = self.peek(cut)
+        if self._edited:
+            if isinstance(element, DeadLetter):
+                self.changes += changes_of(element, self._range, self._epoch)
+            return element
+        if not is_change(element):
+            return judged(element, self._evolution)
+        self.changes += changes_of(element, self._range, self._epoch)
+        found = judged(element, self._own())
+        if isinstance(found, Event) and is_change(found):
+            self.said.append(Said(int(self._range.partition), found))
+        if self._follow is not None and isinstance(found, Event):
+            if self._following is None:
+                self._following = self._follow(())
+            self._added += self._following.take(found)
+        return found
+
+    def show(self, answers: StreamAnswers, out: Answers, takers: Sequence[Taker]) -> int | None:
+        """Show every item to whoever wants it; how many there were, None if there was no element at all."""
+        signalled = False
+
+        def read(cut: Cut) -> Shown | None:
+            element = self.read(cut)
+            match element:
+                case Item():
+                    return element
+                case Punctuation() | Accent() | Region() | Update():
+                    nonlocal signalled
+                    signalled = True
+                    return element
+                case DeadLetter():
+                    out.bury(element)
+                    return element if element.doubts else None
+
+        course = None if self._edited else self
+        items = 0
+        for part in self.reader.parts():
+            if isinstance(part, DeadLetter):
+                out.bury(part)
+            else:
+                items += answers.answer(self.reader.shredder, part, read, out, takers, course)
+        return items if items or signalled else None

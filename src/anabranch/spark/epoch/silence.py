@@ -1,0 +1,94 @@
+"""Warns of silence: a stream, or a subscription, of which every item so far was set aside in this run.
+
+Each is told once, and looked at until it has answered or has been told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from anabranch.spark.plan.epoch_plan import Plan
+from anabranch.stream.elements import DeadLetter, Place
+from anabranch.visible import visible
+
+_MOST = 20
+"""So many subscriptions are told; a site may have thousands that fail alike."""
+_PLACES = 10_000
+"""Who has had so many items set aside, and still not all, is looked at no longer."""
+
+
+@dataclass(slots=True)
+class _Failing:
+    """A subscription that has not answered in this run."""
+
+    before: Counter[str]
+    """How many items each stream had when the subscription was first seen."""
+    places: set[Place] = field(default_factory=set)
+    """The items that were set aside for it."""
+
+
+class Silence:
+    """Follows the epochs of one run; only the trunk's thread changes it."""
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self._warn = warn
+        self._items: Counter[str] = Counter()
+        """By stream: the good items of this run."""
+        self._failing: dict[int, _Failing] = {}
+        self._settled: set[int] = set()
+        """The subscriptions that have answered, or were told."""
+        self._told: set[str] = set()
+        """The streams that were told."""
+        self._warnings = 0
+
+    def take(
+        self,
+        plan: Plan,
+        items: Mapping[str, int],
+        answered: Collection[int],
+        letters: Callable[[], Iterable[DeadLetter]],
+    ) -> None:
+        """Take an epoch: the items of each stream, the numbers of those who answered, and what was set aside."""
+        self._settled.update(answered)
+        for number in answered:
+            self._failing.pop(number, None)
+        known = {each.name: each.id for each in plan.subscriptions if each.id not in self._settled}
+        for number in known.values():
+            self._failing.setdefault(number, _Failing(self._items.copy()))
+        self._items.update(items)
+        if not known and all(self._items[each.stream] or each.stream in self._told for each in plan.streams):
+            return
+        for letter in letters():
+            if letter.subscription is None:
+                self._stream(letter)
+            elif known.get(letter.subscription, -1) in self._failing:
+                self._subscription(known[letter.subscription], letter)
+
+    def _stream(self, letter: DeadLetter) -> None:
+        name = letter.place.stream
+        if name not in self._told and not self._items[name]:
+            self._told.add(name)
+            self._warn(f"all items of stream '{name}' so far were set aside, as here: {_reason(letter)}")
+
+    def _subscription(self, number: int, letter: DeadLetter) -> None:
+        failing = self._failing[number]
+        failing.places.update((letter.place, *(place for place, _ in letter.others)))
+        streams = {each.stream for each in failing.places}
+        total = sum(self._items[each] - failing.before[each] for each in streams)
+        if len(failing.places) >= total > 0 and self._warnings < _MOST:
+            self._warnings += 1
+            self._warn(
+                f"the subscription '{letter.subscription}' answers nothing so far: "
+                f"all {total:,} items were set aside, as here: {_reason(letter)}"
+            )
+        elif len(failing.places) < _PLACES:
+            return
+        self._settled.add(number)
+        del self._failing[number]
+
+
+def _reason(letter: DeadLetter) -> str:
+    code = f" [{letter.code}]" if letter.code else ""
+    return f"{visible(letter.reason)}{code} ({letter.place})"

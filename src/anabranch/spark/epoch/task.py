@@ -1,0 +1,223 @@
+"""What a task does that reads ranges: each item is cut out or parsed once, and shown to whoever wants it.
+
+Queries that need one item at a time are answered on the spot, into one segment.
+For branches, what they go on with is gathered and sent to their shards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache, partial
+from time import process_time
+
+import pyarrow as pa
+
+from anabranch.columnar.items.answering import StreamAnswers, Taker
+from anabranch.columnar.items.programs import Compile
+from anabranch.errors import AnabranchError
+from anabranch.law.steps import allow
+from anabranch.spark.answers.segments import COURSES, SegmentWriter
+from anabranch.spark.checkpoint.manifest import Carried
+from anabranch.spark.epoch.counting import Counting, PaneTaking, RangeCount
+from anabranch.spark.epoch.feeding import RawFeed, Unread
+from anabranch.spark.epoch.item_queries import Asked, beginning, item_queries
+from anabranch.spark.epoch.job import Job, Report
+from anabranch.spark.epoch.passage import Passage
+from anabranch.spark.epoch.rows import ALL, DRIVER, Outbox, Row
+from anabranch.spark.evolution.changes import Change
+from anabranch.spark.evolution.courses import RangeCourse, course_leaves
+from anabranch.spark.evolution.following import Following
+from anabranch.spark.evolution.stream_views import borders, view_from
+from anabranch.spark.faults import Fault
+from anabranch.spark.intake.ranges import Position, Range
+from anabranch.spark.plan.epoch_plan import Plan
+from anabranch.spark.plan.files import PlanFile
+from anabranch.spark.plan.roles import BranchPlan, Functions, branches_of, documents_of
+from anabranch.stream.reading.parse import parse_root
+from anabranch.stream.tree import Element
+
+
+def answer_ranges(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The function that Spark maps over the rows of an epoch without branches, for one task."""
+    found = _ranges(batches)
+    if found:
+        report = work(job, found, Outbox()).to_json()
+        yield pa.RecordBatch.from_pydict({"sequence": [found[0].sequence], "report": [report]})
+
+
+def send_ranges(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same where there are branches: what is theirs goes to their shards, and the report with it."""
+    found = _ranges(batches)
+    if found:
+        outbox = Outbox()
+        report = work(job, found, outbox)
+        outbox.rows.append(Row(DRIVER, found[0].sequence, "report", ALL, report.to_json().encode()))
+        yield from outbox.drain()
+
+
+def _ranges(batches: Iterable[pa.RecordBatch]) -> list[Range]:
+    return [Range(**row) for batch in batches for row in batch.to_pylist()]
+
+
+def work(job: Job, found: Sequence[Range], outbox: Outbox) -> Report:
+    """Read some ranges; what is for branches goes to the outbox."""
+    begun = process_time()
+    allow(job.plan.load().limits.steps)
+    reading = _Reading(job, outbox)
+    fault: Fault | None = None
+    segment = SegmentWriter(job.segments, job.epoch, found[0].sequence)
+    try:
+        with segment:
+            for each in found:
+                reading.take(each, segment)
+    except AnabranchError as error:
+        fault = Fault.of(error)
+    bytes_read = sum(each.end - each.start for each in found)
+    return Report(
+        reading.items,
+        bytes_read,
+        segment.segments,
+        reading.ends,
+        reading.carries,
+        fault=fault,
+        aborted=reading.aborted,
+        changes=reading.changes,
+        begins=reading.begins,
+        cpu=process_time() - begun,
+    )
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The ranges of one task, one after the other."""
+
+    job: Job
+    outbox: Outbox
+    items: dict[str, int] = field(default_factory=dict)
+    ends: dict[str, Position] = field(default_factory=dict)
+    carries: dict[str, Carried | None] = field(default_factory=dict)
+    changes: dict[str, list[Change]] = field(default_factory=dict)
+    begins: dict[str, Position] = field(default_factory=dict)
+    aborted: dict[int, str] = field(default_factory=dict)
+
+    def take(self, each: Range, segment: SegmentWriter) -> None:
+        programme = programme_for(self.job)
+        if each.mark is not None:
+            self._mark(each, programme)
+            return
+        if each.stream not in programme.answers:
+            return  # it is wanted no more
+        sent = each.beat is not None  # by the run, and in no file
+        if not sent:
+            self.ends[each.key] = Position(each.number + 1, 0) if each.last else Position(each.number, each.end)
+        plan = programme.plan
+        (stream,) = (known for known in plan.streams if known.stream == each.stream)
+        logged = self.job.evolution.get(stream.stream)
+        view = partial(view_from, self.job.checkpoint.evolution, stream, logged)
+        asked = programme.asked[each.stream]
+        follow = partial(Following, stream, int(each.partition), asked.alike, asked.members, view)
+        passage = Passage(
+            self.job, stream, programme.roots[each.stream], plan.limits, each, follow if asked.alike else None
+        )
+        taking = programme.counted[each.stream]
+        counted = RangeCount(taking, each, passage, view) if taking.members else None
+        feed = RawFeed(each, timed=stream.time is not None) if programme.fed[each.stream] else None
+        course = None if stream.axes is None else RangeCourse(stream.stream, stream.axes)
+        takers: list[Taker] = [taker for taker in (counted, feed, course) if taker]
+        count = passage.show(programme.answers[each.stream], segment, takers)
+        if count is not None:
+            self.items[each.stream] = self.items.get(each.stream, 0) + count
+        if course:
+            segment.add(COURSES, course.course().to_json() + "\n")
+        if passage.changes:
+            self.changes.setdefault(each.stream, []).extend(passage.changes)
+        if passage.follows:
+            passage.follows.keep()
+            for number, reason in passage.follows.aborted.items():
+                self.aborted |= {subscriber: reason for subscriber, _ in asked.members[number].subscribers}
+        if not sent:
+            self.begins[each.key] = passage.reader.start
+            after = passage.reader.carry()
+            self.carries[each.key] = None if after is None else Carried(each.number, after)
+        rows = self.outbox.rows
+        for packed in feed.packed() if feed else ():
+            rows += [Row(shard, each.sequence, "feed", ALL, packed) for shard in programme.fed[each.stream]]
+        if counted:
+            shards = {branch.number: branch.shard(plan) for branch in programme.branches}
+            for result in counted.results():
+                packed_panes = result.packed(shards.__getitem__)
+                rows += [Row(shard, each.sequence, "panes", ALL, packed) for shard, packed in packed_panes]
+
+    def _mark(self, each: Range, programme: Programme) -> None:
+        """Tell the branches that a partition has ended, or that time has passed."""
+        for branch in programme.branches:
+            if each.mark == "ended" and each.stream not in branch.streams:
+                continue
+            if each.mark == "passed" and (branch.panes or branch.is_braid):
+                continue  # the times of arrival place nothing in windows
+            moment = each.key if each.mark == "ended" else str(Fraction(each.arrived or 0, 1_000_000))
+            shard = branch.shard(programme.plan)
+            self.outbox.rows.append(Row(shard, each.sequence, each.mark or "passed", branch.number, moment.encode()))
+
+
+@dataclass(frozen=True, slots=True)
+class Programme:
+    """A plan as a task follows it; everything is by stream."""
+
+    plan: Plan
+    roots: dict[str, Element]
+    asked: dict[str, Asked]
+    answers: dict[str, StreamAnswers]
+    counted: dict[str, PaneTaking]
+    """The branches that are counted by panes."""
+    fed: dict[str, list[int]]
+    """The shards that need raw items."""
+    branches: tuple[BranchPlan, ...]
+    """All of them."""
+
+
+def programme_for(job: Job) -> Programme:
+    """The programme of a job."""
+    if not job.evolution:
+        return programme_of(job.plan, job.functions)
+    plan, folder = job.plan.load(), job.checkpoint.evolution
+    last = max((each.first for each in plan.subscriptions), default=0)
+    found = ((each.stream, borders(folder, each, job.evolution.get(each.stream), last)) for each in plan.streams)
+    return programme_of(job.plan, job.functions, tuple(found))
+
+
+@lru_cache(maxsize=4)
+def programme_of(
+    file: PlanFile, functions: Functions, evolved: tuple[tuple[str, tuple[int, ...]], ...] = ()
+) -> Programme:
+    """The programme of a plan, made once per process; `evolved` are the epochs that part those who began in them."""
+    plan = file.load()
+    streams = {stream.stream: stream for stream in plan.streams}
+    roots = {name: parse_root(stream.root.encode()) for name, stream in streams.items()}
+    branches = branches_of(file, functions)
+    asked = item_queries(plan, functions, roots, dict(evolved))
+    plans: dict[str, dict[int, Counting]] = {name: {} for name in streams}
+    for branch in branches:
+        if not branch.panes:
+            continue
+        role, name = branch.roles[0], branch.streams[0]
+        if role.panes is not None:
+            view = beginning(role.subscription, name, dict(evolved).get(name, ()))
+            plans[name][branch.number] = Counting(role.subscription.name, role.panes, view)
+    given = dict(functions), documents_of(plan.documents)
+    counted = {
+        name: PaneTaking.of(plans[name], streams[name], roots[name], *given, sharing=plan.sharing) for name in streams
+    }
+    raw = [branch for branch in branches if not branch.panes]
+    fed = {name: sorted({each.shard(plan) for each in raw if name in each.streams}) for name in streams}
+    answers: dict[str, StreamAnswers] = {}
+    for name, each in streams.items():
+        compiles: list[Compile] = [counted[name].compile] if counted[name].members else []
+        compiles += [Unread.compile] if fed[name] else []
+        compiles += [] if each.axes is None else [course_leaves(each.axes)]
+        answers[name] = StreamAnswers(
+            asked[name].queries, each.format, roots[name], plan.limits, each.schema, compiles, together=plan.sharing
+        )
+    return Programme(plan, roots, asked, answers, counted, fed, branches)

@@ -1,0 +1,238 @@
+"""What a run waits for: bytes that cannot be read yet, streams without a byte, inputs that hold others up.
+
+All of it is right by the rules of `spark/intake/survey.py`, `spark/intake/ranges.py` and `branch/intake/merge.py`, and
+none of it is an error; but nobody can tell a run that waits from one that does nothing, unless it is said.
+This looks from outside, at folders, order logs and the newest manifest; it changes nothing and no epoch waits for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import TypeAlias
+
+from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
+from anabranch.errors import StreamError
+from anabranch.language import parse
+from anabranch.law.arrivals.past import named
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifest
+from anabranch.spark.intake import folders, storage
+from anabranch.spark.intake.folders import Files
+from anabranch.spark.intake.order import OrderLog
+from anabranch.spark.intake.ranges import Position
+from anabranch.spark.intake.settings import IntakeStream
+from anabranch.spark.plan.epoch_plan import Plan
+from anabranch.stream.reading.gzip import PACKED_CHUNK, Damage, gunzip
+from anabranch.stream.reading.lines import START, Carry
+from anabranch.stream.reading.source import Source
+
+_GLANCE = 1 << 16
+"""How much of what is left over is looked at."""
+_UNPACKED = 64 << 20
+"""Gzip files up to this size are unpacked to see whether they are whole."""
+_BRANCHES = 100
+"""Of so many branches it is said whom they wait for; those of the others will be the same."""
+
+
+Reason: TypeAlias = tuple[str, str]
+"""What is missing, and what to do about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What a stream waits for, or holds up, and what can be done about it."""
+
+    stream: str
+    message: str
+    hint: str
+
+
+class Lookout:
+    """Looks at the streams of one trunk, again and again; it remembers what it need not read a second time."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
+        self._logs: dict[str, OrderLog] = {}
+        self._unpacked: dict[str, tuple[int, Carry, Reason | None]] = {}
+        """By gzip file: its size and where its reading stood when it was unpacked, and what was left over."""
+
+    def waits(self, sources: Iterable[Source], last: Manifest | None, plan: Plan | None) -> list[Wait]:
+        """All that the trunk waits for, after its newest epoch."""
+        found: list[Wait] = []
+        for source in sources:
+            stream = IntakeStream.of(source)
+            log = self._logs.setdefault(stream.name, OrderLog(self._checkpoint.order(stream.name)))
+            log.refresh()
+            for key, path in stream.keys.items():
+                try:
+                    wait = self._of_partition(stream, key, path, log, last)
+                except (OSError, StreamError):
+                    continue  # it has changed while we looked; the survey will say what is wrong
+                if wait is not None:
+                    found.append(Wait(stream.name, *wait))
+        if last is not None and plan is not None:
+            found += dict.fromkeys(_of_branches(last, plan))
+        return found
+
+    def _of_partition(
+        self, stream: IntakeStream, key: str, path: str, log: OrderLog, last: Manifest | None
+    ) -> Reason | None:
+        left = _left(stream, key, path, log, last)
+        if not isinstance(left, _Left):
+            return left
+        if not left.packed:
+            return _of_rest(left.where, left.carry, left.document, _front_of(left.where, left.position, left.size))
+        found = self._unpacked.get(left.where)
+        if found is None or found[:2] != (left.size, left.carry):
+            found = self._unpacked[left.where] = left.size, left.carry, _of_packed(left)
+        return found[2]
+
+
+# --- bytes that cannot be read yet ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What is left over of the last file of a partition, of which all was read that could be."""
+
+    where: str
+    position: int
+    size: int
+    carry: Carry
+    packed: bool
+    document: bool
+
+
+def _left(stream: IntakeStream, key: str, path: str, log: OrderLog, last: Manifest | None) -> _Left | Reason | None:
+    there = folders.listing(path)
+    held = log.stretches(key.rpartition("/")[2])
+    if not there:
+        return None if held else _nothing(path, others=len(stream.paths) > 1)
+    if log.form is None:
+        return _unknown_form(stream, path, there)
+    files = Files(path, log.form.format == "document")
+    at = Position.of(last.offsets if last else {}, key)
+    unread = folders.waiting(held, there, files)
+    if len(unread) > 1 or (unread and held and held[-1].end is None) or at.file < len(held) - 1:
+        return None  # a file ends when another is there to be begun, so there is something to read
+    if not unread and (at.file >= len(held) or held[-1].end is not None):
+        return None  # all of it was read
+    name = unread[0].file if unread else held[-1].file
+    where, size = files.path(name), there.get(name, 0)
+    begun = bool(held) and not unread and at.file == len(held) - 1
+    position = max(at.position, held[-1].start) if begun else unread[0].start if unread else 0
+    carried = last.carries.get(key) if last and begun else None
+    carry = Carry.from_json(json.loads(carried.carry)) if carried and carried.number == at.file else START
+    packed = storage.is_packed(where)
+    if packed:
+        ready = position < size
+    elif files.document:
+        position, ready = carry.position, False
+    else:
+        ready = position < size and storage.last_line_end(where, position, size) > position
+    return None if ready else _Left(where, position, size, carry, packed, files.document)
+
+
+def _nothing(path: str, *, others: bool) -> Reason:
+    """There has never been a byte."""
+    hint = "the other partitions of the stream wait for it" if others else "write or move a file there"
+    if not os.path.exists(path):
+        return f"there is no '{path}'", hint
+    if not os.path.isdir(path):
+        return f"'{path}' is empty", hint
+    with os.scandir(path) as entries:
+        names = {each.name: each.is_file() for each in entries}
+    hidden = sorted(name for name, is_file in names.items() if is_file and name.startswith("."))
+    if any(is_file and name not in hidden for name, is_file in names.items()):
+        return f"all files in '{path}' are empty", hint
+    if hidden:
+        return f"'{path}' holds hidden files only, as '{hidden[0]}'", "a hidden file is not read: rename it"
+    if names:
+        return f"'{path}' holds folders only, as '{min(names)}'", "folders in a folder are not read: name them as paths"
+    return f"'{path}' is empty", hint
+
+
+def _unknown_form(stream: IntakeStream, path: str, there: Mapping[str, int]) -> Reason | None:
+    """There are bytes, and none was read."""
+    files = Files(path, document=False)
+    names = stream.format, stream.implied_root, stream.schema_root
+    if folders.form_of(files, there, *names, decide=False) is not None:
+        return None
+    where = files.path(next(iter(there)))
+    if not folders.front(where).strip():
+        if storage.is_packed(where):
+            return f"the gzip file '{where}' is not finished: nothing can be unpacked of it yet", "move it in whole"
+        return f"'{where}' holds nothing but blanks", "write items behind them"
+    if stream.format == "document" or stream.schema_root is not None:
+        return f"the start tag of the root element of '{where}' is not finished", "write its end"
+    return (
+        f"'{where}' is one line, and whether it is a document or the first of many lines shows with the second",
+        f'a newline and another line settle it, or format = "lines" or "document" for stream \'{stream.name}\'',
+    )
+
+
+def _of_packed(left: _Left) -> Reason | None:
+    """All that is there of a gzip file was unpacked."""
+    if left.size > _UNPACKED:
+        return None
+    skip, rest = left.carry.position, b""
+    for piece in gunzip(storage.pieces(left.where, 0, left.size, PACKED_CHUNK)):
+        if isinstance(piece, Damage):
+            message = f"the gzip file '{left.where}' is not finished: {piece.reason}"
+            return message, "write its end, or move it in whole"
+        rest += piece[skip:][: _GLANCE - len(rest)]
+        skip = max(0, skip - len(piece))
+    return _of_rest(left.where, left.carry, left.document, rest)
+
+
+def _of_rest(where: str, carry: Carry, document: bool, rest: bytes) -> Reason | None:
+    """What is left over of a file of which all whole items were read."""
+    if not rest.strip():
+        return None
+    if not document:
+        return (
+            f"the last line of '{where}' has no newline yet",
+            "it is read when its newline is there, or a later file",
+        )
+    if carry.root is None:
+        return f"the start tag of the root element of '{where}' is not finished", "write its end"
+    return (
+        f"'{where}' ends within an item, which begins at byte {carry.position:,}",
+        "it is read when its end is there; where a later file is begun, it is set aside",
+    )
+
+
+def _front_of(where: str, position: int, size: int) -> bytes:
+    """Some of what is left over."""
+    return b"".join(storage.pieces(where, position, min(size, position + _GLANCE)))
+
+
+# --- inputs that hold others up ---------------------------------------------------------------------------
+
+
+def _of_branches(last: Manifest, plan: Plan) -> Iterator[Wait]:
+    """Of joins and merges: the inputs without an element to show, for which those of other inputs wait (LAWS 1.2)."""
+    asked = {each.branch: each for each in plan.subscriptions}
+    partitions = {each.stream: each.partitions for each in plan.streams}
+    behind = ((number, kept) for number, kept in last.states.items() if kept.waiting and number in asked)
+    for number, kept in islice(behind, _BRANCHES):
+        for stream in _streams(asked[number].text):
+            for partition in range(partitions.get(stream, 0)):
+                key = f"{stream}/{partition}"
+                if key not in kept.waiting:
+                    others = ", ".join(f"'{each}'" for each in sorted(kept.waiting))
+                    yield Wait(
+                        stream,
+                        f"what has come in {others} waits for '{key}', which may still bring something earlier",
+                        "an element with a later time lets it go on, or a heartbeat",
+                    )
+
+
+@lru_cache(maxsize=_BRANCHES)
+def _streams(text: str) -> tuple[str, ...]:
+    return tuple(streams_of(read_plan(text)) if is_plan(text) else named(parse(text)))

@@ -1,0 +1,133 @@
+"""What lies in the folders of a stream: which files there are, how long they are, how they are written.
+
+Nothing here remembers anything or knows of epochs; it looks, and says what it has seen.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from anabranch.errors import StreamError
+from anabranch.spark.intake import storage
+from anabranch.spark.intake.order import Form, Stretch
+from anabranch.spark.intake.ranges import Waiting
+from anabranch.stream.limits import Limits
+from anabranch.stream.reading.gzip import PACKED_CHUNK, Damage, gunzip
+from anabranch.stream.reading.parse import implied_root, parse_root
+from anabranch.stream.reading.reader import Format
+from anabranch.stream.reading.source import detect
+from anabranch.stream.reading.split import DocumentSplitter
+from anabranch.stream.serialize import serialize
+
+_FRONT = 1 << 16
+"""How much of a stream is looked at to see how it is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files of one partition, which is a directory or a single file."""
+
+    where: str
+    document: bool
+
+    def path(self, file: str) -> str:
+        """A file's path; a partition that is a file has this one only."""
+        return os.path.join(self.where, file) if os.path.isdir(self.where) else self.where
+
+    def line_end(self, file: str, position: int, limit: int) -> int:
+        return storage.line_end(self.path(file), position, limit)
+
+    def last_line_end(self, file: str, position: int, limit: int) -> int:
+        return storage.last_line_end(self.path(file), position, limit)
+
+
+def listing(path: str) -> dict[str, int]:
+    """The files of a partition that are not empty, in order of their names, with their sizes."""
+    try:
+        if not os.path.isdir(path):
+            size = os.path.getsize(path)
+            return {os.path.basename(path): size} if size else {}
+        with os.scandir(path) as entries:
+            found = {each.name: each.stat().st_size for each in entries if each.is_file()}
+    except FileNotFoundError:
+        return {}  # not there yet, or taken away while we looked
+    except OSError as error:
+        raise StreamError(f"cannot read '{path}': {error.strerror}") from None
+    return {name: found[name] for name in sorted(found) if found[name] and not name.startswith(".")}
+
+
+def modified(path: str) -> int | None:
+    """When a file was changed, None if it is not there."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except FileNotFoundError:
+        return None
+
+
+def waiting(held: Sequence[Stretch], there: Mapping[str, int], files: Files) -> list[Waiting]:
+    """What is to be begun next: files that are new, and new bytes of files that have ended."""
+    ends = {stretch.file: stretch.end for stretch in held}
+    found: list[Waiting] = []
+    for name, size in there.items():
+        if name not in ends:
+            found.append(Waiting(name, 0, size))
+        elif (end := ends[name]) is not None and size != end:
+            if size < end:
+                raise StreamError(
+                    f"'{files.path(name)}' has become shorter: {size:,} bytes, of which {end:,} were read",
+                    hint="a stream's files may only grow",
+                )
+            found.append(Waiting(name, end, size))
+    return found
+
+
+# --- how a stream is written ------------------------------------------------------------------------------
+
+
+def form_of(
+    files: Files,
+    there: Mapping[str, int],
+    known: Format | None,
+    root: str,
+    schema_root: str | None,
+    *,
+    decide: bool,
+) -> Form | None:
+    """How a stream is written, from the front of its first file; None while more bytes could say otherwise.
+
+    `known` is the format where the user has named it, `root` the root of streams that have none of their own.
+    """
+    if not there:
+        return None
+    fronts = (front(files.path(name)) for name in there)
+    first = next((each for each in fronts if each.strip()), b"")  # the first file that holds something decides for all
+    decide = decide or len(there) > 1 or len(first) >= _FRONT
+    form = known or _told(first, schema_root, decide)
+    if form is None:
+        return None
+    if form != "document":
+        return Form(form, serialize(implied_root(root)))
+    splitter = DocumentSplitter(Limits())
+    splitter.feed(first)
+    if splitter.first is None:
+        return Form(form, serialize(implied_root(root))) if decide else None
+    return Form(form, serialize(parse_root(*splitter.first)))
+
+
+def _told(front: bytes, schema_root: str | None, decide: bool) -> Format | None:
+    """The format that the front tells; a single line could still be a short document or the first of many lines."""
+    form = detect(front, schema_root)
+    if decide or form != "document" or schema_root is not None:
+        return form if front.strip() else None
+    return form if b"\n" in front.strip() else None
+
+
+def front(path: str) -> bytes:
+    """The first bytes of a file, unpacked."""
+    limit = os.path.getsize(path)
+    if not storage.is_packed(path):
+        return b"".join(storage.pieces(path, 0, min(limit, _FRONT)))
+    unpacked = gunzip(storage.pieces(path, 0, limit, PACKED_CHUNK))
+    return next((piece for piece in unpacked if not isinstance(piece, Damage)), b"")[:_FRONT]

@@ -1,0 +1,110 @@
+"""Heartbeats that a run sends into streams in which nothing new comes (LAWS 1.3).
+
+The survey sends them, where a stream declares `heartbeat`: into each partition that has brought nothing for so long.
+The time of a heartbeat goes into the offset of its epoch, which is on the disk before the epoch runs; from then on it
+is an element of the partition like any other, and an epoch that is run again reads the same one.
+Clocks decide when a heartbeat is sent, and never what was sent.
+
+In a stream without a declared time it has the moment at which it is sent, like all that comes then.
+In one with a declared time it goes on from the latest time in the stream, be it of an item or of an earlier heartbeat,
+by the seconds that have gone by since that came; so a partition without items follows the others, and a stream without
+items its own clock.
+How far the items are, the tasks tell (`spark/evolution/courses.py`); the driver writes it down for the survey, which
+reads no items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from time import monotonic
+
+from anabranch.spark.answers.log import AnswerLog
+from anabranch.spark.answers.segments import COURSES
+from anabranch.spark.checkpoint import durable
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifest
+from anabranch.spark.evolution.courses import Course
+from anabranch.spark.intake.ranges import MICROSECONDS, Offset
+from anabranch.spark.intake.settings import IntakeStream
+from anabranch.spark.plan.epoch_plan import Plan
+
+_BEAT = ":beat/"
+"""What stands before the key of a partition: `position` is the time of its latest heartbeat in microseconds, `file` the
+number of those before it."""
+
+
+def beat_of(offset: Offset, key: str) -> int | None:
+    """The time of the latest heartbeat of a partition, in microseconds."""
+    found = offset.get(_BEAT + key)
+    return None if found is None else found["position"]
+
+
+class Pulse:
+    """Says when a partition needs a heartbeat; only the survey has one."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._came: dict[str, float] = {}
+        """By partition: when something new was last seen there, or it had a heartbeat."""
+
+    def beats(
+        self,
+        stream: IntakeStream,
+        start: Offset,
+        fresh: Collection[str],
+        moment: int,
+        reached: Callable[[], Mapping[str, float]],
+    ) -> Offset:
+        """The heartbeats of a stream in an epoch that begins at `start` and reads `fresh` partitions at a moment."""
+        if stream.heartbeat is None:
+            return {}
+        now = self._clock()
+        for key in stream.keys:
+            if key in fresh or key not in self._came:
+                self._came[key] = now
+        due = [key for key in stream.keys if now - self._came[key] >= stream.heartbeat]
+        if not due:
+            return {}
+        since = now - max(self._came[key] for key in stream.keys)
+        time = _latest(stream, start, reached(), since) if stream.timed else moment
+        found: Offset = {}
+        if time is None:
+            return found
+        for key in due:
+            before = start.get(_BEAT + key)
+            if before is None or before["position"] < time:
+                found[_BEAT + key] = {"file": before["file"] + 1 if before else 0, "position": time}
+                self._came[key] = now
+        return found
+
+
+def _latest(stream: IntakeStream, start: Offset, reached: Mapping[str, float], since: float) -> int | None:
+    """The latest time in a stream, and the seconds since it came; None where no element has had a time."""
+    times = [time for key in stream.keys if (time := beat_of(start, key)) is not None]
+    if stream.name in reached:
+        times.append(round(reached[stream.name] * MICROSECONDS))
+    return max(times) + round(since * MICROSECONDS) if times else None
+
+
+def write_reached(checkpoint: Checkpoint, manifest: Manifest, plan: Plan) -> None:
+    """Write down how far the streams with heartbeats are behind an epoch, by the times of their items."""
+    names = {each.stream for each in plan.streams if each.beats}
+    if not names:
+        return
+    log, before = AnswerLog(checkpoint), read_reached(checkpoint)
+    found = dict(before)
+    for chunk in log.chunks(manifest, COURSES):
+        for course in map(Course.from_json, log.text(chunk).splitlines()):
+            for top in course.tops if course.stream in names else ():
+                if top is not None:
+                    found[course.stream] = max(top.value, found.get(course.stream, top.value))
+    if found != before:
+        durable.replace(checkpoint.reached, durable.sealed(found))
+
+
+def read_reached(checkpoint: Checkpoint) -> dict[str, float]:
+    """By stream, the largest time that its items have had, as far as it was written down."""
+    if not checkpoint.reached.exists():
+        return {}
+    found: dict[str, float] = durable.unsealed(checkpoint.reached)
+    return found

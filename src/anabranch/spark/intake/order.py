@@ -1,0 +1,136 @@
+"""The order log: in which order the files of a stream were begun, and where each of them ended.
+
+A directory is one sequence (LAWS 1.1), but what lies in it changes while it is read.
+So the order in which files are begun is written down, once and for good, before any offset refers to it: an offset is
+the number of a stretch and a position in it, and what lies between two offsets follows from them and this log alone.
+
+A stretch is a file from a position on, usually 0.
+It is open until a later one is begun; then its end is fixed, and if its file grows after all, the new bytes are a
+stretch of their own, with a warning.
+The log also holds how the stream is written and its root element, which its first bytes have decided for good.
+
+Only the intake appends; a line that a crash has left unfinished does not count.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from anabranch.errors import StateError
+from anabranch.spark.checkpoint import durable
+from anabranch.stream.reading.reader import Format
+
+Note = Literal["late", "grown"]
+_CHECK = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a stream is written, and its root element as text, without the items."""
+
+    format: Format
+    root: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A file of a partition from `start` on; `end` is None while it is open."""
+
+    partition: str
+    file: str
+    start: int
+    packed: bool
+    head: str
+    """A digest of the file's first bytes, by which one that was overwritten is known."""
+    note: Note | None = None
+    """Why the user should hear of it: it came late under a smaller name, or grew after it had ended."""
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The record that closes a partition's last stretch."""
+
+    partition: str
+    end: int
+
+
+class OrderLog:
+    """The log of one stream; one process appends, others may read and `refresh`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read = 0
+        self.form: Form | None = None
+        self._partitions: dict[str, list[Stretch]] = {}
+
+    def stretches(self, partition: str) -> list[Stretch]:
+        """The stretches of a partition, by number."""
+        return self._partitions.setdefault(partition, [])
+
+    def refresh(self) -> list[Stretch]:
+        """Take in what was appended since; gives the stretches that are new."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._read)
+                data = file.read()
+        except FileNotFoundError:
+            return []
+        whole = data[: data.rfind(b"\n") + 1]
+        fresh: list[Stretch] = []
+        for line in whole.splitlines():
+            try:
+                record = _record(line)
+            except (ValueError, TypeError):
+                raise StateError(f"'{self._path}' is damaged") from None
+            self._take(record)
+            if isinstance(record, Stretch):
+                fresh.append(record)
+        self._read += len(whole)
+        return fresh
+
+    def append(self, records: Iterable[Form | Stretch | End]) -> None:
+        """Write records down for good, and take them in."""
+        held = list(records)
+        if held:
+            data = b"".join(map(_line, held))
+            durable.append(self._path, data, self._read)
+            self._read += len(data)
+            for record in held:
+                self._take(record)
+
+    def _take(self, record: Form | Stretch | End) -> None:
+        match record:
+            case Form():
+                self.form = record
+            case Stretch(partition):
+                self.stretches(partition).append(record)
+            case End(partition, end):
+                held = self.stretches(partition)
+                held[-1] = replace(held[-1], end=end)
+
+    def check(self, partition: str, file: int, position: int) -> None:
+        """Make sure that the log goes as far as the reading; what it has lost cannot be known again."""
+        known = len(self.stretches(partition))
+        if file > known or (file == known and position):
+            raise StateError(f"'{self._path}' is damaged: it ends before what was read")
+
+
+def _line(record: Form | Stretch | End) -> bytes:
+    """A record as JSON, behind its checksum."""
+    data = json.dumps(asdict(record)).encode()
+    return durable.digest(data)[:_CHECK].encode() + b" " + data + b"\n"
+
+
+def _record(line: bytes) -> Form | Stretch | End:
+    check, _, data = line.partition(b" ")
+    if durable.digest(data)[:_CHECK].encode() != check:
+        raise ValueError("another checksum")
+    fields = json.loads(data)
+    if "format" in fields:
+        return Form(**fields)
+    return Stretch(**fields) if "file" in fields else End(**fields)

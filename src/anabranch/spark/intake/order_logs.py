@@ -1,0 +1,89 @@
+"""The order logs of a trunk's streams, as its driver reads them.
+
+The intake writes them (`order.py`); the driver judges by them whether a stream is still what it was, learns in which
+form it is written, and warns of files that came out of order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from anabranch.errors import UsageError
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.checkpoint.manifest import Manifest
+from anabranch.spark.intake.offsets import end_of
+from anabranch.spark.intake.order import Form, OrderLog
+from anabranch.spark.intake.ranges import Position, spans
+from anabranch.spark.plan.epoch_plan import Plan
+from anabranch.stream.reading.source import Source
+
+
+class OrderLogs:
+    """The logs of the streams that a trunk has been told to read."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
+        self._logs: dict[str, OrderLog] = {}
+
+    @property
+    def forms(self) -> Mapping[str, Form | None]:
+        """How the streams are written, as far as it is known."""
+        return {name: log.form for name, log in self._logs.items()}
+
+    def follow(self, source: Source, last: Manifest | None, plan: Plan | None) -> None:
+        """Know the order log of a stream, and that it is still written as it was."""
+        if source.name not in self._logs:
+            self._logs[source.name] = OrderLog(self._checkpoint.order(source.name))
+            self._logs[source.name].refresh()  # what is noted there was told by an earlier run
+        log = self._logs[source.name]
+        for key, at in last.offsets.items() if last else ():
+            stream, _, partition = key.rpartition("/")
+            if stream == source.name:
+                log.check(partition, **at)
+        if last is not None and self._was_passed_over(source.name, log, last):
+            raise UsageError(
+                f"the stream '{source.name}' was taken out while an epoch was under way, which went on without it",
+                hint="what stood there is answered to nobody: give the stream another name",
+            )
+        if log.form is not None and source.format not in ("auto", log.form.format):
+            raise UsageError(
+                f"the stream '{source.name}' was read as '{log.form.format}' until now, not as '{source.format}'",
+                hint="give the stream another name",
+            )
+        known = [each for each in plan.streams if each.stream == source.name] if plan else []
+        if any(each.updates is not source.updates for each in known):
+            kinds = ("updates", "items") if source.updates else ("items", "updates")
+            raise UsageError(
+                f"the stream '{source.name}' was one of {kinds[1]} until now, not of {kinds[0]}",
+                hint="give the stream another name",
+            )
+        before = max((each.partitions for each in known), default=0)
+        if len(source.partitions) < before:  # their numbers are those of the list, and branches wait for them
+            raise UsageError(
+                f"the stream '{source.name}' had {before} partitions until now, and has {len(source.partitions)}",
+                hint="new ones may be added behind the others; for fewer, give the stream another name",
+            )
+
+    def _was_passed_over(self, stream: str, log: OrderLog, last: Manifest) -> bool:
+        """Whether Spark is further in a stream than it was read, so that accents may be lost (LAWS 4.5)."""
+        if log.form is None:
+            return False
+        reached, document = end_of(self._checkpoint, last.epoch), log.form.format == "document"
+        for key in reached:
+            name, _, partition = key.rpartition("/")
+            between = Position.of(last.offsets, key), Position.of(reached, key)
+            if name == stream and list(spans(log.stretches(partition), *between, document)):
+                return True
+        return False
+
+    def warnings(self) -> Iterator[str]:
+        """Read on in the logs, and say which files came out of order since they were read last."""
+        for name, log in self._logs.items():
+            for stretch in log.refresh():
+                match stretch.note:
+                    case "late":
+                        warning = f"the file '{stretch.file}' came after files with larger names"
+                        yield f"stream '{name}': {warning}; it is read next"
+                    case "grown":
+                        warning = f"the file '{stretch.file}' has grown after a later one was begun"
+                        yield f"stream '{name}': {warning}; the new part is read next"

@@ -1,0 +1,142 @@
+"""The reading of one range: bytes to elements, as `stream/` would read them from the whole file.
+
+The pieces of a file are read by different tasks and in different epochs.
+What makes the sum of them equal the whole is that lines are cut after newlines, and that a document's splitter goes on
+from the carry of the range before.
+A gzip file can only be read from its front: each of its ranges unpacks it again up to the carry, and usually there is
+one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from decimal import Decimal
+
+from anabranch.columnar.scan.shred import Shredder
+from anabranch.spark.intake.ranges import MICROSECONDS, Position, Range
+from anabranch.spark.intake.storage import PIECE, pieces
+from anabranch.spark.plan.epoch_plan import StreamPlan
+from anabranch.stream.elements import DeadLetter, Place, Punctuation, StreamElement
+from anabranch.stream.limits import Limits
+from anabranch.stream.path import Path
+from anabranch.stream.reading.gzip import PACKED_CHUNK, Damage, gunzip
+from anabranch.stream.reading.json_items import to_json
+from anabranch.stream.reading.reader import ElementReader
+from anabranch.stream.reading.split import Carry, Cut, DocumentSplitter, LineSplitter
+from anabranch.stream.reading.wire import write
+from anabranch.stream.tree import Element
+
+
+class RangeReader:
+    """Reads a range once, from its first element to its last; then `carry` says where the next range goes on."""
+
+    def __init__(
+        self,
+        stream: StreamPlan,
+        root: Element,
+        limits: Limits,
+        reach: Range,
+        carry: str | None = None,
+        *,
+        accents: bool = True,
+    ) -> None:
+        """`carry` is what the reader of the range before has left; `accents` says whether the engine follows them."""
+        self._split = DocumentSplitter if stream.format == "document" else LineSplitter
+        self._limits = limits
+        self._range = reach
+        self.lines = self._split is LineSplitter and not reach.packed
+        """Whether each part that ends with a newline holds whole lines."""
+        self._beat = None if reach.beat is None else _heartbeat(stream, root, reach.beat)
+        begin = self._begin(carry if self._beat is None else None)
+        self.shredder = Shredder(self._split(limits, begin), limits)
+        """Takes the range's parts, once each and in order."""
+        self._start = begin.position
+        admission = stream.admission(accents=accents)
+        self._reader = ElementReader(reach.stream, stream.format, limits, root, stream.item, stream.schema, admission)
+
+    def carry(self) -> str | None:
+        """Where the next range of the file goes on, as JSON; None if it needs no more than its own start."""
+        if self._range.last or not self._carries:
+            return None
+        return json.dumps(self.shredder.carry.to_json())
+
+    @property
+    def start(self) -> Position:
+        """Where the range begins."""
+        return Position(self._range.number, self._start)
+
+    def announce(self, announced: Callable[[Path, Element], bool]) -> None:
+        """Say which paths that the schema does not declare an item of a strict stream may carry."""
+        self._reader.announced = announced
+
+    @property
+    def _carries(self) -> bool:
+        return self._range.packed or self._split is DocumentSplitter
+
+    def __iter__(self) -> Iterator[StreamElement | DeadLetter]:
+        for part in self.parts():
+            if isinstance(part, DeadLetter):
+                yield part
+            else:
+                for shredded in self.shredder.finish() if part is None else self.shredder.feed(part, None):
+                    yield from self.elements(shredded.cuts.values())
+
+    def parts(self, size: int = PIECE) -> Iterator[bytes | DeadLetter | None]:
+        """The bytes in pieces of a size, None at an end of input, and last a dead letter where the file is damaged."""
+        position = self._start
+        damage: DeadLetter | None = None
+        for piece in self._pieces(self._start, self._range.end, size):
+            if isinstance(piece, Damage):
+                damage = DeadLetter(Place(self._range.stream, self._range.file, position), piece.reason, "")
+            else:
+                position += len(piece)
+                yield piece
+        if self._range.last or not self._carries:
+            yield None
+        if damage and self._range.last:  # while a gzip file is written, it always seems cut short
+            yield damage
+
+    def elements(self, cuts: Iterable[Cut]) -> Iterator[StreamElement | DeadLetter]:
+        """What is in some cuts of the range."""
+        return self._reader.elements(cuts, self._range.file)
+
+    def _begin(self, carry: str | None) -> Carry:
+        if carry is not None:
+            return replace(Carry.from_json(json.loads(carry)), lenient=True)
+        if not self._range.start or not self._carries:
+            return Carry(self._range.start, lenient=True)
+        # The file had ended, a later one was begun, and now it has grown: read its front again for where it stood.
+        splitter = self._split(self._limits, Carry(lenient=True))
+        for piece in self._pieces(0, self._range.start):
+            if not isinstance(piece, Damage):
+                splitter.feed(piece)
+        return splitter.carry
+
+    def _pieces(self, start: int, end: int, size: int = PIECE) -> Iterator[bytes | Damage]:
+        """The uncompressed bytes from a position on, up to the range's end on disk."""
+        if self._beat is not None:
+            yield self._beat
+            return
+        if not self._range.packed:
+            yield from pieces(self._range.path, start, end, size, lines=self._split is LineSplitter)
+            return
+        skip = start
+        for piece in gunzip(pieces(self._range.path, 0, end, PACKED_CHUNK)):
+            if isinstance(piece, Damage):
+                yield piece
+            elif skip < len(piece):
+                yield piece[skip:]
+                skip = 0
+            else:
+                skip -= len(piece)
+
+
+def _heartbeat(stream: StreamPlan, root: Element, time: int) -> bytes:
+    """A heartbeat as it would stand in a file of the stream."""
+    element = Punctuation(None, Place(stream.stream, "heartbeat", 0), Decimal(time) / MICROSECONDS)
+    if stream.format == "json":
+        return f"{to_json(element)}\n".encode()
+    line = f"{write(element)}\n"
+    return (f"<{root.name.local}>{line}</{root.name.local}>" if stream.format == "document" else line).encode()

@@ -1,0 +1,275 @@
+"""Byte ranges: how far an epoch reaches into the files, and what each of its tasks reads.
+
+Everything here is plain reckoning over the stretches of a partition (`order.py`); nothing here knows Spark or lists a
+folder.
+What lies between two offsets is a function of the offsets and of an order log that is only ever appended to, so an
+epoch that is run again is cut in the same way.
+
+An offset says for every partition the number of a stretch and a position there; a partition that is missing stands at
+its beginning, which is how a trunk can gain streams.
+Where a file may be cut depends on what is in it: lines after a newline, for which someone looks at the few bytes behind
+the cut; a document anywhere, because the reader of the next range is handed the unfinished item (the carry), but then
+its ranges must be read one after the other, one in each epoch; a gzip file only where it ends on disk for now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+from anabranch.spark.intake.order import End, Stretch
+
+MEBIBYTE = 1 << 20
+LARGEST_RANGE = 64 * MEBIBYTE
+"""The largest piece of a line file that one task reads: to begin a task costs as much as to read some MiB."""
+SMALLEST_RANGE = MEBIBYTE
+"""Below this, another task costs more than it saves."""
+MICROSECONDS = 1_000_000
+"""So many are a second; moments and the times of heartbeats are whole numbers of them."""
+
+Offset: TypeAlias = dict[str, dict[str, int]]
+"""`{"stream/partition": {"file": number, "position": bytes}}`, in the JSON form in which Spark logs it."""
+Cuts: TypeAlias = Literal["after lines", "anywhere", "nowhere"]
+Mark: TypeAlias = Literal["ended", "passed"]
+
+
+class Position(NamedTuple):
+    """The number of a stretch in its partition and a position in its file; they compare as the stream goes.
+
+    The beginning of a stretch is position 0, also where the stretch begins later in its file.
+    """
+
+    file: int
+    position: int
+
+    @staticmethod
+    def of(offset: Offset, key: str) -> Position:
+        return Position(**offset.get(key, {"file": 0, "position": 0}))
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A file that was not begun yet, or the new bytes of one that has ended; it becomes a stretch when it is begun."""
+
+    file: str
+    start: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What a task reads: bytes `start` to `end` of a file; `last` where nothing of the file follows.
+
+    Ranges of one epoch are numbered in the order of their streams, `sequence`.
+    A gzip file is `packed`: `start` and `end` count bytes on disk, positions inside it uncompressed bytes.
+    """
+
+    stream: str
+    partition: str
+    number: int
+    """The number of the stretch in its partition."""
+    file: str
+    path: str
+    start: int
+    end: int
+    last: bool
+    packed: bool
+    sequence: int
+    arrived: int | None = None
+    """When its bytes were first seen, in microseconds; None where there is no clock, in finite inputs."""
+    beat: int | None = None
+    """The time of the heartbeat that it is, in the place of a file, in microseconds."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.stream}/{self.partition}"
+
+    @property
+    def mark(self) -> Mark | None:
+        """What a range without a file says of the time."""
+        return None if self.path or self.beat is not None else "ended" if self.stream else "passed"
+
+    @staticmethod
+    def ended(stream: str, partition: str, sequence: int) -> Range:
+        """The mark that nothing more comes in a partition."""
+        return Range(stream, partition, 0, "", "", 0, 0, True, False, sequence)
+
+    @staticmethod
+    def heartbeat(stream: str, partition: str, beat: int, sequence: int, arrived: int | None) -> Range:
+        """An element that the run has sent into a partition."""
+        return Range(stream, partition, 0, "heartbeat", "", 0, 0, True, False, sequence, arrived, beat)
+
+    @staticmethod
+    def passed(arrived: int, sequence: int) -> Range:
+        """The mark that all has been read of what was there at a moment."""
+        return Range("", "", 0, "", "", 0, 0, False, False, sequence, arrived)
+
+
+class Lines(Protocol):
+    """Where the lines of a partition's files end; it looks into the files."""
+
+    def line_end(self, file: str, position: int, limit: int) -> int:
+        """The position just after the first newline at or after `position - 1`, `limit` where there is none."""
+
+    def last_line_end(self, file: str, position: int, limit: int) -> int:
+        """The position just after the last newline before `limit`, `position` where there is none behind it."""
+
+
+# --- how far an epoch goes --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One sequence of a stream as it lies there now (LAWS 1.1)."""
+
+    stretches: Sequence[Stretch]
+    size: int
+    """How long the file of the last stretch is now."""
+    waiting: Sequence[Waiting]
+    """In the order in which they are to be begun."""
+    document: bool
+    finite: bool
+    """Nothing more will come: the last line needs no newline, and the last document ends with its bytes."""
+    lines: Lines
+
+    def cuts(self, stretch: Stretch) -> Cuts:
+        if stretch.packed:
+            return "nowhere"
+        return "anywhere" if self.document else "after lines"
+
+    def behind(self, at: Position) -> bool:
+        """Whether there is something to read."""
+        held = self.stretches
+        if self.waiting or at.file < len(held) - 1:
+            return True
+        if at.file >= len(held):
+            return False
+        end = held[-1].end
+        return self.finite or end is not None or self.size > max(at.position, held[-1].start)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Where an epoch ends in a partition, and what the order log must hold before anybody is told."""
+
+    to: Position
+    records: tuple[Stretch | End, ...]
+    size: int
+    """How many bytes lie on the way."""
+    done: bool
+    """Whether nothing is left to read of what is there now."""
+
+
+def advance(
+    partition: Partition,
+    at: Position,
+    budget: int,
+    files: int,
+    begin: Callable[[Waiting], Stretch],
+) -> Move:
+    """Go on from `at` by about `budget` bytes in at most `files` files, and by one line or file at least."""
+    held, waiting = list(partition.stretches), list(partition.waiting)
+    size, left, done = partition.size, budget, False
+    number, position = at
+    records: list[Stretch | End] = []
+    while True:
+        if number == len(held):
+            if not waiting:
+                done = True
+                break
+            following = waiting.pop(0)
+            held.append(begin(following))
+            records.append(held[-1])
+            size = following.size
+        stretch = held[number]
+        position = max(position, stretch.start)
+        limit = size if stretch.end is None else stretch.end
+        # A file ends when another is there to be begun; nobody can tell a pause from an end otherwise.
+        ends = partition.finite or bool(waiting) or stretch.end is not None
+        enough = position + max(1, left) < limit and partition.cuts(stretch) != "nowhere"
+        stop = _cut(partition, stretch, position, limit, left, ends)
+        left -= stop - position
+        position = stop
+        if stop < limit or not ends:
+            done = not enough or stop == limit
+            break
+        if stretch.end is None:
+            records.append(End(stretch.partition, limit))
+        number, position, files = number + 1, 0, files - 1
+        if left <= 0 or files <= 0:
+            done = number == len(held) and not waiting
+            break
+    return Move(Position(number, position), tuple(records), budget - left, done)
+
+
+def _cut(partition: Partition, stretch: Stretch, position: int, limit: int, left: int, ends: bool) -> int:
+    cuts, target = partition.cuts(stretch), position + max(1, left)
+    if cuts == "nowhere":
+        return limit
+    if cuts == "anywhere":
+        return min(limit, target)
+    stop = partition.lines.line_end(stretch.file, target, limit) if target < limit else limit
+    if stop < limit or ends:
+        return stop
+    return partition.lines.last_line_end(stretch.file, position, limit)
+
+
+# --- what lies between two offsets ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The part of one stretch that lies between two offsets; `last` where the stretch was left behind."""
+
+    number: int
+    stretch: Stretch
+    start: int
+    end: int
+    last: bool
+
+
+def spans(stretches: Sequence[Stretch], start: Position, end: Position, document: bool) -> Iterator[Span]:
+    """The pieces of files between two positions.
+
+    A document or gzip file that was read to its end before it was known to be the end gives an empty last span, in
+    which its unfinished item is set aside.
+    """
+    for number in range(start.file, min(end.file + 1, len(stretches))):
+        stretch = stretches[number]
+        last = number < end.file
+        first = max(start.position if number == start.file else 0, stretch.start)
+        stop = stretch.end if last else end.position
+        assert stop is not None, "a stretch that was left behind has an end"
+        if first < stop or (last and first == stop and (document or stretch.packed)):
+            yield Span(number, stretch, first, stop, last)
+
+
+def cut_up(span: Span, document: bool, cores: int, lines: Lines) -> Iterator[tuple[int, int, bool]]:
+    """A span as pieces (start, end, last); a file of lines gives every core something to do."""
+    first, size = span.start, span.end - span.start
+    if document or span.stretch.packed or not size:
+        yield first, span.end, span.last
+        return
+    rounds = -(-size // (cores * LARGEST_RANGE))
+    target = max(SMALLEST_RANGE, -(-size // (cores * rounds)))
+    while first < span.end:
+        target_end = first + target
+        stop = lines.line_end(span.stretch.file, target_end, span.end) if target_end < span.end else span.end
+        yield first, stop, span.last and stop == span.end
+        first = stop
+
+
+def tasks(found: Sequence[Range]) -> Iterator[tuple[Range, ...]]:
+    """The ranges by task: neighbours that are small share one, so that a thousand small files are not a thousand."""
+    held: list[Range] = []
+    size = 0
+    for each in found:
+        length = each.end - each.start
+        if held and size + length > SMALLEST_RANGE:
+            yield tuple(held)
+            held, size = [], 0
+        held.append(each)
+        size += length
+    if held:
+        yield tuple(held)

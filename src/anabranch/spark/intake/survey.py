@@ -1,0 +1,318 @@
+"""The survey: what lies in the streams' files now, and how far the next epoch goes.
+
+This is the thinking half of the intake (`source.py` is its face towards Spark), and it runs in a process of its own
+that Spark keeps for the purpose.
+It reads the streams and the size of epochs anew for each epoch from a file that the driver writes, so a trunk gains
+streams while it runs; it looks into the folders, begins files in the order of their names, and writes that order down
+before an offset refers to it.
+
+A *sight* is what was there at one moment, and that moment is the time of the elements in it that have none of their own
+(LAWS 1.3).
+Epochs take a sight to its end before the next is taken, and of a stream without a time one partition after the other:
+so elements come in the order of their times, ties to the partition named first (LAWS 1.2), whatever the size of epochs.
+The moment is part of the offset; a sight that an epoch has not taken to its end is kept on disk.
+Finite inputs have no clock and no sights, and their partitions have an end, which the offset says.
+
+Nothing is lost silently: a file that turns up late or grows after its end is read next and noted, one that has become
+shorter or was overwritten is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from time import time_ns
+
+from anabranch.errors import StateError, StreamError
+from anabranch.spark.checkpoint import durable
+from anabranch.spark.checkpoint.folder import Checkpoint
+from anabranch.spark.intake import folders, ranges, storage
+from anabranch.spark.intake.folders import Files
+from anabranch.spark.intake.heartbeats import Pulse, beat_of, read_reached
+from anabranch.spark.intake.order import OrderLog, Stretch
+from anabranch.spark.intake.ranges import Offset, Partition, Position, Range, Span, Waiting
+from anabranch.spark.intake.settings import IntakeSettings, IntakeStream
+
+_EVERYTHING = 1 << 60
+_CLOCK = ":clock"
+"""Where an offset keeps its sight: `position` is the moment in microseconds, `file` is 1 if it was taken to its end."""
+_ENDED = ":ended/"
+"""What stands before the key of a partition that has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What was there at a moment: by partition, the files and their sizes."""
+
+    moment: int
+    files: dict[str, dict[str, int]]
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        durable.replace(checkpoint.sight, durable.sealed(asdict(self)))
+
+    @staticmethod
+    def load(checkpoint: Checkpoint, moment: int) -> Sight:
+        found = Sight(**durable.unsealed(checkpoint.sight))
+        if found.moment != moment:
+            raise StateError(f"'{checkpoint.sight}' does not belong to the checkpoint", hint="restore the whole folder")
+        return found
+
+
+class Survey:
+    """Looks at the files for one streaming query; it alone appends to the order logs."""
+
+    def __init__(self, checkpoint: Checkpoint, pulse: Pulse | None = None) -> None:
+        self._checkpoint = checkpoint
+        self._pulse = pulse or Pulse()
+        self._logs: dict[str, OrderLog] = {}
+        self._frozen: dict[str, dict[str, int]] | None = None
+        self._held: dict[str, tuple[int, dict[str, int]]] = {}
+        """By partition: what was there when the last hold of its stream was met."""
+        self._sight: Sight | None = None
+        """The one that the last epoch did not take to its end."""
+        self._looks: dict[str, tuple[int, int]] = {}
+        """By path: size and modification time of an open file when its front was last compared."""
+
+    def freeze(self) -> None:
+        """From now on the files end where they end now; files that are not there yet do not come."""
+        self._frozen = {}
+        settings = IntakeSettings.load(self._checkpoint)
+        for stream in settings.reading:
+            for key, path in stream.keys.items():
+                self._listing(key, path, settings.held.get(stream.name))
+
+    def latest(self, start: Offset) -> Offset:
+        """How far the epoch that begins at `start` goes; all that has something to read shares its bytes."""
+        settings = IntakeSettings.load(self._checkpoint)
+        sight = self._look(settings, start, self._unfinished(start))
+        moves = self._moves(settings, start, sight)
+        if not moves.to and start.get(_CLOCK, {}).get("position") == sight.moment:
+            sight = self._look(settings, start, None)
+            moves = self._moves(settings, start, sight)
+        ended = self._ended(settings, start, moves)
+        beats = self._beats(settings, start, moves, sight)
+        if settings.finite or not (moves.to or beats):
+            return start | moves.to | ended
+        self._sight = sight if moves.unfinished else None
+        if moves.unfinished:
+            sight.save(self._checkpoint)
+        return (
+            start | moves.to | ended | beats | {_CLOCK: {"file": int(not moves.unfinished), "position": sight.moment}}
+        )
+
+    def ranges(self, start: Offset, end: Offset) -> list[Range]:
+        """The pieces between two offsets, in stream order, the end of each partition, and how far the time is."""
+        settings = IntakeSettings.load(self._checkpoint)
+        clock = end.get(_CLOCK)
+        moment = clock["position"] if clock else None
+        found: list[Range] = []
+        former = ((each, True) for stream in settings.former for each in stream.keys.items())
+        wanted = ((each, False) for stream in settings.streams for each in stream.keys.items())
+        for (key, path), is_former in (*former, *wanted):
+            stream, _, partition = key.rpartition("/")
+            for span, files in self._spans(key, path, start, end):
+                name, packed = span.stretch.file, span.stretch.packed
+                where = files.path(name)
+                whole = ((span.start, span.end, span.last),)  # the files of a former stream may be gone
+                cut_up = whole if is_former else ranges.cut_up(span, files.document, settings.cores, files)
+                for first, stop, last in cut_up:
+                    cut = (span.number, name, where, first, stop, last, packed)
+                    found.append(Range(stream, partition, *cut, len(found), moment))
+            beat = beat_of(end, key)
+            if beat is not None and beat != beat_of(start, key):
+                found.append(Range.heartbeat(stream, partition, beat, len(found), moment))
+            if f"{_ENDED}{key}" in end and f"{_ENDED}{key}" not in start:
+                found.append(Range.ended(stream, partition, len(found)))
+        if clock is not None and clock["file"] and clock != start.get(_CLOCK):
+            found.append(Range.passed(clock["position"], len(found)))
+        return found
+
+    def _spans(self, key: str, path: str, start: Offset, end: Offset) -> Iterator[tuple[Span, Files]]:
+        """What of the stretches of a partition lies between two offsets."""
+        if key not in end or end[key] == start.get(key):
+            return
+        stream, _, partition = key.rpartition("/")
+        log = self._log(stream)
+        assert log.form is not None, "an offset refers to a stream whose form is known"
+        files = Files(path, log.form.format == "document")
+        stretches = log.stretches(partition)
+        for span in ranges.spans(stretches, Position.of(start, key), Position.of(end, key), files.document):
+            yield span, files
+
+    def _log(self, stream: str) -> OrderLog:
+        if stream not in self._logs:
+            self._logs[stream] = OrderLog(self._checkpoint.order(stream))
+            self._logs[stream].refresh()
+        return self._logs[stream]
+
+    # --- sights -------------------------------------------------------------------------------------------
+
+    def _unfinished(self, start: Offset) -> Sight | None:
+        """The sight that the epochs so far have not taken to its end."""
+        clock = start.get(_CLOCK)
+        if clock is None or clock["file"]:
+            return None
+        if self._sight is None or self._sight.moment != clock["position"]:
+            self._sight = Sight.load(self._checkpoint, clock["position"])
+        return self._sight
+
+    def _look(self, settings: IntakeSettings, start: Offset, before: Sight | None) -> Sight:
+        """What is there now, or what is left of an earlier sight.
+
+        A file that has turned up since under a smaller name than one that waits belongs to it: it is read next.
+        """
+        files: dict[str, dict[str, int]] = {}
+        for stream in settings.reading:
+            for key, path in stream.keys.items():
+                ends = {each.file: each.end for each in self._log(stream.name).stretches(key.rpartition("/")[2])}
+                there = self._listing(key, path, settings.held.get(stream.name))
+                if before is not None:
+                    seen = before.files.get(key, {})
+                    last = max(seen, default="")
+                    there = {name: seen.get(name, size) for name, size in there.items() if name <= last}
+                files[key] = {name: size for name, size in there.items() if ends.get(name) != size}
+        if before is not None:
+            return Sight(before.moment, files)
+        return Sight(max(time_ns() // 1_000, start.get(_CLOCK, {}).get("position", 0) + 1), files)
+
+    def _listing(self, key: str, path: str, hold: int | None) -> dict[str, int]:
+        """What lies there, as far as it may be read; `hold` is the number of what holds the stream."""
+        if self._frozen is not None and key in self._frozen:
+            return self._frozen[key]
+        found = self._held[key][1] if hold and self._held.get(key, (0,))[0] == hold else folders.listing(path)
+        if hold:
+            self._held[key] = hold, found
+        if self._frozen is not None:
+            self._frozen[key] = found
+        return found
+
+    # --- moves --------------------------------------------------------------------------------------------
+
+    def _moves(self, settings: IntakeSettings, start: Offset, sight: Sight) -> _Moves:
+        """Go on in every partition, and write down which files are begun for it."""
+        groups: list[list[_View]] = []
+        for stream in settings.reading:
+            views = list(self._views(stream, start, settings.finite or stream.ended, sight))
+            # Without a time the partitions come one after the other; with one they are merged, so all must go on.
+            groups += [[view] for view in views] if stream.timed else [views] if views else []
+        share = max(1, settings.epoch_bytes // max(1, len(groups)))
+        files = max(1, (settings.epoch_files or _EVERYTHING) // max(1, len(groups)))
+        found = _Moves()
+        for group in groups:
+            left = share
+            for view in group:
+                if left <= 0:
+                    found.unfinished.add(view.key)
+                    continue
+                at = Position.of(start, view.key)
+                move = ranges.advance(view.partition, at, left, files, view.begin)
+                if move.to != at:
+                    self._log(view.stream).append(move.records)
+                    found.to[view.key] = move.to._asdict()
+                left -= move.size
+                if not move.done:
+                    found.unfinished.add(view.key)
+                    left = 0  # those behind it have to wait
+        return found
+
+    def _beats(self, settings: IntakeSettings, start: Offset, moves: _Moves, sight: Sight) -> Offset:
+        """The heartbeats that are due; there are none in inputs that have an end, nor before the first element."""
+        if settings.finite or self._frozen is not None:
+            return {}
+        found: Offset = {}
+        fresh = moves.to.keys() | moves.unfinished
+        for stream in settings.reading:
+            if stream.heartbeat is not None and self._log(stream.name).form is not None:
+                reached = partial(read_reached, self._checkpoint)
+                found |= self._pulse.beats(stream, start, fresh, sight.moment, reached)
+        return found
+
+    def _ended(self, settings: IntakeSettings, start: Offset, moves: _Moves) -> Offset:
+        """The partitions that are read to their end, of inputs that have one."""
+        streams = [each for each in settings.reading if settings.finite or each.ended]
+        keys = [key for stream in streams for key in stream.keys if key not in moves.unfinished]
+        return {f"{_ENDED}{key}": {"file": 0, "position": 0} for key in keys if f"{_ENDED}{key}" not in start}
+
+    def _views(self, stream: IntakeStream, start: Offset, finite: bool, sight: Sight) -> Iterator[_View]:
+        """The partitions of a stream that have something to read."""
+        log = self._log(stream.name)
+        for number, (key, path) in enumerate(stream.keys.items()):
+            at = Position.of(start, key)
+            there = sight.files.get(key, {})
+            files = Files(path, document=False)
+            if log.form is None:
+                decide = finite or self._frozen is not None
+                names = stream.format, stream.implied_root, stream.schema_root
+                form = folders.form_of(files, there, *names, decide=decide)
+                if form is None:
+                    continue
+                log.append((form,))
+            assert log.form is not None
+            files = Files(path, log.form.format == "document")
+            held = log.stretches(str(number))
+            size = self._size_of_open(held, there, files, at)
+            partition = Partition(held, size, folders.waiting(held, there, files), files.document, finite, files)
+            if partition.behind(at):
+                largest = max((stretch.file for stretch in held), default="")
+                yield _View(stream.name, key, partition, files, largest)
+
+    def _size_of_open(self, held: list[Stretch], there: dict[str, int], files: Files, at: Position) -> int:
+        """How long the file of the last stretch is; an error if it is not what it was."""
+        if not held:
+            return 0
+        stretch = held[-1]
+        path = files.path(stretch.file)
+        read = at.position if at.file == len(held) - 1 else 0
+        if stretch.end is not None:
+            return stretch.end
+        size = there.get(stretch.file, 0)
+        changed = folders.modified(path)
+        if changed is None:
+            if self._looks.get(path, (0, 0))[0] > max(read, stretch.start):
+                raise StreamError(f"'{path}' was taken away before it was read to its end")
+            return max(read, stretch.start)
+        if size < max(read, stretch.start):
+            raise StreamError(
+                f"'{path}' has become shorter: {size:,} bytes, of which {read:,} were read",
+                hint="a stream's files may only grow",
+            )
+        looks = (size, changed)
+        if self._looks.get(path) != looks:
+            if not storage.has_head(path, stretch.head):
+                raise StreamError(f"'{path}' was overwritten", hint="give new content a new file name")
+            self._looks[path] = looks
+        return size
+
+
+@dataclass(slots=True)
+class _Moves:
+    """How far an epoch goes; only `_moves` changes it."""
+
+    to: Offset = field(default_factory=dict)
+    unfinished: set[str] = field(default_factory=set)
+    """The partitions of which something is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """A partition with something to read, and who reads it."""
+
+    stream: str
+    key: str
+    partition: Partition
+    files: Files
+    largest: str
+    """The largest name of a file that was begun."""
+
+    def begin(self, waiting: Waiting) -> Stretch:
+        path = self.files.path(waiting.file)
+        late = waiting.file < self.largest
+        return Stretch(
+            self.key.rpartition("/")[2],
+            waiting.file,
+            waiting.start,
+            storage.is_packed(path),
+            storage.head_of(path, waiting.size),
+            "grown" if waiting.start else "late" if late else None,
+        )

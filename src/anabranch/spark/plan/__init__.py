@@ -1,0 +1,1 @@
+"""What an epoch runs with: streams, subscriptions, and who answers what."""

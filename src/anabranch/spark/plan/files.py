@@ -1,0 +1,218 @@
+"""Plans in files.
+
+A plan travels to the tasks by its file's path and digest and is kept by the Python worker that has read it; in the
+closure of each epoch it would be sent and unpacked again and again.
+A file is called after its digest, so epochs with the same plan share it, and a task works by the very plan it was given
+or not at all.
+Subscriptions stand in files of their own, some hundred together by their numbers: one that comes or goes changes one of
+these *blocks*, and the others stay as they lie there, however many they are.
+Which plan an epoch has is written down before the epoch runs (`Plans`), so that one that is run again does the same.
+The files are JSON: what a user wrote is never unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields, replace
+from functools import lru_cache
+from itertools import chain, groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from anabranch.errors import StateError
+from anabranch.spark.checkpoint import durable
+from anabranch.spark.evolution.courses import Axis
+from anabranch.spark.plan.epoch_plan import Plan, StreamPlan, Subscription
+from anabranch.stream.limits import Limits
+from anabranch.stream.schema import Declaration, Part, Schema
+
+_BLOCK = 500
+_FIELDS = attrgetter(*(each.name for each in fields(Subscription)))
+"""A subscription as it stands in a block."""
+
+_Block: TypeAlias = tuple[Subscription, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFile:
+    """A plan on disk; equal values hold equal plans."""
+
+    path: Path
+    digest: str
+
+    @staticmethod
+    def save(plan: Plan, folder: Path) -> PlanFile:
+        known: dict[str, Any] = asdict(replace(plan, subscriptions=()))
+        blocks = groupby(plan.subscriptions, key=lambda each: each.id // _BLOCK)
+        known["subscriptions"] = [_saved_block(folder, number, tuple(block)) for number, block in blocks]
+        digest = _saved(folder, json.dumps(known).encode(), "plan")
+        return PlanFile(_path(folder, digest, "plan"), digest)
+
+    def load(self) -> Plan:
+        return _load(self)
+
+    @property
+    def blocks(self) -> list[Path]:
+        """The files that it needs beside its own."""
+        named = json.loads(_read(self.path, self.digest))["subscriptions"]
+        return [_path(self.path.parent, digest, "block") for digest in named]
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """The plans of all epochs that are kept."""
+
+    folder: Path
+
+    def of(self, epoch: int) -> PlanFile | None:
+        """The plan that an epoch was begun with, None if it was not begun."""
+        path = self._pointer(epoch)
+        if not path.exists():
+            return None
+        found = durable.unsealed(path)["plan"]
+        return PlanFile(self.folder / f"{found[:32]}.plan", found)
+
+    def begin(self, epoch: int, plan: Plan) -> PlanFile:
+        """Write down that an epoch runs with a plan."""
+        file = PlanFile.save(plan, self.folder)
+        self.again(epoch, file)
+        return file
+
+    def again(self, epoch: int, file: PlanFile) -> None:
+        """Write down that an epoch runs with a plan that is there."""
+        durable.publish(self._pointer(epoch), durable.sealed({"plan": file.digest}))
+
+    def forget(self, epoch: int) -> None:
+        """Let an epoch that was begun and never committed begin anew, with another plan."""
+        durable.remove(self._pointer(epoch))
+
+    def epochs(self) -> list[int]:
+        """The epochs that were begun and are kept, in order."""
+        return sorted(int(each.stem) for each in self.folder.glob("[0-9]*.json"))
+
+    def newest(self) -> Plan | None:
+        """The plan of the newest epoch that was begun."""
+        epochs = self.epochs()
+        file = self.of(epochs[-1]) if epochs else None
+        return None if file is None else file.load()
+
+    def newest_first(self, until: int) -> Iterator[Plan]:
+        """All plans that differ from their neighbours, from that of epoch `until` back."""
+        before: PlanFile | None = None
+        for epoch in reversed(self.epochs()):
+            file = self.of(epoch) if epoch <= until else None
+            if file is not None and file != before:
+                yield file.load()
+            before = file
+
+    def drop(self, until: int) -> None:
+        """Forget the plans of the epochs before `until`, as far as no later one has them."""
+        for epoch in self.epochs():
+            if epoch < until:
+                self._pointer(epoch).unlink()
+        kept = {file for epoch in self.epochs() if (file := self.of(epoch))}
+        named = {path for file in kept for path in (file.path, *file.blocks)}
+        for path in (*self.folder.glob("*.plan"), *self.folder.glob("*.block")):
+            if path not in named:
+                path.unlink()
+
+    def _pointer(self, epoch: int) -> Path:
+        return self.folder / f"{epoch:08}.json"
+
+
+def _path(folder: Path, digest: str, kind: str) -> Path:
+    return folder / f"{digest[:32]}.{kind}"
+
+
+def _saved(folder: Path, data: bytes, kind: str) -> str:
+    """Write a file unless it is there; gives its digest."""
+    digest = durable.digest(data)
+    path = _path(folder, digest, kind)
+    if not path.exists():
+        durable.replace(path, data)
+    return digest
+
+
+_written: dict[tuple[Path, int], tuple[_Block, str]] = {}
+"""The blocks that this process wrote last, by folder and number."""
+_blocks: dict[str, _Block] = {}
+"""Those that it wrote or read, by digest; so a plan that is read has the very subscriptions of the one written."""
+_MOST_BLOCKS = 2_000
+
+
+def _saved_block(folder: Path, number: int, block: _Block) -> str:
+    before = _written.get((folder, number))
+    if before is not None and before[0] == block and _path(folder, before[1], "block").exists():
+        return before[1]
+    digest = _saved(folder, json.dumps(list(map(_FIELDS, block))).encode(), "block")
+    _written[folder, number] = block, digest
+    _keep(digest, block)
+    return digest
+
+
+def _keep(digest: str, block: _Block) -> None:
+    if len(_blocks) >= _MOST_BLOCKS:
+        _blocks.clear()
+    _blocks[digest] = block
+
+
+@lru_cache(maxsize=8)
+def _load(file: PlanFile) -> Plan:
+    found = json.loads(_read(file.path, file.digest))
+    blocks = (_load_block(_path(file.path.parent, digest, "block"), digest) for digest in found["subscriptions"])
+    return Plan(
+        tuple(_stream(each) for each in found["streams"]),
+        tuple(chain.from_iterable(blocks)),
+        Limits(**found["limits"]),
+        found["next_id"],
+        found["shards"],
+        tuple((name, path) for name, path in found["documents"]),
+        found["finite"],
+        found["sharing"],
+        found["accents"],
+    )
+
+
+def _load_block(path: Path, digest: str) -> _Block:
+    if digest not in _blocks:
+        _keep(digest, tuple(Subscription(*_with_tuples(each)) for each in json.loads(_read(path, digest))))
+    return _blocks[digest]
+
+
+def _with_tuples(values: list[Any]) -> tuple[Any, ...]:
+    return tuple(tuple(each) if isinstance(each, list) else each for each in values)
+
+
+def _read(path: Path, digest: str) -> bytes:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise StateError(f"cannot read '{path}': {error.strerror}") from None
+    if durable.digest(data) != digest:
+        raise StateError(f"the plan '{path}' is damaged")
+    return data
+
+
+def _stream(fields: dict[str, Any]) -> StreamPlan:
+    schema = fields.pop("declared")
+    domains = tuple((path, tuple(texts)) for path, texts in fields.pop("domains"))
+    axes = fields.pop("axes")
+    return StreamPlan(
+        **fields,
+        declared=None if schema is None else read_schema(schema),
+        domains=domains,
+        axes=None if axes is None else tuple(Axis(**each) for each in axes),
+    )
+
+
+def read_schema(fields: dict[str, Any]) -> Schema:
+    """The schema of which these are the fields."""
+    declarations = {
+        key: Declaration(
+            {name: Part(**part) for name, part in each["children"].items()}, tuple(each["attributes"]), each["text"]
+        )
+        for key, each in fields["declarations"].items()
+    }
+    return Schema(fields["root"], declarations)

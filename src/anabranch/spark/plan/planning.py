@@ -1,0 +1,104 @@
+"""Which plan an epoch runs with: one that was written for it already, the last one again, or a new one.
+
+A plan is durable before its epoch does anything else, so an epoch that is run again does the same.
+There is one exception: a plan with a stream or subscription that is wanted no more is made anew, without it.
+Nothing that an epoch did counts before its manifest is published; so a stream that cannot be read, say because somebody
+has taken its files away, holds nobody up once it is taken out of the site.
+As long as nothing has changed, epochs share a plan, and to find that out costs two comparisons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from anabranch.law.calls import PythonFunction
+from anabranch.spark.checkpoint.manifest import Manifest
+from anabranch.spark.intake.order import Form
+from anabranch.spark.plan.dividing import strands_for
+from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
+from anabranch.spark.plan.files import PlanFile, Plans
+from anabranch.spark.plan.membership import subscriptions_of
+from anabranch.spark.plan.wanted import Settings, Wanted
+
+
+class Planning:
+    """Gives the epochs of a trunk their plans; only the epoch at work changes it."""
+
+    def __init__(
+        self, plans: Plans, settings: Settings, functions: Mapping[str, PythonFunction], default_shards: int
+    ) -> None:
+        self._plans = plans
+        self._settings = settings
+        self._functions = tuple(functions.items())
+        self._shards = settings.shards or default_shards
+        self.newest = plans.newest()
+        """What the newest epoch runs or ran with."""
+        self._made: tuple[Wanted, tuple[StreamPlan, ...], PlanFile] | None = None
+        """The plan of the last epoch, and for which wishes and streams it was made."""
+        self._rooted: frozenset[str] = frozenset()
+        """The streams whose root elements were known when it was made."""
+
+    def begin(self, epoch: int, wanted: Wanted, forms: Mapping[str, Form | None], last: Manifest | None) -> PlanFile:
+        """The plan that an epoch runs with, which is durable from then on."""
+        file = self._begun(epoch, wanted, forms, last)
+        self.newest = file.load()
+        return file
+
+    def renew(self) -> None:
+        """Have the next epoch make a plan of its own: what is wanted is as it was, but not what follows from it."""
+        self._made = None
+
+    def _begun(self, epoch: int, wanted: Wanted, forms: Mapping[str, Form | None], last: Manifest | None) -> PlanFile:
+        written = self._plans.of(epoch)
+        if written is not None and _is_wanted(written.load(), wanted):
+            self._made = None
+            return written
+        streams = tuple(
+            StreamPlan.of(source, forms[name], wanted.courses.get(name)) for name, source in wanted.streams.items()
+        )
+        if written is not None:
+            self._plans.forget(epoch)
+        rooted = frozenset(name for name in wanted.streams if forms[name] is not None)
+        if self._made is not None and self._made[0] is wanted and (self._made[1], self._rooted) == (streams, rooted):
+            self._plans.again(epoch, self._made[2])
+            return self._made[2]
+        file = self._plans.begin(epoch, self._next(epoch, wanted, streams, last, rooted))
+        self._made, self._rooted = (wanted, streams, file), rooted
+        return file
+
+    def _next(
+        self,
+        epoch: int,
+        wanted: Wanted,
+        streams: tuple[StreamPlan, ...],
+        last: Manifest | None,
+        rooted: frozenset[str],
+    ) -> Plan:
+        documents = tuple((name, str(path.absolute())) for name, path in wanted.documents.items())
+        settings = self._settings
+        subscriptions, following = subscriptions_of(
+            self.newest,
+            wanted.subscriptions,
+            epoch,
+            last.begun if last else (),
+            streams,
+            self._functions,
+            endless=not settings.finite,
+            sharing=settings.sharing,
+            aborted=last.aborted if last else {},
+            policies=wanted.policies,
+            timed=settings.timed,
+            strands=partial(strands_for, settings.strands, self._shards),
+            rooted=rooted,
+            checked=self._rooted,
+        )
+        rest = documents, settings.finite, settings.sharing, settings.accents
+        return Plan(streams, subscriptions, settings.limits, following, self._shards, *rest)
+
+
+def _is_wanted(plan: Plan, wanted: Wanted) -> bool:
+    """Whether all that a plan has is still wanted."""
+    return all(each.stream in wanted.streams for each in plan.streams) and all(
+        wanted.subscriptions.get(each.name) == each.text for each in plan.subscriptions
+    )

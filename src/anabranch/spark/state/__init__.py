@@ -1,0 +1,1 @@
+"""Shards: branches that are opened on their state, fed, and put away again."""

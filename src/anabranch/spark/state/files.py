@@ -1,0 +1,141 @@
+"""State files: what branches remember between epochs, on disk.
+
+A shard's task writes one file an epoch, with the states of its branches one behind the other and, among them, what has
+to wait on disk until another input has caught up (the *spill*).
+A manifest names for each branch where its state lies; a branch that an epoch did not touch keeps pointing at its old
+file, so the number of shards may change from run to run: whoever has a branch finds its state by name.
+
+Files have names that no other attempt has and are never changed.
+When an epoch's manifest is published, the files that it no longer names are removed.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, NamedTuple
+
+from anabranch.errors import StateError
+from anabranch.spark.checkpoint import durable
+
+
+class Blob(NamedTuple):
+    """Some bytes of a state file, with their checksum."""
+
+    file: str
+    offset: int
+    length: int
+    check: int
+
+    def __str__(self) -> str:
+        return ":".join(map(str, self))
+
+    @staticmethod
+    def parse(text: str) -> Blob:
+        file, offset, length, check = text.split(":")
+        return Blob(file, int(offset), int(length), int(check))
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where the state of a branch lies, and how much it is."""
+
+    shard: int
+    """Who wrote it."""
+    state: str
+    spilled: tuple[str, ...]
+    """What waits on disk; those and `state` are blobs as text."""
+    held: int
+    """How many items or panes are remembered."""
+    waiting: Mapping[str, int]
+    """By input: how many items wait because another input is behind."""
+    together: int = 1
+    """How many branches have their states in `state`."""
+
+    @property
+    def files(self) -> set[str]:
+        return {Blob.parse(each).file for each in (self.state, *self.spilled)}
+
+    @property
+    def size(self) -> int:
+        """The bytes on disk, or its share of them."""
+        spilled = sum(Blob.parse(each).length for each in self.spilled)
+        return Blob.parse(self.state).length // self.together + spilled
+
+
+def kept_from_json(fields: dict[str, Any]) -> Kept:
+    """The value that `asdict` gave these fields for."""
+    return Kept(**{**fields, "spilled": tuple(fields["spilled"])})
+
+
+class StateWriter:
+    """Writes the state file of one shard and epoch; the file appears with the first bytes."""
+
+    def __init__(self, folder: Path, epoch: int, shard: int) -> None:
+        self._folder = folder
+        self._name = f"{epoch:08}/{shard:04}-{uuid.uuid4().hex}"
+        self._path = folder / self._name
+        self._file: BinaryIO | None = None
+        self._offset = 0
+
+    def write(self, data: bytes) -> str:
+        """Put some bytes down; gives where they lie."""
+        with durable.writing(self._path):
+            if self._file is None:
+                self._path.parent.mkdir(exist_ok=True)
+                self._file = self._path.open("xb")
+            self._file.write(data)
+        found = Blob(self._name, self._offset, len(data), zlib.crc32(data))
+        self._offset += len(data)
+        return str(found)
+
+    def read(self, ref: str) -> bytes:
+        """The bytes of a blob, also of one that was just written."""
+        if self._file is not None:
+            with durable.writing(self._path):
+                self._file.flush()
+        return read_blob(self._folder, ref)
+
+    def __enter__(self) -> StateWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            with durable.writing(self._path), self._file:
+                self._file.flush()
+                os.fsync(self._file.fileno())
+
+
+def read_blob(folder: Path, ref: str) -> bytes:
+    """The bytes that lie at a place; StateError where they are not what was written."""
+    at = Blob.parse(ref)
+    path = folder / at.file
+    try:
+        with path.open("rb") as file:
+            file.seek(at.offset)
+            data = file.read(at.length)
+    except OSError as error:
+        raise StateError(f"cannot read '{path}': {error.strerror}") from None
+    if len(data) < at.length or zlib.crc32(data) != at.check:
+        raise StateError(f"'{path}' is damaged", hint="restore the checkpoint from a copy, or begin with a new one")
+    return data
+
+
+def sweep(folder: Path, kept: Iterable[Kept]) -> None:
+    """Remove the state files that nothing points at."""
+    named = {file for each in kept for file in each.files}
+    for epoch in folder.iterdir():
+        if not epoch.is_dir():
+            continue
+        for path in epoch.iterdir():
+            if f"{epoch.name}/{path.name}" not in named:
+                path.unlink(missing_ok=True)
+        if not any(epoch.iterdir()):
+            epoch.rmdir()

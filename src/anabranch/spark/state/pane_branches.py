@@ -1,0 +1,266 @@
+"""The branches of a shard whose windows are counted by panes: counts in, in the order of the stream, answers out.
+
+Where it turns out to matter what came before, because something in a count is late by that, the shard reads the range
+once more and counts it for those branches from what they know; that is rare, and the answer is the same
+(`columnar/panes/panes.py`).
+
+Where the stream evolves (LAWS 4), the rows tell what was said, at its place.
+Branches that agree in lineage, policy and view are *kin*: they have one follower (`spark/evolution/following.py`), and
+are answered as far as they are complete before it hears something that may come out.
+What a branch was told in earlier epochs is in the stream's log, so nothing of it is in its state.
+A branch that begins late is first shown what was in force for a part of the items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from anabranch.algebra.reactions.signature import Policy
+from anabranch.branch.panes.group import PaneGroup
+from anabranch.branch.panes.panes import PaneWindows
+from anabranch.branch.panes.states import pack
+from anabranch.branch.ports import Output
+from anabranch.branch.remote.making import SentWindows
+from anabranch.branch.state import State
+from anabranch.columnar.items.answering import StreamAnswers
+from anabranch.columnar.panes.counted import Reach
+from anabranch.runtime.evolution.lineage import Lineage
+from anabranch.spark.epoch.counting import Again, Counting, PaneTaking, RangeCount, RangeResult, paths_of
+from anabranch.spark.epoch.job import Job
+from anabranch.spark.epoch.passage import Passage
+from anabranch.spark.evolution.following import Follower, follower_of, keep_follower
+from anabranch.spark.evolution.stream_views import Said, StreamView, view_from
+from anabranch.spark.intake.ranges import Range
+from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
+from anabranch.spark.plan.roles import documents_of
+from anabranch.stream.elements import DeadLetter, Punctuation
+from anabranch.stream.reading.parse import parse_root
+
+
+@dataclass(frozen=True, slots=True)
+class PaneBranch:
+    """A branch that merges the counts of all ranges, for one epoch."""
+
+    stream: str
+    counting: Counting
+    policy: Policy
+    windows: PaneWindows
+    out: Output
+    is_new: bool
+
+
+@dataclass(slots=True)
+class _Kin:
+    """The branches over a stream that agree in lineage, policy and view."""
+
+    stream: StreamPlan
+    policy: Policy
+    view: int
+    follower: Follower
+    is_concerned: bool
+    """Whether there were accents on paths that they look at."""
+    numbers: list[int] = field(default_factory=list)
+
+    def may_answer(self, said: Said) -> bool:
+        """Whether something may come of what is said."""
+        is_read = any(self.follower.lineage.reads(0, path) for path in paths_of(said))
+        self.is_concerned |= is_read
+        return is_read or (self.is_concerned and isinstance(said.event, Punctuation))
+
+
+class PaneBranches:
+    """The branches of a shard that are counted, for one epoch; those are opened for which there is something."""
+
+    def __init__(self, job: Job, opened: Callable[[int], PaneBranch]) -> None:
+        self._job = job
+        self._plan: Plan = job.plan.load()
+        self._opened = opened
+        self._branches: dict[int, PaneBranch] = {}
+        self._group = PaneGroup()
+        self._heard: dict[str, list[Said]] = {}
+        """By stream: what was said in the epoch so far."""
+        self._lively: dict[str, bool] = {}
+        self._kin: dict[tuple[str, Lineage, Policy, int], _Kin] = {}
+        self._lost: set[int] = set()
+        """The branches whose windows cannot be made any more."""
+        self.aborted: dict[int, str] = {}
+        """By branch: why it has ended."""
+
+    def _open(self, number: int) -> None:
+        if number not in self._branches:
+            branch = self._branches[number] = self._opened(number)
+            self._group.add(number, branch.windows)
+            if self._is_lively(branch.stream):
+                self._follow(number)
+
+    # --- counts -----------------------------------------------------------------------------------------------
+
+    def count(self, packed: bytes) -> None:
+        """Take in the next stretch of a range, and what was said there."""
+        result = RangeResult.unpacked(packed)
+        for served in result.served:
+            for number in served.numbers:
+                self._open(number)
+        void: dict[Reach | None, list[int]] = {}
+        for number in self._take(result):
+            largest = self._branches[number].windows.largest(int(result.reach.partition))
+            void.setdefault(largest, []).append(number)
+        for largest, numbers in void.items():
+            again = self._take(self._recount(numbers, result.reach, Again(result.stretch, largest)))
+            assert not again, "a count from what came before is never void"
+        self._hear(result.reach, result.said)
+
+    def _take(self, result: RangeResult) -> list[int]:
+        """Take in what holds; gives the branches for whom it is void."""
+        served = [
+            replace(each, numbers=tuple(number for number in each.numbers if number not in self.aborted))
+            for each in result.served
+        ]
+        void = self._group.take(int(result.reach.partition), result.counted, served)
+        for each, letters in zip(served, result.letters, strict=True):
+            for number in each.numbers:
+                for letter in letters if number not in void else ():
+                    self._branches[number].out.bury(letter)
+        return void
+
+    def _recount(self, numbers: Sequence[int], reach: Range, again: Again) -> RangeResult:
+        """Read a range once more, and count a stretch of it for some branches from the largest value before it."""
+        plan, stream = self._plan, self._stream(reach.stream)
+        root = parse_root(stream.root.encode())
+        plans = {number: self._branches[number].counting for number in numbers}
+        given = (stream, root, dict(self._job.functions), documents_of(plan.documents))
+        taking = PaneTaking.of(plans, *given, sharing=plan.sharing)
+        passage = self._passage(reach)
+        count = RangeCount(taking, reach, passage, partial(self._view, stream), again)
+        answers = StreamAnswers((), stream.format, root, plan.limits, stream.schema, (taking.compile,))
+        passage.show(answers, _Nobody(), (count,))
+        (result,) = count.results()
+        return result
+
+    def end(self, number: int, partition: int) -> None:
+        """A partition has ended, as far as one branch is concerned."""
+        self._open(number)
+        self._branches[number].windows.end_of(partition)
+
+    # --- evolution --------------------------------------------------------------------------------------------
+
+    def _passage(self, reach: Range) -> Passage:
+        stream = self._stream(reach.stream)
+        return Passage(self._job, stream, parse_root(stream.root.encode()), self._plan.limits, reach)
+
+    def _stream(self, name: str) -> StreamPlan:
+        (stream,) = (each for each in self._plan.streams if each.stream == name)
+        return stream
+
+    def _view(self, stream: StreamPlan, first: int) -> StreamView:
+        return view_from(self._job.checkpoint.evolution, stream, self._job.evolution.get(stream.stream), first)
+
+    def _is_lively(self, name: str) -> bool:
+        """Whether there were accents in a stream before this place."""
+        if name not in self._lively:
+            logged = name in self._job.evolution
+            self._lively[name] = logged and any(map(paths_of, self._view(self._stream(name), -1).said))
+        return self._lively[name]
+
+    def _hear(self, reach: Range, said: Sequence[Said]) -> None:
+        """What was said at this place of a stream; what comes out of it stands here in the answers."""
+        name = reach.stream
+        if said and name not in self._heard:
+            self._heard[name] = []
+            said = (*self._passage(reach).met, *said)
+        for each in said:
+            if not self._is_lively(name) and paths_of(each):
+                self._lively[name] = True
+                for number, branch in self._branches.items():
+                    if branch.stream == name:
+                        self._follow(number)
+            self._heard[name].append(each)
+            for kin in self._kin.values():
+                if kin.stream.stream == name:
+                    self._tell(kin, each)
+
+    def _tell(self, kin: _Kin, said: Said) -> None:
+        if not kin.may_answer(said):
+            kin.follower.take(said)
+            return
+        self._group.close(kin.numbers)
+        for number in kin.numbers:
+            self._doubt(number, said)
+        accents = kin.follower.take(said)
+        gone = () if isinstance(said.event, DeadLetter) else kin.follower.outlet.purges
+        for number in kin.numbers:
+            windows = self._branches[number].windows
+            windows.tell(accents)
+            for each in gone:
+                windows.forget(each.path)
+        self._end_aborted(kin)
+
+    def _follow(self, number: int) -> None:
+        """Have a branch follow the evolution of its stream, as far as it has come."""
+        branch = self._branches[number]
+        stream, lineage = self._stream(branch.stream), branch.counting.plan.lineage
+        first = branch.counting.view
+        view = self._view(stream, first)
+        key = branch.stream, lineage, branch.policy, first
+        if key not in self._kin:
+            said = [*view.said, *self._heard.get(branch.stream, ())]
+            follower = follower_of(stream, lineage, branch.policy, first, said)
+            paths = {path for each in said for path in paths_of(each)}
+            is_concerned = any(lineage.reads(0, path) for path in paths)
+            self._kin[key] = _Kin(stream, branch.policy, first, follower, is_concerned)
+        kin = self._kin[key]
+        kin.numbers.append(number)
+        for each in (*(view.said if branch.is_new else ()), *self._heard.get(branch.stream, ())):
+            self._doubt(number, each)
+        branch.windows.follow(kin.follower.outlet)
+        if branch.is_new and view.shown:
+            shown = Follower(lineage, stream, branch.policy)
+            branch.windows.tell(accent for each in view.said[: view.shown] for accent in shown.take(each))
+        self._end_aborted(kin)
+
+    def _doubt(self, number: int, said: Said) -> None:
+        """Have windows that are sent tell those who read them what is in doubt."""
+        windows, event = self._branches[number].windows, said.event
+        if isinstance(windows, SentWindows) and isinstance(event, DeadLetter):
+            known = [windows.doubt(each.path, event.reason) for each in event.doubts]
+            self._lost |= set() if all(known) else {number}
+
+    def _end_aborted(self, kin: _Kin) -> None:
+        """A query that cannot go on gives nothing more."""
+        if kin.follower.aborted is not None:
+            ends = [number for number in kin.numbers if not self._goes_on(number)]
+            for number in ends:
+                windows = self._branches[number].windows
+                if isinstance(windows, SentWindows):
+                    windows.end(kin.follower.aborted)
+                self.aborted[number] = kin.follower.aborted
+                self._group.leave(number)
+            kin.numbers[:] = [number for number in kin.numbers if number not in ends]
+
+    def _goes_on(self, number: int) -> bool:
+        """Whether a branch sends windows that can do without what is in doubt."""
+        return isinstance(self._branches[number].windows, SentWindows) and number not in self._lost
+
+    # --- the end of the epoch ---------------------------------------------------------------------------------
+
+    def save(self) -> tuple[State, dict[int, int]] | None:
+        """Answer what is complete; gives what to remember, and by branch how many panes that are."""
+        for kin in self._kin.values():
+            keep_follower(kin.stream, kin.policy, kin.view, kin.follower)
+        going = [number for number in self._branches if number not in self.aborted]
+        if not going:
+            return None
+        self._group.close(going)
+        return pack(self._group.save()), {number: self._branches[number].windows.held for number in going}
+
+
+class _Nobody:
+    """Bad items were set aside when the range was first read."""
+
+    def lay(self, data: bytes | memoryview, rows: object) -> None:
+        raise AssertionError("there are no subscriptions")
+
+    def bury(self, letter: DeadLetter) -> None:
+        pass

@@ -1,0 +1,257 @@
+"""What a task does that has the branches of a shard: state in, rows in the order of the stream, answers and state out.
+
+An epoch of a branch is a pure function of its state, the rows and the plan; it is run again after a crash with the same
+three and gives the same.
+State is read where the last manifest says and written to a new file; nothing counts until the driver publishes it.
+Only branches for which there are rows are looked at: the others keep their state as it lies there.
+
+Where a query is answered in strands, what they find goes on to the shard in which they come together; that one is run
+behind all others, in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from time import process_time
+
+import pyarrow as pa
+
+from anabranch.branch import Branch, InputStream, State
+from anabranch.branch.display.branch import Stranded
+from anabranch.branch.display.findings import packed, unpacked
+from anabranch.branch.intake.entries import origin_of
+from anabranch.branch.intake.merged import Merged
+from anabranch.branch.panes.panes import PaneWindows
+from anabranch.branch.panes.states import PaneState, unpack
+from anabranch.branch.remote.making import SentWindows
+from anabranch.branch.timeline import Timed
+from anabranch.errors import AnabranchError
+from anabranch.law.steps import allow
+from anabranch.spark.answers.segments import SegmentWriter, late_line
+from anabranch.spark.checkpoint.crash import point
+from anabranch.spark.checkpoint.manifest import Manifests
+from anabranch.spark.epoch.counting import Counting
+from anabranch.spark.epoch.item_queries import beginning
+from anabranch.spark.epoch.job import Job, Report
+from anabranch.spark.epoch.rows import ALL, DRIVER, Outbox, Row, read_rows
+from anabranch.spark.evolution.stream_views import borders
+from anabranch.spark.faults import Fault
+from anabranch.spark.plan.epoch_plan import Plan
+from anabranch.spark.plan.roles import BranchPlan, Role, branches_of, shard_of
+from anabranch.spark.state.files import Kept, StateWriter
+from anabranch.spark.state.opening import Opening
+from anabranch.spark.state.pane_branches import PaneBranch, PaneBranches
+from anabranch.stream.elements import DeadLetter, Place
+
+_BEHIND = 1 << 40
+"""Added to the number of a shard, it orders shards behind all ranges."""
+
+
+def pass_shards(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The function that Spark maps over the rows of some shards where there are strands: what they find goes on."""
+    outbox = Outbox()
+    for sequence, report in _reports(job, batches, _BEHIND, outbox):
+        outbox.rows.append(Row(DRIVER, sequence, "report", ALL, report.encode()))
+    yield from outbox.drain()
+
+
+def answer_shards(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The function that Spark maps at last over the rows of some shards, usually of one, and over reports."""
+    found = list(_reports(job, batches, 2 * _BEHIND, Outbox()))
+    if found:
+        sequences, reports = zip(*found, strict=True)
+        yield pa.RecordBatch.from_pydict({"sequence": sequences, "report": reports})
+
+
+def _reports(job: Job, batches: Iterable[pa.RecordBatch], behind: int, outbox: Outbox) -> Iterator[tuple[int, str]]:
+    """The reports that have come, and those of shards, which come behind a number."""
+    rows: dict[int, list[Row]] = {}
+    for row in sorted(read_rows(batches), key=lambda row: row.sequence):  # those of one range keep their order
+        rows.setdefault(row.shard, []).append(row)
+    yield from ((row.sequence, row.payload.decode()) for row in rows.pop(DRIVER, ()))
+    for number in sorted(rows):
+        yield behind + number, work(job, number, rows[number], outbox).to_json()
+
+
+def work(job: Job, shard: int, rows: list[Row], outbox: Outbox) -> Report:
+    """Run the branches of a shard over the rows of one epoch; what strands have found goes to the outbox."""
+    begun = process_time()
+    plan = job.plan.load()
+    allow(plan.limits.steps)
+    last = Manifests(job.checkpoint.manifests).load(job.before) if job.before is not None else None
+    before = last.states if last else {}
+    noted = frozenset(last.noted if last else ())
+    states: dict[int, Kept | None] = {}
+    aborted: dict[int, str] = {}
+    fault: Fault | None = None
+    segment = SegmentWriter(job.segments, job.epoch, _BEHIND + shard)
+    try:
+        with segment, StateWriter(job.checkpoint.states, job.epoch, shard) as files:
+            opening = Opening(job, plan, before, files, _Output(segment, (), noted))
+            running = _Shard(job, plan, shard, opening, noted, segment, files, aborted, outbox)
+            mine = [each for each in branches_of(job.plan, job.functions) if each.shard(plan) == shard]
+            states |= running.count([each for each in mine if each.panes], rows)
+            fed = [(origin_of(row.payload).stream if row.kind == "feed" else None, row) for row in rows]
+            for each in mine:
+                if not each.panes and (taken := _rows_for(each, fed)):
+                    states[each.number] = (running.braid if each.is_braid else running.feed)(each, taken)
+    except AnabranchError as error:
+        fault = Fault.of(error)
+    point("states-written", job.epoch)
+    return Report(segments=segment.segments, states=states, fault=fault, aborted=aborted, cpu=process_time() - begun)
+
+
+def _rows_for(branch: BranchPlan, rows: list[tuple[str | None, Row]]) -> list[Row]:
+    """The rows that concern a branch: its own, and the feeds of its streams."""
+    return [row for stream, row in rows if row.branch == branch.number or stream in branch.streams]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shard:
+    """One epoch of a shard."""
+
+    job: Job
+    plan: Plan
+    number: int
+    opening: Opening
+    noted: frozenset[str]
+    segment: SegmentWriter
+    files: StateWriter
+    aborted: dict[int, str]
+    """By subscription: why it has ended."""
+    outbox: Outbox
+    """For what strands have found."""
+
+    # --- branches that are fed --------------------------------------------------------------------------------
+
+    def feed(self, branch: BranchPlan, rows: Sequence[Row]) -> Kept | None:
+        """Run a branch that takes items; gives what it remembers, None for nothing."""
+        outputs = [self._output(twins) for twins in branch.twins]
+        opened = self.opening.branch(branch, self.opening.state(branch.number), outputs)
+        if isinstance(opened, Merged):
+            opened.tell([each for each in outputs if isinstance(each, Timed)])
+        for row in rows:
+            _take(opened, row)
+        if isinstance(opened, Stranded):
+            self._send_on(branch, opened)
+        left = opened.save()
+        twins = dict(zip(branch.keys, branch.twins, strict=True))
+        for key, reason in opened.aborted.items():  # some end with what is complete when the epoch is over
+            self.aborted.update({role.subscription.id: reason for role in twins[key]})
+        if left is None:
+            return None
+        waiting = {f"{stream}/{partition}": count for (stream, partition), count in opened.waiting.items() if count}
+        return Kept(self.number, self.files.write(left.to_bytes()), opened.spilled, opened.held, waiting)
+
+    def _send_on(self, branch: BranchPlan, strand: Stranded) -> None:
+        """Send what a strand has found to where strands come together."""
+        number = branch.roles[0].subscription.branch
+        to = shard_of(number, self.plan)
+        for told in packed(strand.told):
+            self.outbox.rows.append(Row(to, self.number, "told", number, told))
+        if strand.finished:
+            self.outbox.rows.append(Row(to, self.number, "finished", number, b""))
+
+    def braid(self, branch: BranchPlan, rows: Sequence[Row]) -> Kept:
+        """Put together what the strands of a query have found."""
+        ((*twins,),) = branch.twins
+        opened = self.opening.braid(branch, self._output(twins))
+        told = (each for row in rows if row.kind == "told" for each in unpacked(row.payload))
+        opened.take(told, finished=any(row.kind == "finished" for row in rows))
+        for reason in opened.aborted.values():
+            self.aborted.update({role.subscription.id: reason for role in twins})
+        return Kept(self.number, self.files.write(opened.save().to_bytes()), opened.spilled, opened.held, {})
+
+    def _output(self, twins: Sequence[Role]) -> _Output | Timed:
+        plain = _Output(self.segment, twins, self.noted)
+        return Timed(plain) if twins and twins[0].subscription.timed else plain
+
+    # --- branches that are counted ----------------------------------------------------------------------------
+
+    def count(self, branches: Sequence[BranchPlan], rows: Sequence[Row]) -> dict[int, Kept | None]:
+        """Run the branches whose windows are counted by panes; what they remember is written together."""
+        known = {each.number: each for each in branches}
+        parting = self._borders() if branches else {}
+        blobs: dict[str, dict[int, PaneState]] = {}
+        inputs: dict[tuple[tuple[str, ...], tuple[str, ...]], InputStream] = {}
+
+        def opened(number: int) -> PaneBranch:
+            branch, kept, state = known[number], self.opening.before.get(number), None
+            (role,), (twins,) = branch.roles, branch.twins
+            name, output = role.subscription.name, self._output(twins)
+            if kept is not None:
+                if kept.state not in blobs:
+                    blobs[kept.state] = unpack(State.from_bytes(self.files.read(kept.state)), name)
+                state = blobs[kept.state][number]
+            sight = branch.streams, branch.late
+            if sight not in inputs:
+                inputs[sight] = self.opening.input(branch.streams[0], branch)
+            assert role.panes is not None, "only such branches are counted"
+            made = PaneWindows if role.panes.sending is None else SentWindows
+            windows = made(role.panes, name, inputs[sight], state, output, *self.opening.known)
+            (stream,) = branch.streams
+            counting = Counting(name, role.panes, beginning(role.subscription, stream, parting[stream]))
+            return PaneBranch(stream, counting, role.subscription.policy, windows, output, state is None)
+
+        counted = PaneBranches(self.job, opened)
+        for row in rows:
+            if row.kind == "panes":
+                counted.count(row.payload)
+            elif row.kind == "ended" and row.branch in known:
+                counted.end(row.branch, int(row.payload.decode().rpartition("/")[2]))
+        found = counted.save()
+        for number, reason in counted.aborted.items():
+            self.aborted.update({role.subscription.id: reason for twins in known[number].twins for role in twins})
+        states: dict[int, Kept | None] = dict.fromkeys(counted.aborted)
+        if found is not None:
+            state, held = found
+            ref = self.files.write(state.to_bytes())
+            states |= {number: Kept(self.number, ref, (), count, {}, len(held)) for number, count in held.items()}
+        return states
+
+    def _borders(self) -> dict[str, tuple[int, ...]]:
+        """By stream: the epochs that part those who began in them."""
+        last = max((each.first for each in self.plan.subscriptions), default=0)
+        folder, logged = self.job.checkpoint.evolution, self.job.evolution
+        return {each.stream: borders(folder, each, logged.get(each.stream), last) for each in self.plan.streams}
+
+
+def _take(branch: Branch, row: Row) -> None:
+    match row.kind:
+        case "feed":
+            branch.feed(row.payload)
+        case "ended":
+            stream, _, partition = row.payload.decode().rpartition("/")
+            branch.end(stream, int(partition))
+        case "passed":
+            branch.passed(Fraction(row.payload.decode()))
+        case kind:
+            raise AssertionError(f"no branch takes '{kind}'")
+
+
+class _Output:
+    """Puts what a branch gives to a query into the shard's segment, for all who have asked it."""
+
+    def __init__(self, segment: SegmentWriter, twins: Sequence[Role], noted: frozenset[str]) -> None:
+        self._segment = segment
+        self._numbers = tuple(each.subscription.id for each in twins)
+        self._names: list[str] | list[None] = [each.subscription.name for each in twins] or [None]
+        """Without any, it is for nobody in particular."""
+        self._noted = noted
+        """Late items that another branch has come to in an earlier epoch."""
+
+    def piece(self, text: str) -> None:
+        self._segment.add(self._numbers, text)
+
+    def extend(self, data: bytes, pieces: int, first: int) -> None:
+        self._segment.extend(self._numbers, data, pieces, first)
+
+    def bury(self, letter: DeadLetter) -> None:
+        for name in self._names:
+            self._segment.bury(replace(letter, subscription=name))
+
+    def late(self, place: Place) -> None:
+        if (line := late_line(place)) not in self._noted:
+            self._segment.note_late(line)

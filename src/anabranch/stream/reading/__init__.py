@@ -1,0 +1,1 @@
+"""Bytes to elements: splitting, parsing, and the wire formats."""

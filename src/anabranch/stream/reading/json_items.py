@@ -1,0 +1,306 @@
+"""JSON items: one record per line, read into the same trees and elements as XML.
+
+An object is an element and its keys are the children; a key with `@` in front is an attribute; an array is a repeated
+child; `null` is an empty element; numbers keep their spelling.
+Keys with `$` in front are reserved: `$at` is an item's time, `$mutable` stands around the mutable part of a value, and
+an object of one key `$accent`, `$punctuation`, `$replace`, `$before` or `$after` is a control element:
+
+    {"$at": 12.5, "coord": {"ra": 130.50}, "en": [1.30, 2.1], "phc": {"$mutable": {"id": "1", "content": 7}}}
+    {"$accent": {"where": "s = 2", "alter": {"path": "t", "by": "(. - 32) * 5 div 9"}}}
+
+A control object is turned into the tree of the XML wire format and judged by `wire.py`, so both formats have one law.
+
+Guarantees: `parse_line(to_json(e))` says the same as `e` for what JSON can express, and `to_json` refuses the rest
+(mixed content, namespaces, comments, repeated children with others between); nesting is counted before anything
+recursive looks at the text; time is linear in bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from itertools import groupby
+from typing import NoReturn, TypeAlias
+
+from anabranch.errors import BadItem, StreamError
+from anabranch.stream.elements import Item, Place, StreamElement
+from anabranch.stream.limits import Limits
+from anabranch.stream.reading import wire
+from anabranch.stream.tree import STREAM_NAMESPACE, Element, Name, Text, string_value
+
+Json: TypeAlias = bool | str | list["Json"] | dict[str, "Json"] | None
+"""A parsed value; numbers are strings, in the spelling they came in."""
+
+_WITH_CONTENT = ("$mutable", "$replace", "$before", "$after")
+_CONTROLS = ("$accent", "$punctuation", *_WITH_CONTENT)
+_PRIMITIVES = ("add", "drop", "alter")
+_START = (
+    "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d"
+    "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_NAME = re.compile(rf"[{_START}][{_START}\-.0-9\u00b7\u0300-\u036f\u203f-\u2040]*\Z")
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)  # possessive, so that no string is scanned twice
+_BARE = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false)\Z")
+
+
+def parse_line(raw: bytes, place: Place, limits: Limits, item_name: str) -> StreamElement:
+    """Read one record; it is an item called `item_name` or a control element; BadItem with the reason otherwise."""
+    try:
+        return wire.element_of(_tree(raw, limits, item_name), place)
+    except RecursionError:  # where the cap on depth is set higher than Python goes
+        raise BadItem("nested too deep") from None
+
+
+def to_json(element: StreamElement) -> str:
+    """The element as one line of JSON; an item's own name is not written; StreamError if JSON cannot say it."""
+    match element:
+        case Item(tree, _, at):
+            time = [] if at is None else [("$at", f"{at:f}")]
+            return _object(time + _entries(tree))
+        case _:
+            return _object([_control_entry(wire.tree_of(element))])
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+def _tree(raw: bytes, limits: Limits, item_name: str) -> Element:
+    if len(raw) > limits.item_bytes:
+        raise BadItem(f"more than {limits.item_bytes:,} bytes")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadItem(f"not UTF-8: bad byte at byte {error.start}") from None
+    record = _loads(text, limits)
+    if not isinstance(record, dict):
+        raise BadItem("a record must be a JSON object")
+    grower = _Grower(limits)
+    control = next((key for key in record if key in _CONTROLS), None)
+    if control is not None:
+        return grower.control(record, control)
+    item = grower.element(Name(item_name))
+    if "$at" in record:
+        item.set(Name("at", STREAM_NAMESPACE, "s"), _scalar("$at", record.pop("$at")))
+    grower.fill(item, record)
+    return item
+
+
+def _loads(text: str, limits: Limits) -> Json:
+    if text.startswith("\ufeff"):
+        raise BadItem("a byte order mark in front of a record")
+    _check_nesting(text, 2 * limits.depth)  # an element takes at most an array and an object
+    try:
+        value: Json = json.loads(
+            text, object_pairs_hook=_unique, parse_float=str, parse_int=str, parse_constant=_refuse_constant
+        )
+    except json.JSONDecodeError as error:
+        raise BadItem(f"not JSON: {error.msg[:1].lower()}{error.msg[1:]} at character {error.pos + 1}") from None
+    return value
+
+
+def _check_nesting(text: str, most: int) -> None:
+    """Count the brackets before a recursive parser meets them."""
+    if text.count("[") + text.count("{") <= most:
+        return
+    level = 0
+    for token in _BRACKETS.finditer(text):
+        match token[0]:
+            case "[" | "{":
+                level += 1
+                if level > most:
+                    raise BadItem("nested too deep")
+            case "]" | "}":
+                level -= 1
+
+
+def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+        raise BadItem(f"key {_quoted(twice)} twice in one object")
+    return found
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise BadItem(f"not JSON: '{text}' is not a number")
+
+
+def _quoted(key: str) -> str:
+    shown = key.encode("ascii", "backslashreplace").decode() if _NOT_XML.search(key) else key
+    return f"'{shown[:80]}'"
+
+
+def _scalar(key: str, value: Json) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case str():
+            bad = _NOT_XML.search(value)
+            if bad:
+                raise BadItem(f"character U+{ord(bad[0]):04X} in {_quoted(key)}")
+            return value
+        case _:
+            raise BadItem(f"the value of {_quoted(key)} must not be an object or array")
+
+
+class _Grower:
+    """Makes the nodes of one record and counts them against the caps; only it knows the counts."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.nodes = 0
+        self.depth = 0
+
+    def count(self) -> None:
+        self.nodes += 1
+        if self.nodes > self.limits.nodes:
+            raise BadItem(f"more than {self.limits.nodes:,} nodes")
+
+    def element(self, name: Name) -> Element:
+        self.count()
+        return Element(name)
+
+    def fill(self, element: Element, value: Json, key: str = "") -> None:
+        """Give an element the attributes, children or text that a value stands for."""
+        self.depth += 1
+        if self.depth > self.limits.depth:
+            raise BadItem("nested too deep")
+        match value:
+            case list():
+                raise BadItem(f"an array in the place of the value of {_quoted(key)}")
+            case dict():
+                self.fill_from_object(element, value)
+            case _:
+                text = _scalar(key, value)
+                if text:
+                    self.count()
+                    element.append(Text(text))
+        self.depth -= 1
+
+    def fill_from_object(self, element: Element, record: dict[str, Json]) -> None:
+        if "$mutable" in record:
+            element.append(self.control(record, "$mutable"))
+            return
+        attributes = [key for key in record if key.startswith("@")]
+        if len(attributes) > self.limits.attributes:
+            raise BadItem(f"more than {self.limits.attributes:,} attributes")
+        for key in attributes:
+            if key == "@xmlns":
+                raise BadItem("'@xmlns' is not an attribute")
+            self.count()
+            element.set(_name(key[1:]), _scalar(key, record[key]))
+        for key, value in record.items():
+            if key.startswith("@"):
+                continue
+            for each in value if isinstance(value, list) else [value]:
+                if isinstance(each, list):
+                    raise BadItem(f"an array in an array under {_quoted(key)}")
+                child = self.element(_name(key))
+                self.fill(child, each, key)
+                element.append(child)
+
+    def control(self, record: dict[str, Json], key: str) -> Element:
+        """A control object as the tree of the XML wire format; what it may hold is left to `wire.py` to judge."""
+        body = record[key]
+        if len(record) > 1:
+            raise BadItem(f"{_quoted(key)} must be the only key of its object")
+        if not isinstance(body, dict):
+            raise BadItem(f"the value of {_quoted(key)} must be an object")
+        element = self.element(Name(key[1:], STREAM_NAMESPACE, "s"))
+        inner = _PRIMITIVES if key == "$accent" else ("content",) if key in _WITH_CONTENT else ()
+        for name in [each for each in body if each not in inner]:
+            self.count()
+            element.set(Name(name), _scalar(name, body[name]))
+        for name in [each for each in body if each in inner]:
+            content = body[name]
+            if name in _PRIMITIVES:
+                element.append(self.control({f"${name}": content}, f"${name}"))
+            elif isinstance(content, dict) and any(each.startswith("@") for each in content):
+                raise BadItem(f"an attribute in the content of {_quoted(key)}")
+            else:
+                self.fill(element, content, "content")
+        return element
+
+
+def _name(key: str) -> Name:
+    if not _NAME.match(key):
+        reserved = "a reserved key that cannot stand here" if key in (*_CONTROLS, "$at") else "not an XML name"
+        raise BadItem(f"key {_quoted(key)} is {reserved}")
+    return Name(key)
+
+
+# --- writing ------------------------------------------------------------------------------------------------
+
+
+def _object(entries: list[tuple[str, str]]) -> str:
+    return "{" + ", ".join(f"{_string(key)}: {value}" for key, value in entries) + "}"
+
+
+def _string(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _bare(text: str) -> str:
+    """A scalar: without quotes where the text is as JSON spells a number or a truth value."""
+    return text if _BARE.match(text) else _string(text)
+
+
+def _value(element: Element) -> str:
+    if not element.attributes:
+        if not element.children:
+            return "null"
+        if all(isinstance(child, Text) for child in element.children):
+            return _bare(string_value(element))
+        match element.children:
+            case [Element() as only] if only.name.uri == STREAM_NAMESPACE:
+                return _object([_control_entry(only)])
+    return _object(_entries(element))
+
+
+def _entries(element: Element) -> list[tuple[str, str]]:
+    """The keys and values of an element that is an object: attributes, and children grouped by name."""
+    entries = [(f"@{_key(each.name)}", _bare(each.value)) for each in element.attributes]
+    children = [child for child in element.children if isinstance(child, Element)]
+    if len(children) < len(element.children):
+        raise _inexpressible(f"text or comments beside the children or attributes of '{element.name}'")
+    for key, group in groupby(children, lambda child: _key(child.name)):
+        values = [_value(child) for child in group]
+        entries.append((key, values[0] if len(values) == 1 else f"[{', '.join(values)}]"))
+    if len({key for key, _ in entries}) < len(entries):
+        raise _inexpressible(f"equal children of '{element.name}' with others between them")
+    return entries
+
+
+def _key(name: Name) -> str:
+    if name.uri or name.prefix or not _NAME.match(name.local):
+        raise _inexpressible(f"the name '{name}'")
+    return name.local
+
+
+def _control_entry(control: Element) -> tuple[str, str]:
+    """A control element as key and value; `at` is a number, whatever else it says is a string."""
+    local = control.name.local
+    if local in ("replace", "before", "after") and control.parent is not None:
+        raise _inexpressible(f"'{control.name}' inside an item or other content")
+    body = [
+        (each.name.local, _bare(each.value) if each.name.local == "at" else _string(each.value))
+        for each in control.attributes
+    ]
+    if f"${local}" in _WITH_CONTENT:
+        if control.children:
+            content = Element(Name("content"))
+            content.children = control.children
+            body.append(("content", _value(content)))
+    else:
+        primitives = [child for child in control.children if isinstance(child, Element)]
+        body += [_control_entry(child) for child in primitives]
+    key = local if local in _PRIMITIVES else f"${local}"
+    return key, _object(body)
+
+
+def _inexpressible(what: str) -> StreamError:
+    return StreamError(f"JSON cannot say {what}", hint="write the stream as XML")

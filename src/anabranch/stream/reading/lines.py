@@ -1,0 +1,147 @@
+"""Bytes into raw pieces, as they arrive: what a cut is, what a splitter hands on, and the splitter for lines.
+
+A splitter finds borders and leaves judging what lies between them to the parser; it speaks up only where there is
+nothing to parse.
+The splitter for whole documents is in `split.py`.
+
+Guarantees of both: the cuts depend on the bytes alone, not on how they were fed; a splitter made from another's `carry`
+and fed with the bytes from `carry.position` on continues as the other would have; no more than one item and what was
+fed last is held in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from anabranch.stream.limits import Limits
+from anabranch.stream.reading.markup import BOM, Window, check_width
+
+SHOWN = 8_192
+"""How many bytes of a bad piece are kept for the dead letter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A piece of a partition: an item's bytes, or something bad with the reason, of which only the front is kept.
+
+    `start` and `end` are positions in the uncompressed partition; `root` is the start tag of the root around the item
+    and `encoding` that of its document, because several documents may follow one another.
+    """
+
+    start: int
+    end: int
+    raw: bytes
+    reason: str | None = None
+    root: bytes | None = None
+    encoding: str = "utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """Where a splitter stands, and all that another needs to go on from there."""
+
+    position: int = 0
+    """The first byte that is still needed: where the last unfinished item starts."""
+    skipping: str | None = None
+    """The item whose end is looked for, because it is bad; empty for a line."""
+    root: str | None = None
+    """The start tag of the last root that was seen, a character per byte."""
+    inside: bool = False
+    """Whether that root is still open."""
+    encoding: str = "utf-8"
+    strict: int = 0
+    """Items are read strictly before this position."""
+    lenient: bool = False
+    """Whether what cannot be read because of its encoding is bad, as other bad input is, and no error."""
+
+    def to_json(self) -> dict[str, Any]:
+        """A value that the json module can write."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Carry:
+        """The carry that `to_json` gave this value for."""
+        return Carry(**value)
+
+
+FRONT = 4
+"""So many bytes tell a wide encoding."""
+START = Carry()
+"""The beginning of a partition."""
+
+
+class LineSplitter:
+    """One item per line; LF and CRLF end a line, a CR alone does not; blank lines are nothing."""
+
+    root: bytes | None = None
+
+    def __init__(self, limits: Limits, carry: Carry = START) -> None:
+        self._limits = limits
+        self._window = Window(carry.position)
+        self._at = carry.position
+        self._skipping = carry.skipping is not None
+        self._lenient = carry.lenient
+
+    @property
+    def carry(self) -> Carry:
+        return Carry(self._at, "" if self._skipping else None, lenient=self._lenient)
+
+    def feed(self, data: bytes) -> list[Cut]:
+        """Take the next bytes; give the lines that end in them."""
+        self._window.append(data)
+        return self._advance(final=False)
+
+    def finish(self) -> list[Cut]:
+        """There are no more bytes: give the last line, if it has no line end."""
+        return self._advance(final=True)
+
+    def _advance(self, *, final: bool) -> list[Cut]:
+        cuts: list[Cut] = []
+        window = self._window
+        if self._at == 0 and not self._lenient and not has_front(window, final=final):
+            return cuts  # else every line will be found bad by itself, wherever the lines are cut
+        end = window.end
+        while (newline := window.find(b"\n", self._at, end)) >= 0:
+            self._line(newline, cuts)
+            self._skipping = False
+            self._at = newline + 1
+        if final or self._skipping or end - self._at > self._limits.item_bytes:
+            self._line(end, cuts)
+            self._skipping = not final
+            self._at = end
+        window.drop(self._at)
+        return cuts
+
+    def _line(self, end: int, cuts: list[Cut]) -> None:
+        if self._skipping:
+            return
+        start = self._at
+        if start == 0 and self._window.read(0, 3) == BOM:
+            start = 3
+        # of a line that is too long one byte more than allowed is enough to know it
+        line = self._window.read(start, min(end, start + self._limits.item_bytes + 1))
+        if cut := line_cut(start, line, self._limits):
+            cuts.append(cut)
+
+
+def line_cut(start: int, line: bytes, limits: Limits) -> Cut | None:
+    """What is in a line, given without its LF; None if it is blank."""
+    if len(line) > limits.item_bytes:
+        shown = line[: min(limits.item_bytes, SHOWN)]
+        return Cut(start, start + limits.item_bytes, shown, too_long(limits))
+    line = line.removesuffix(b"\r")
+    return Cut(start, start + len(line), line) if line and not line.isspace() else None
+
+
+def has_front(window: Window, *, final: bool) -> bool:
+    """Whether the first bytes of a partition are there and are no wide encoding."""
+    head = window.read(0, min(FRONT, window.end))
+    check_width(head)
+    return final or len(head) == FRONT
+
+
+def too_long(limits: Limits) -> str:
+    """The reason for which an item is set aside that has no end in sight."""
+    return f"more than {limits.item_bytes:,} bytes"

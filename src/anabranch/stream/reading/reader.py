@@ -1,0 +1,109 @@
+"""Cuts to elements: the one place where the raw bytes of an item are judged, whoever has cut them out.
+
+A stream that is read to its end by one process and one that is read range by range by many must set the same items
+aside for the same reasons, so both hand their cuts to an `ElementReader`.
+An item's parent is the root element around it, though the root does not hold the items: a stream has no end to wait
+for, and what was read can be forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal, TypeAlias
+
+from anabranch.errors import BadItem, StreamError
+from anabranch.stream.admission import EVERYTHING, Admission
+from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Doubt, Item, Place, StreamElement
+from anabranch.stream.limits import Limits
+from anabranch.stream.path import Path
+from anabranch.stream.reading import json_items, wire
+from anabranch.stream.reading.parse import parse_item, parse_root
+from anabranch.stream.reading.split import Cut
+from anabranch.stream.schema import Schema
+from anabranch.stream.tree import Element
+
+Format: TypeAlias = Literal["lines", "document", "json"]
+
+
+class ElementReader:
+    """Reads the items of one stream; it keeps the root around the last item, which the next one mostly shares."""
+
+    def __init__(
+        self,
+        stream: str,
+        form: Format,
+        limits: Limits,
+        root: Element | None = None,
+        item: str = "item",
+        schema: Schema | None = None,
+        admission: Admission = EVERYTHING,
+    ) -> None:
+        self.root = root
+        """The stream's root element; that of the first item where none was given."""
+        self._stream = stream
+        self._format = form
+        self._limits = limits
+        self._item = item
+        self._schema = schema  # given only where the stream is strict
+        self._admission = admission
+        self.announced: Callable[[Path, Element], bool] = lambda path, tree: False
+        """Whether an item may carry a path that the schema does not declare; whoever follows the accents knows."""
+        self._around: tuple[bytes, str, Element, dict[str, str]] | None = None
+
+    def elements(self, cuts: Iterable[Cut], partition: str) -> Iterator[StreamElement | DeadLetter]:
+        """What is in some cuts; a bad one becomes a dead letter."""
+        for cut in cuts:
+            place = Place(self._stream, partition, cut.start)
+            reason = cut.reason
+            doubts: tuple[Doubt, ...] = ()
+            if reason is None:
+                try:
+                    yield self._element(cut, place)
+                    continue
+                except BadItem as error:
+                    reason = error.message
+                    if isinstance(error, wire.BadAccent):
+                        doubts = error.doubts
+            raw = cut.raw.decode(cut.encoding, "replace")[:LONGEST_RAW]
+            yield DeadLetter(place, reason, raw, doubts=doubts)
+
+    def _element(self, cut: Cut, place: Place) -> StreamElement:
+        """The element in a cut that may be good; BadItem where it is not."""
+        root, scope = self._enclosing(cut)
+        if self._format == "json":
+            element = json_items.parse_line(cut.raw, place, self._limits, self._item)
+        else:
+            tree = parse_item(cut.raw, self._limits, scope, cut.encoding)
+            tree.parent = root
+            element = wire.element_of(tree, place)
+        self._admission.check(element)
+        if isinstance(element, Item):
+            element.tree.parent = root
+            if self._schema is None:
+                return element
+            tree = element.tree
+            undeclared = self._schema.undeclared(tree, lambda path: self.announced(path, tree))
+            if undeclared is not None:
+                raise BadItem(f"the path '{undeclared}' is not declared")
+        return element
+
+    def _enclosing(self, cut: Cut) -> tuple[Element, dict[str, str]]:
+        """The root around an item, and the namespaces that it declares."""
+        if cut.root is None:
+            assert self.root, "a stream of single items has an implied root"
+            return self.root, {}
+        if self._around is None or self._around[:2] != (cut.root, cut.encoding):
+            try:
+                self.enter(cut.root, cut.encoding)
+            except StreamError as error:
+                if self.root is None:
+                    raise
+                raise BadItem(error.message) from None  # a further document must not end the stream
+        assert self._around
+        return self._around[2:]
+
+    def enter(self, tag: bytes, encoding: str) -> None:
+        """Begin a document, given its root's start tag; the first root is the stream's, with items or without."""
+        root = parse_root(tag, encoding)
+        self.root = self.root or root
+        self._around = (tag, encoding, root, root.namespaces)

@@ -1,0 +1,303 @@
+"""Streams in files, read to their end: a file, a gzip file, or a directory of them, in XML or JSON.
+
+`read` gives what is in a stream in the order in which it stands there: elements, and dead letters where something had
+to be set aside (LAWS 2.5).
+It opens the files that the source names and nothing else, and holds one item and one chunk in memory, so the size of a
+stream does not matter.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import chain
+from pathlib import Path as FilePath
+from typing import Literal
+
+from anabranch.errors import StreamError, UsageError
+from anabranch.stream.admission import Admission
+from anabranch.stream.elements import DeadLetter, Place, StreamElement
+from anabranch.stream.limits import Limits
+from anabranch.stream.path import Path
+from anabranch.stream.reading.gzip import MAGIC, PACKED_CHUNK, Damage, gunzip
+from anabranch.stream.reading.markup import BOM, Window
+from anabranch.stream.reading.parse import implied_root
+from anabranch.stream.reading.reader import ElementReader, Format
+from anabranch.stream.reading.split import Carry, Cut, DocumentSplitter, LineSplitter
+from anabranch.stream.schema import Schema
+from anabranch.stream.tree import Element
+
+_CHUNK = 1 << 20
+_HEAD = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A stream as it was registered: where it is, what it looks like, and how its time runs (LAWS 1.3, 3.1, 3.2)."""
+
+    name: str
+    path: FilePath
+    format: Literal["auto"] | Format = "auto"
+    schema: Schema | None = None
+    root: str | None = None
+    """The name of the root where the wire has none; without it the schema's, else 'root'."""
+    item: str | None = None
+    """The name of items that have none of their own; without it 'item'."""
+    time: Path | None = None
+    slack: Decimal = Decimal(0)
+    origin: Decimal = Decimal(0)
+    strict: bool = False
+    """Set items aside that have a path which the schema does not declare."""
+    more: tuple[FilePath, ...] = ()
+    """Further partitions, each a file or directory; `path` is the first."""
+    domains: tuple[tuple[Path, tuple[str, ...]], ...] = ()
+    """By path, the values that items have there: every item one of them."""
+    updates: bool = False
+    """A stream of updates: what has passed may be edited (LAWS 5.1)."""
+    retain: Decimal | None = None
+    """For how many seconds what has not changed stays in its document, for who comes late; None is for good."""
+    ended: bool = False
+    """Nothing more comes than what is there, though others go on."""
+    heartbeat: Decimal | None = None
+    """After how many seconds without anything new a run sends a heartbeat into a partition; None for never."""
+    evolves: bool = True
+    """Whether it may have accents; in a stream that was promised to have none they are bad (LAWS 4.5)."""
+
+    def __post_init__(self) -> None:
+        if self.heartbeat is not None and self.updates:
+            raise UsageError("a stream of updates can be sent no 'heartbeat' yet", hint="write them into the stream")
+        if self.heartbeat is not None and self.more and self.time is None:
+            raise UsageError(
+                "a stream of several partitions is sent a 'heartbeat' only if it declares a 'time'",
+                hint="without one its partitions do not wait for one another",
+            )
+
+    @property
+    def partitions(self) -> tuple[FilePath, ...]:
+        """Where its partitions are, each one sequence (LAWS 1.1)."""
+        return (self.path, *self.more)
+
+    @property
+    def admission(self) -> Admission:
+        """Which elements it takes."""
+        merged = self.time is not None or not self.more
+        return Admission.of(updates=self.updates, evolves=self.evolves, merged=merged)
+
+    @property
+    def implied_root(self) -> str:
+        return self.root or (self.schema.root if self.schema else "root")
+
+    @property
+    def files(self) -> tuple[FilePath, ...]:
+        """The files of all partitions, one partition after the other."""
+        return tuple(file for partition in self.partitions for file in self.files_of(partition))
+
+    def files_of(self, partition: FilePath) -> list[FilePath]:
+        """The files of one partition, in the order in which they are read."""
+        if partition.is_file():
+            return [partition]
+        if not partition.is_dir():
+            raise UsageError(f"the stream '{self.name}' has no file or directory '{partition}'")
+        found = (each for each in partition.iterdir() if each.is_file() and not each.name.startswith("."))
+        return sorted(found, key=lambda each: each.name)
+
+
+_UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
+_LONGEST = 10**12
+
+
+def seconds_of(given: object, key: str = "retain") -> Decimal:
+    """A time as a user writes it, in seconds or with a unit, as in '90 min'; UsageError where it makes no sense."""
+    amount, unit = str(given).strip(), "s"
+    for each in _UNITS:
+        if amount.endswith(each):
+            amount, unit = amount.removesuffix(each).strip(), each
+            break
+    try:
+        found = Decimal(amount) * _UNITS[unit]
+    except ArithmeticError:
+        found = Decimal("NaN")
+    if isinstance(given, bool) or not found.is_finite() or not 0 < found <= _LONGEST:
+        raise UsageError(f"'{key}' takes a number of seconds, or a time, not '{given}'", hint="as in 3600 or '1 h'")
+    return found
+
+
+def domains_of(given: Mapping[str, Iterable[object]]) -> tuple[tuple[Path, tuple[str, ...]], ...]:
+    """Declared domains, `{"s": [1, 2]}`, as a source has them; UsageError where they make no sense."""
+    found: list[tuple[Path, tuple[str, ...]]] = []
+    for path, values in given.items():
+        if not isinstance(values, list | tuple) or not values:
+            raise UsageError(f"the domain of '{path}' is no list of values", hint="as in { s = [1, 2] }")
+        if any(isinstance(each, bool) or not isinstance(each, str | int | float | Decimal) for each in values):
+            raise UsageError(f"the domain of '{path}' holds something that is neither text nor a number")
+        try:
+            found.append((Path.parse(path), tuple(str(each) for each in values)))
+        except StreamError as error:
+            raise UsageError(error.message, hint=error.hint) from None
+    return tuple(found)
+
+
+def mentioned(source: Source, words: Iterable[str]) -> set[str]:
+    """Which of some words of plain letters the bytes of a stream hold; much faster than to read it."""
+    found: set[str] = set()
+    sought = {word: word.encode() for word in words}
+    longest = max(map(len, sought.values()))
+    for file in source.files:
+        before = b""
+        for piece in _pieces(file):
+            if isinstance(piece, bytes):
+                held = before + piece
+                found |= {word for word, letters in sought.items() if letters in held}
+                before = held[-longest:]
+            if len(found) == len(sought):
+                return found
+    return found
+
+
+def read(source: Source, limits: Limits) -> Contents:
+    """Begin to read a stream, one partition after the other."""
+    return Contents(source, limits)
+
+
+def read_partitions(source: Source, limits: Limits) -> tuple[Element, tuple[Iterator[StreamElement | DeadLetter], ...]]:
+    """The root of a stream, and its partitions, which must be read one after the other."""
+    contents = Contents(source, limits)
+    return contents.root, contents.partitions
+
+
+class Contents:
+    """What a stream holds, in order and once; whoever iterates is the only one to change it."""
+
+    def __init__(self, source: Source, limits: Limits) -> None:
+        self._source = source
+        self._limits = limits
+        self._format = None if source.format == "auto" else source.format
+        self._implied_root = implied_root(source.implied_root)
+        self._reader: ElementReader | None = None
+        self.announced: Callable[[Path, Element], bool] = lambda path, tree: False
+        """Whether an item of a strict stream may carry a path that the schema does not declare (LAWS 4.5)."""
+        self.partitions = tuple(_Ahead(self._read(source.files_of(each))) for each in source.partitions)
+        """What each partition holds; the format and the root are those of the first that holds something."""
+        self._all = chain.from_iterable(self.partitions)
+
+    @property
+    def root(self) -> Element:
+        """The root element: the first one in the stream, or the implied one."""
+        for partition in self.partitions:
+            while not (self._reader and self._reader.root) and partition.look_further():
+                pass
+        return (self._reader and self._reader.root) or self._implied_root
+
+    @property
+    def format(self) -> Format:
+        """How the stream is written, as far as was read; to look at the root is enough to know."""
+        return self._format or "document"
+
+    def __iter__(self) -> Iterator[StreamElement | DeadLetter]:
+        return self
+
+    def __next__(self) -> StreamElement | DeadLetter:
+        return next(self._all)
+
+    def _read(self, files: Iterable[FilePath]) -> Iterator[StreamElement | DeadLetter]:
+        for file in files:
+            splitter: DocumentSplitter | LineSplitter | None = None
+            damage: DeadLetter | None = None
+            position = 0
+            for piece in _pieces(file):
+                if isinstance(piece, Damage):
+                    damage = DeadLetter(Place(self._source.name, file.name, position), piece.reason, "")
+                else:
+                    position += len(piece)
+                    splitter = splitter or self._splitter(piece)
+                    yield from self._elements(splitter.feed(piece), splitter, file)
+            if splitter:
+                yield from self._elements(splitter.finish(), splitter, file)
+            if damage:
+                yield damage
+
+    def _splitter(self, head: bytes) -> DocumentSplitter | LineSplitter:
+        if self._format is None and head.strip():  # the first file that holds something decides for all
+            schema = self._source.schema
+            self._format = detect(head[:_HEAD], schema.root if schema else None)
+        # the first document of a stream says what its root is; without one there is no stream
+        carry = Carry(lenient=self.format != "document" or bool(self._reader and self._reader.root))
+        return (DocumentSplitter if self.format == "document" else LineSplitter)(self._limits, carry)
+
+    def _elements(
+        self, cuts: list[Cut], splitter: DocumentSplitter | LineSplitter, file: FilePath
+    ) -> Iterator[StreamElement | DeadLetter]:
+        if not cuts and not splitter.root:
+            return  # an empty file must not decide the format
+        self._format = self.format
+        if self._reader is None:
+            source, root = self._source, None if self._format == "document" else self._implied_root
+            schema = source.schema if source.strict else None
+            item = source.item or "item"
+            self._reader = ElementReader(source.name, self._format, self._limits, root, item, schema, source.admission)
+            self._reader.announced = lambda path, tree: self.announced(path, tree)
+        if self._reader.root is None and isinstance(splitter, DocumentSplitter) and splitter.first:
+            self._reader.enter(*splitter.first)  # also where it has no items, and another follows
+        yield from self._reader.elements(cuts, file.name)
+
+
+class _Ahead:
+    """A sequence in which one can look further without losing what was passed."""
+
+    def __init__(self, rest: Iterator[StreamElement | DeadLetter]) -> None:
+        self._rest = rest
+        self._ahead: deque[StreamElement | DeadLetter] = deque()
+
+    def look_further(self) -> bool:
+        """Read one more; whether there was one."""
+        following = next(self._rest, None)
+        if following is not None:
+            self._ahead.append(following)
+        return following is not None
+
+    def __iter__(self) -> Iterator[StreamElement | DeadLetter]:
+        return self
+
+    def __next__(self) -> StreamElement | DeadLetter:
+        return self._ahead.popleft() if self._ahead else next(self._rest)
+
+
+def detect(head: bytes, schema_root: str | None) -> Format:
+    """Tell the format from the front of a stream; 64 KiB of it are plenty.
+
+    XML whose first element is closed and followed by another has an item per line; where the schema names the root,
+    the first element decides alone.
+    """
+    if head.removeprefix(BOM).lstrip().startswith(b"{"):
+        return "json"
+    window = Window(0)
+    window.append(head)
+    first = b""
+    depth = at = 0
+    while (at := window.find(b"<", at, window.end)) >= 0:
+        token = window.token(at, window.end, prolog=not depth) or window.broken(at, window.end)
+        if token.kind in ("open", "empty", "broken") and token.name:
+            if first and depth == 0:
+                return "lines"
+            if not first and schema_root is not None:
+                return "document" if token.name.decode("utf-8", "replace") == schema_root else "lines"
+            first = first or token.name
+            depth += token.kind != "empty" and token.name == first
+        elif token.kind == "close" and token.name == first:  # other elements may be broken and do not count
+            depth -= 1
+        at = token.end
+    return "document"
+
+
+def _pieces(file: FilePath) -> Iterator[bytes | Damage]:
+    """A file's bytes, unpacked; the first piece is as long as `detect` likes it, or all there is."""
+    try:
+        with file.open("rb") as opened:
+            packed = opened.read(len(MAGIC)) == MAGIC
+            opened.seek(0)
+            chunks = iter(lambda: opened.read(PACKED_CHUNK if packed else _CHUNK), b"")
+            yield from gunzip(chunks) if packed else chunks
+    except OSError as error:
+        raise StreamError(f"cannot read '{file}': {error.strerror}") from None

@@ -1,0 +1,248 @@
+"""Atomic values and what may be done with them: LAWS section 2, executable.
+
+Python's own types stand for XQuery's: `int` for xs:integer, `Decimal` for xs:decimal, `float` for xs:double, `bool`,
+and `str` for xs:string; text from items is `Untyped`.
+Comparisons of text with numbers are exact, and so are sums: nothing is rounded before the end.
+
+Text that a unit change has made a number is `Measured` (LAWS 2.3, 4.3): it still is text to whoever asks for text, but
+it is compared, ordered and summed as the exact number meant, which no text may be able to spell.
+What an aggregate gives is `Rounded`: a double to every operation, which still knows the exact value when it leaves.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeAlias
+
+from anabranch.errors import DynamicError
+from anabranch.stream.affine import Affine
+from anabranch.stream.tree import Measure
+from anabranch.values.numbers import exact_number as exact_number
+from anabranch.values.numbers import no_number, read_digits, shown, spell_decimal, spell_double
+from anabranch.values.operators import ComparisonOperator
+
+
+class Untyped(str):
+    """Text from an item, which has no type yet (xs:untypedAtomic)."""
+
+    __slots__ = ()
+
+
+class Measured(Untyped):
+    """Text from an item whose unit has changed: in XQuery's spelling of the nearest double, with the exact number."""
+
+    __slots__ = ("measure",)
+    measure: Measure
+
+    def __new__(cls, text: str, measure: Measure) -> Measured:
+        self = super().__new__(cls, text)
+        self.measure = measure
+        return self
+
+
+class Rounded(float):
+    """A computed double that knows what it was rounded from."""
+
+    __slots__ = ("exact",)
+    exact: Fraction
+
+    def __new__(cls, double: float, exact: Fraction) -> Rounded:
+        self = super().__new__(cls, double)
+        self.exact = exact
+        return self
+
+
+class WrittenDouble(float):
+    """A double as a query wrote it (`1.3e0`), which compares with text by its exact decimal value."""
+
+    __slots__ = ("exact",)
+    exact: Decimal
+
+    def __new__(cls, text: str) -> WrittenDouble:
+        self = super().__new__(cls, text)
+        self.exact = read_digits(text)
+        return self
+
+
+Atomic: TypeAlias = str | bool | int | Decimal | float
+Numeric: TypeAlias = int | Decimal | float
+
+_ONE = Fraction(1)
+
+
+# --- numbers ----------------------------------------------------------------------------------------------
+
+
+def to_double(value: Atomic) -> float:
+    """Cast to xs:double; raises FORG0001 for text that is no number."""
+    match value:
+        case float():
+            return value
+        case Untyped():
+            number = exact_number(value)
+            if number is None:
+                raise no_number(value)
+            return float(number)
+        case str():
+            raise DynamicError(f"a number is needed, not the string '{shown(value)}'", code="XPTY0004")
+        case _:
+            try:
+                return float(value)
+            except OverflowError:
+                return math.inf if value > 0 else -math.inf
+
+
+def as_number(value: Atomic) -> Numeric:
+    """What arithmetic makes of a value: numbers stay, untyped text becomes a double."""
+    match value:
+        case bool():
+            raise DynamicError("a number is needed, not a boolean", code="XPTY0004")
+        case int() | Decimal() | float():
+            return value
+        case _:
+            return to_double(value)
+
+
+def spell(value: Atomic) -> str:
+    """XQuery's spelling of a value (LAWS 2.1)."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str() | int():
+            return str(value)
+        case Decimal():
+            return spell_decimal(value)
+        case float():
+            return spell_double(value)
+
+
+def exact_value(text: Untyped) -> Fraction | Decimal | None:
+    """The exact number that text from an item means (INF and NaN as decimals), None where it is none."""
+    return text.measure.number if isinstance(text, Measured) else exact_number(text)
+
+
+def finite_value(text: Untyped) -> Fraction | None:
+    """The same where it is a number that things can be placed by: neither INF nor NaN."""
+    number = exact_value(text)
+    if isinstance(number, Decimal):
+        return Fraction(number) if number.is_finite() else None
+    return number
+
+
+def measure_of(value: Atomic) -> Measure | None:
+    """What a text made of this value alone still knows of it."""
+    match value:
+        case Measured():
+            return value.measure
+        case Rounded():
+            return Measure("0", Affine(_ONE, value.exact), value.exact, computed=True)
+        case _:
+            return None
+
+
+# --- comparison -------------------------------------------------------------------------------------------
+
+
+def compare(operator: ComparisonOperator, left: Atomic, right: Atomic) -> bool:
+    """Compare two values as LAWS 2.3 says; raises where XQuery would."""
+    match left, right:
+        case Untyped(), Untyped():
+            if isinstance(left, Measured) or isinstance(right, Measured):
+                return _holds(operator, _needed(left), _needed(right))
+            if operator not in ("=", "!="):
+                a, b = exact_number(left), exact_number(right)
+                if a is not None and b is not None:
+                    return _holds(operator, a, b)
+            return _holds(operator, str(left), str(right))
+        case Untyped(), bool():
+            return _holds(operator, _boolean(left), right)
+        case bool(), Untyped():
+            return _holds(operator, left, _boolean(right))
+        case Untyped(), int() | Decimal() | float():
+            return _holds(operator, *_text_and_number(left, right))
+        case int() | Decimal() | float(), Untyped():
+            value, number = _text_and_number(right, left)
+            return _holds(operator, number, value)
+        case bool(), bool():
+            return _holds(operator, left, right)
+        case str(), str():
+            return _holds(operator, str(left), str(right))
+        case bool() | str(), _:
+            pass
+        case _, bool() | str():
+            pass
+        case float(), _:
+            return _holds(operator, float(left), to_double(right))
+        case _, float():
+            return _holds(operator, to_double(left), float(right))
+        case _:
+            return _holds(operator, left, right)
+    raise DynamicError(f"a {kind_of(left)} and a {kind_of(right)} cannot be compared", code="XPTY0004")
+
+
+def _text_and_number(text: Untyped, number: Numeric) -> tuple[Numeric | Fraction, Numeric]:
+    """Both in a form that compares exactly: no double, except where the number was computed as one."""
+    if isinstance(number, float) and not isinstance(number, WrittenDouble):
+        return to_double(text), number
+    return _needed(text), number.exact if isinstance(number, WrittenDouble) else number
+
+
+def _needed(text: Untyped) -> Fraction | Decimal:
+    exact = exact_value(text)
+    if exact is None:
+        raise no_number(text)
+    return exact
+
+
+def _holds(operator: ComparisonOperator, a: Atomic | Fraction, b: Atomic | Fraction) -> bool:
+    if any(isinstance(each, Decimal) and each.is_nan() for each in (a, b)):
+        return operator == "!="
+    match operator:
+        case "=":
+            return a == b
+        case "!=":
+            return a != b
+        case "<":
+            return a < b  # type: ignore[operator]  # both are strings, booleans or numbers
+        case "<=":
+            return a <= b  # type: ignore[operator]
+        case ">":
+            return a > b  # type: ignore[operator]
+        case ">=":
+            return a >= b  # type: ignore[operator]
+
+
+def _boolean(text: Untyped) -> bool:
+    word = text.strip(" \t\r\n")
+    if word not in ("true", "false", "1", "0"):
+        raise DynamicError(f"'{shown(text)}' is no boolean", code="FORG0001")
+    return word in ("true", "1")
+
+
+def kind_of(value: Atomic) -> str:
+    """What to call a value in a message."""
+    return "boolean" if isinstance(value, bool) else "string" if isinstance(value, str) else "number"
+
+
+OrderRank: TypeAlias = tuple[int, Decimal | Fraction | str]
+
+
+def order_rank(key: Atomic | None) -> OrderRank:
+    """Where a key sorts: empty first, then NaN, numbers by value, text by code point (LAWS 2.3)."""
+    number: Fraction | Decimal | None
+    match key:
+        case None:
+            return 0, ""
+        case Untyped():
+            number = exact_value(key)
+        case bool():
+            number = Decimal(key)
+        case str():
+            number = None
+        case int() | Decimal() | float():
+            number = Decimal(key)
+    if number is None:
+        return 3, str(key)
+    return (1, "") if isinstance(number, Decimal) and number.is_nan() else (2, number)

@@ -1,0 +1,6 @@
+"""The operators that compute with values and compare them, as queries write them."""
+
+from typing import Literal, TypeAlias
+
+ArithmeticOperator: TypeAlias = Literal["+", "-", "*", "div", "mod"]
+ComparisonOperator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]

@@ -1,0 +1,71 @@
+"""Sequences of nodes and values, as XQuery has them: flat lists, and what is asked of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from anabranch.errors import DynamicError
+from anabranch.stream.tree import Attribute, Comment, Document, Element, Instruction, Node, Text, texts
+from anabranch.values.atomic import Atomic, Measured, Untyped
+
+Value: TypeAlias = Node | Atomic
+Values: TypeAlias = list[Value]
+
+NODES = (Document, Element, Attribute, Text, Comment, Instruction)
+
+
+def atomize(values: Iterable[Value]) -> list[Atomic]:
+    """Nodes become their text; what has no schema is untyped, except comments and instructions.
+
+    A node whose text is one measured value becomes that value; what a query has computed and written into an element is
+    text like any other.
+    """
+    return [atom(each) for each in values]
+
+
+def atom(value: Value) -> Atomic:
+    """One value of `atomize`."""
+    match value:
+        case Comment() | Instruction():
+            return value.value
+        case Document() | Element() | Attribute() | Text():
+            return untyped(value)
+        case _:
+            return value
+
+
+def untyped(node: Document | Element | Attribute | Text) -> Untyped:
+    """The value of a node without a schema."""
+    if isinstance(node, Element | Document):
+        found = texts(node)
+        if len(found) != 1:
+            return Untyped("".join([each.value for each in found]))
+        node = found[0]
+    measure = node.measure
+    return Untyped(node.value) if measure is None or measure.computed else Measured(node.value, measure)
+
+
+def at_most_one(values: Iterable[Value], what: str) -> Atomic | None:
+    """The single atomic value, None for none; several are an error."""
+    atoms = atomize(values)
+    if len(atoms) > 1:
+        raise DynamicError(f"{what} takes one value, not {len(atoms)}", code="XPTY0004")
+    return atoms[0] if atoms else None
+
+
+def truth(values: Values) -> bool:
+    """XQuery's effective boolean value."""
+    if not values:
+        return False
+    first = values[0]
+    if isinstance(first, NODES):
+        return True
+    if len(values) > 1:
+        raise DynamicError("a sequence of several values is neither true nor false", code="FORG0006")
+    match first:
+        case float():
+            return first != 0 and not math.isnan(first)
+        case _:
+            return bool(first)
