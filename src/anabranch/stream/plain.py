@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-
 T = TypeVar("T")
 
 
