@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from anabranch.logic import OPPOSITE
 from anabranch.predicate import And, Compare, Integers, Not, Predicate, Term, and_
-from anabranch.predicate.formula import OPPOSITE
 
 
 def is_conjunction(items: Predicate) -> bool:

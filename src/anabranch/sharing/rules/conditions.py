@@ -24,6 +24,7 @@ from typing import TypeAlias
 
 from anabranch.language import ast
 from anabranch.language.rewrite import parts as parts_of
+from anabranch.logic import MIRRORED
 from anabranch.predicate import (
     EVERYTHING,
     NOTHING,
@@ -36,7 +37,6 @@ from anabranch.predicate import (
     not_,
     or_,
 )
-from anabranch.predicate.formula import MIRRORED
 from anabranch.sharing.rules.paths import CONTEXT, LocatedPath, Names, StreamNodes, locate
 from anabranch.sharing.tree import ITEM, AggregateAnnotation, is_value, item_term
 
