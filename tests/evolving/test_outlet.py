@@ -13,7 +13,7 @@ from algebra.evolving import stream
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.operators.project import Project
 from anabranch.algebra.operators.select import Select
-from anabranch.algebra.plans.interpret import Apply, StreamSource, run
+from anabranch.algebra.plans.interpret import Apply, StreamSource
 from anabranch.errors import Aborted, StreamError
 from anabranch.logic import EVERYTHING
 from anabranch.predicate import Finite
@@ -29,6 +29,7 @@ from anabranch.stream.tree import Element
 from anabranch.values.sequences import Values
 from evolving.outlets import ROUND, Asked, Given, ask, item, lineage
 from evolving.square import EXACT, item_query, join_query, square, window_query
+from models.interpreter import run
 
 WINDOW = 'for $w in stream("a")/r/i |ts diff 100| '
 TO_CELSIUS = str(parse_map(CELSIUS))

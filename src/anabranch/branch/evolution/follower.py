@@ -21,8 +21,7 @@ from anabranch.branch.ports import InputStream
 from anabranch.errors import Aborted
 from anabranch.predicate import EVERYTHING, Predicate
 from anabranch.runtime.evolution.lineage import Lineage
-from anabranch.runtime.evolution.outlet import Outlet
-from anabranch.runtime.evolution.rewriting import exact
+from anabranch.runtime.evolution.outlet import Outlet, exact
 from anabranch.stream.elements import Accent, DeadLetter, Doubt, Drop, Punctuation
 from anabranch.stream.path import Path
 from anabranch.values.sequences import Value, Values
