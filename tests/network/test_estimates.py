@@ -7,9 +7,8 @@ import pytest
 import papers
 from anabranch.bench.workloads.paper import workload
 from anabranch.law import text_input
-from anabranch.network.estimates import PROGRESS, Estimates
+from anabranch.network.estimates import PROGRESS, YES, Estimates, Sample
 from anabranch.network.needs import need_of, whole
-from anabranch.network.sample import YES, Sample
 from anabranch.predicate import Path, Term, and_, compare, difference, not_, or_
 from anabranch.sharing.render import render
 from anabranch.sharing.tree import PropertyTree

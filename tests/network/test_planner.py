@@ -10,10 +10,10 @@ import pytest
 import papers
 from anabranch.bench.workloads.paper import placed, workload
 from anabranch.errors import QueryError, UsageError
+from anabranch.network.catalogue import Answer, Begin, Cancel, End, Replace, step_text
 from anabranch.network.description import STRATEGIES, Strategy
-from anabranch.network.map.explanation import decision_json, decision_text, plan_json, plan_text
+from anabranch.network.explanation import decision_json, decision_text, plan_json, plan_text
 from anabranch.network.planner import Planner
-from anabranch.network.steps import Answer, Begin, Cancel, End, Replace, step_text
 from anabranch.network.topology import hypercube, line
 from network.making import FIGURE_1, RARE, check_plan, figure_1, planner, sample
 

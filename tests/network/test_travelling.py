@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from anabranch.network.description import RegisteredStream
-from anabranch.network.needs import Need, need_of, whole
-from anabranch.network.travelling import asks_when, feeding, references, tells, travelling
+from anabranch.network.needs import Need, asks_when, feeding, need_of, references, tells, travelling, whole
 from anabranch.predicate import EVERYTHING
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source

@@ -22,7 +22,7 @@ from anabranch.stream.reading.source import Source
 from network.making import RARE
 from network.simulation import alone as by_law
 from peers.test_running import ITEMS, deadly, killed_run, photon_items, photon_stream
-from peers.working import Alone, GrowingStream, bare_network, network_of
+from peers.working import Alone, GrowingStream, bare_network, dead_letters_of, network_of
 from sharing.joining import joining
 from spark.test_sent_tuples import asked, items
 
@@ -118,7 +118,7 @@ def test_what_fails_for_a_tuple(tmp_path: Path) -> None:
         (flow,) = tuple_flows(running)
         running.drain()
         assert running.answer("a") == "<r><o><v>3</v><v>7</v></o></r>"
-        letters = {(each.subscription, each.code, each.raw[:5]) for each in running.dead_letters("a")}
+        letters = {(each.subscription, each.code, each.raw[:5]) for each in dead_letters_of(running, "a")}
         assert letters == {("a", "FORG0001", "<i_i>"), (f"flow {flow.name}", "FORG0001", "<i><t")}
 
 

@@ -27,8 +27,7 @@ from time import monotonic
 from typing import Any
 
 from anabranch.bench.harness.timing import Figures
-from anabranch.bench.workloads.photons import write_files
-from anabranch.bench.workloads.queries import Q1, Q2, Q5
+from anabranch.bench.workloads.photons import Q1, Q2, Q5, write_files
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests

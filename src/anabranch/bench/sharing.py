@@ -29,9 +29,9 @@ from statistics import median, quantiles
 from time import perf_counter
 from typing import Protocol
 
+from anabranch.bench.harness.epochs import workshop
 from anabranch.bench.harness.live import LiveTrunk, SparkQueries
-from anabranch.bench.harness.timing import Compared, Figures, compare
-from anabranch.bench.harness.workshop import Rounds, workshop
+from anabranch.bench.harness.timing import Comparison, Figures, Rounds, compare
 from anabranch.bench.memory import resident
 from anabranch.bench.workloads import paper as workload
 from anabranch.bench.workloads.photons import Spark, source, write_files
@@ -160,9 +160,9 @@ class Bench:
                 rates[number] = sky.items / median(found.first)
                 rates[answers] = sky.items / median(found.second)
 
-    def compare(self, name: str, sky: Sky, ours: Fed, theirs: Fed, rounds: Rounds) -> Compared:
+    def compare(self, name: str, sky: Sky, ours: Fed, theirs: Fed, rounds: Rounds) -> Comparison:
         """Compare two."""
-        found = compare(ours.round, theirs.round, warm_up=rounds.warm_up, pairs=rounds.pairs, label=name)
+        found = compare(ours.round, theirs.round, rounds, name)
         self.ratios[name] = found.ratio
         self.spreads[name] = found.figures(sky.items)
         return found

@@ -6,7 +6,7 @@ Three strategies can be compared:
 * `sharing`: it is answered out of a flow that provides what it needs, as it is, or gets one of its own;
 * `widening`: flows may be widened for it.
 
-Every option has a price (`options.py`, `pricing.py`), and the cheapest is taken; after the time budget, the cheapest
+Every option has a price (`options.py`), and the cheapest is taken; after the time budget, the cheapest
 that was found by then.
 Then those for whom a flow of their own is made are planned again, if that makes the whole cheaper: so who comes first
 does not decide for ever.
@@ -24,16 +24,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from anabranch.errors import UsageError, did_you_mean
-from anabranch.network.catalogue import Catalogue, Flow, Subscription
+from anabranch.network.catalogue import Catalogue, Flow, Step, Subscription, steps
 from anabranch.network.description import Network, Strategy
-from anabranch.network.estimates import Estimates, Form
-from anabranch.network.needs import Need, inputs_of, need_of, provides, whole, widened
-from anabranch.network.options import Option, Options, is_loose
-from anabranch.network.pricing import shortage, total
-from anabranch.network.sample import Sample, sample_of
-from anabranch.network.steps import Step, steps
+from anabranch.network.estimates import Estimates, Form, Sample, sample_of
+from anabranch.network.needs import Need, feeding, inputs_of, need_of, provides, travelling, whole, widened
+from anabranch.network.options import Option, Options, is_loose, shortage, total
 from anabranch.network.topology import Link, Topology
-from anabranch.network.travelling import feeding, travelling
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.tree import PropertyTree
 from anabranch.stream.schema import Schema
@@ -81,7 +77,7 @@ class Planner:
         travelling: Callable[[Need], Need] = lambda need: need,
         feeding: Callable[[PropertyForest], tuple[PropertyTree, ...]] = inputs_of,
     ) -> None:
-        """`travelling` says what of a need may travel, `feeding` what a join on the way is given (`travelling.py`)."""
+        """`travelling` says what of a need may travel, `feeding` what a join on the way is given (`needs.py`)."""
         self.topology = topology
         self.estimates = Estimates(samples)
         self.schemas = dict(schemas or {})

@@ -27,7 +27,7 @@ from anabranch.stream.schema import Schema
 
 
 @dataclass(frozen=True)
-class Planned:
+class SavedPlan:
     """The plan in force, and the one before it as long as not every peer has changed over."""
 
     number: int
@@ -51,11 +51,11 @@ class Planned:
     @staticmethod
     def load(
         path: Path, places: Mapping[str, str], schemas: Mapping[str, Schema], need: Callable[[str, str], Need]
-    ) -> Planned:
+    ) -> SavedPlan:
         """What was saved; `places` are where streams come in, `need` is what a subscription needs, by text and name."""
         found = durable.unsealed(path)
         before = found["before"]
-        return Planned(
+        return SavedPlan(
             found["plan"],
             found["flows"],
             _read(found["now"], places, schemas, need),

@@ -13,9 +13,8 @@ from typing import Literal, cast
 from anabranch.errors import QueryError
 from anabranch.language import ast
 from anabranch.language.checks.refusals import refuse
-from anabranch.language.parsing.cursor import MAX_NESTING
+from anabranch.language.parsing.cursor import MAX_NESTING, Token
 from anabranch.language.parsing.paths import PathParser
-from anabranch.language.parsing.scanner import Token
 from anabranch.language.rewrite import deepest
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
 

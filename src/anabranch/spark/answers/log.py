@@ -32,7 +32,7 @@ from anabranch.law.calls import PythonFunction
 from anabranch.law.history.document import Document
 from anabranch.law.history.timeline import answer
 from anabranch.runtime.standing import Standing, standing
-from anabranch.sharing.sent import ReadWindows
+from anabranch.sharing.remote import ReadWindows
 from anabranch.spark.answers.segments import DEAD_LETTERS, Chunk, Index, read_chunk, read_dead_letters, read_index
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest, Manifests
