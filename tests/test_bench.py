@@ -212,7 +212,7 @@ def test_queries_are_spread_over_a_network() -> None:
 
 def test_a_network_is_measured(spark: SparkSession, tmp_path: Path) -> None:
     """Shipping sends the stream for each query, widening a part of it once; both answer alike, and both work."""
-    experiment = network.Experiment(spark, tmp_path / "network", network.Scale(1, 4, 1, 300))
+    experiment = network.Experiment(spark, tmp_path / "network", network.NetworkScale(1, 4, 1, 300))
     shipped, widened = (experiment.run(each, 300) for each in ("shipping", "widening"))
     assert shipped.answers == widened.answers
     size = sum(map(len, experiment.lines))

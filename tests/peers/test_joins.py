@@ -11,7 +11,7 @@ import pytest
 
 from anabranch.network.catalogue import Flow
 from anabranch.network.description import RegisteredStream
-from anabranch.network.needs import Need
+from anabranch.network.needs import QueryNeeds
 from anabranch.network.options import Option, Options
 from anabranch.network.planner import Planner
 from anabranch.network.topology import built, line
@@ -141,7 +141,7 @@ def check_joins(folder: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> int
     random = Random(seed)
     real = Options.of
 
-    def at_random(options: Options, need: Need, at: str) -> list[Option]:
+    def at_random(options: Options, need: QueryNeeds, at: str) -> list[Option]:
         found = list(real(options, need, at))
         return [random.choice(found)] if random.random() < 0.7 else found
 

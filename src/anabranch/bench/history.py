@@ -49,7 +49,7 @@ _SECONDS, _TIMES = 10, 20
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class HistoryScale:
     """How many tickers there are, and how many updates a round has."""
 
     few: int
@@ -62,8 +62,8 @@ class Scale:
     """Of updates in the long run, which is over the few."""
 
 
-_FULL = Scale(1_000, 100_000, 10_000, 1_000, 2_000, 1_000_000)
-_QUICK = Scale(200, 2_000, 500, 100, 200, 10_000)
+_FULL = HistoryScale(1_000, 100_000, 10_000, 1_000, 2_000, 1_000_000)
+_QUICK = HistoryScale(200, 2_000, 500, 100, 200, 10_000)
 _FILES = 4
 
 

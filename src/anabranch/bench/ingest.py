@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from anabranch.bench.harness.epochs import Trials, workshop
-from anabranch.bench.harness.timing import Comparison, Figures, Rounds, compare, timed
+from anabranch.bench.harness.timing import Figures, Rounds, Timings, compare, timed
 from anabranch.bench.workloads.photons import LEAVES, Rows, Spark, photons_streamed, read_photons, source, write_files
 from anabranch.columnar.scan import untemplated as guided
 from anabranch.columnar.scan.shred import Shredded, Shredder, Wanted
@@ -62,7 +62,7 @@ class _Bench:
     folder: Path
     items: int
 
-    def leaves(self, name: str, start_tag: str, rounds: Rounds) -> Comparison:
+    def leaves(self, name: str, start_tag: str, rounds: Rounds) -> Timings:
         """Seven leaves to nowhere, by us and by Spark."""
         write_files([self.folder / name], 1, self.items, start_tag)
         (path,) = source("photons", self.folder / name).files
@@ -71,7 +71,7 @@ class _Bench:
         first, second = (partial(timed, partial(_drop, rows)) for rows in (ours, theirs))
         return compare(first, second, rounds, f"{name} items")
 
-    def q3(self, rounds: Rounds) -> Comparison:
+    def q3(self, rounds: Rounds) -> Timings:
         """One subscription with its answers on the disk, by us and by Spark: an epoch that is not the first."""
         write_files([self.folder / "epochs"], _EPOCHS, self.items)
         query = files("anabranch").joinpath("examples", "rxj.xq").read_text("utf-8")

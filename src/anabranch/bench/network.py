@@ -57,7 +57,7 @@ PAPER: Figures = {
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class NetworkScale:
     """How large an experiment is."""
 
     dimensions: int
@@ -67,8 +67,8 @@ class Scale:
     """In each epoch."""
 
 
-_FULL = (Scale(3, 32, 2, 100_000), Scale(4, 100, 1, 50_000))
-_QUICK = (Scale(2, 6, 1, 2_000), Scale(3, 8, 1, 2_000))
+_FULL = (NetworkScale(3, 32, 2, 100_000), NetworkScale(4, 100, 1, 50_000))
+_QUICK = (NetworkScale(2, 6, 1, 2_000), NetworkScale(3, 8, 1, 2_000))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def draw(figures: Figures) -> str:
 class Experiment:
     """One network, its queries, and its photons."""
 
-    def __init__(self, spark: Spark, folder: Path, scale: Scale) -> None:
+    def __init__(self, spark: Spark, folder: Path, scale: NetworkScale) -> None:
         self.spark = spark
         self.folder = folder
         self.scale = scale

@@ -25,7 +25,7 @@ from shutil import rmtree
 from statistics import mean, median, quantiles
 
 from anabranch.bench.harness.epochs import Trials, of_spark, of_trunk, workshop
-from anabranch.bench.harness.timing import Comparison, Figures, Rounds, compare
+from anabranch.bench.harness.timing import Figures, Rounds, Timings, compare
 from anabranch.bench.workloads.photons import Q2, Rows, Spark, photons_streamed, source, window_queries, write_files
 
 _SPARK_Q2 = """
@@ -68,7 +68,7 @@ def measure(quick: bool) -> Figures:
     }
 
 
-def compare_many(spark: Spark, photons: Path, work: Path, rounds: Rounds) -> tuple[Comparison, int]:
+def compare_many(spark: Spark, photons: Path, work: Path, rounds: Rounds) -> tuple[Timings, int]:
     """The seconds of an epoch of many windows and of one of them, and how many windows the many have answered."""
     fresh = (work / str(number) for number in count())
     queries = window_queries(_MANY)

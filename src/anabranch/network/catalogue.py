@@ -25,7 +25,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from anabranch.network.estimates import Estimates, Form
-from anabranch.network.needs import Need
+from anabranch.network.needs import QueryNeeds
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.render import render, render_join
 
@@ -74,7 +74,7 @@ class Subscription:
     at: str
     by: str
     text: str
-    need: Need
+    need: QueryNeeds
     reads: tuple[str, ...] = ()
 
 
@@ -212,14 +212,14 @@ def _all_from(name: str, following: Callable[[str], Iterable[str]]) -> tuple[str
 
 
 @dataclass(frozen=True)
-class Begin:
+class BeginFlow:
     """A peer begins to make a flow, and sends it if it is for a neighbour."""
 
     flow: Flow
 
 
 @dataclass(frozen=True)
-class Replace:
+class ReplaceFlow:
     """A peer makes a flow in a new form; its dependants switch with it at the end of an epoch."""
 
     flow: Flow
@@ -229,7 +229,7 @@ class Replace:
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnswerQuery:
     """A subscription is answered out of these flows from now on; `before` are those it was answered out of."""
 
     subscription: Subscription
@@ -237,20 +237,20 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Cancel:
+class CancelQuery:
     """A subscription is answered no more."""
 
     subscription: Subscription
 
 
 @dataclass(frozen=True)
-class End:
+class EndFlow:
     """A flow is made no more."""
 
     flow: Flow
 
 
-Step: TypeAlias = Begin | Replace | Answer | Cancel | End
+Step: TypeAlias = BeginFlow | ReplaceFlow | AnswerQuery | CancelQuery | EndFlow
 
 
 def steps(old: Catalogue, new: Catalogue) -> tuple[Step, ...]:
@@ -259,34 +259,34 @@ def steps(old: Catalogue, new: Catalogue) -> tuple[Step, ...]:
     for flow in new.downwards():
         known = old.flows.get(flow.name)
         if known is None:
-            found.append(Begin(flow))
+            found.append(BeginFlow(flow))
         elif known != flow:
             dependants = [each.name for each in new.readers[flow.name] if each.name in old.flows]
             dependants += [each.name for each in new.answered[flow.name] if each.name in old.subscriptions]
-            found.append(Replace(flow, known, tuple(dependants)))
+            found.append(ReplaceFlow(flow, known, tuple(dependants)))
     for each in new.subscriptions.values():
         was = old.subscriptions.get(each.name)
         if was is None or was.reads != each.reads:
-            found.append(Answer(each, was.reads if was else ()))
-    found += [Cancel(each) for name, each in old.subscriptions.items() if name not in new.subscriptions]
-    found += [End(each) for each in reversed(old.downwards()) if each.name not in new.flows]
+            found.append(AnswerQuery(each, was.reads if was else ()))
+    found += [CancelQuery(each) for name, each in old.subscriptions.items() if name not in new.subscriptions]
+    found += [EndFlow(each) for each in reversed(old.downwards()) if each.name not in new.flows]
     return tuple(found)
 
 
 def step_text(step: Step) -> str:
     """A step in words."""
     match step:
-        case Begin(flow):
+        case BeginFlow(flow):
             return f"begin {_where(flow)}, made of {' and '.join(flow.inputs) or 'nothing'}"
-        case Replace(flow, before, dependants):
+        case ReplaceFlow(flow, before, dependants):
             told = f"; {', '.join(dependants)} switch at the end of an epoch" if dependants else ""
             moved = f", made of {' and '.join(flow.inputs)}" if flow.inputs != before.inputs else ""
             return f"replace {_where(flow)}{moved}{told}"
-        case Answer(subscription):
+        case AnswerQuery(subscription):
             return f"answer {subscription.name} at {subscription.at} out of {' and '.join(subscription.reads)}"
-        case Cancel(subscription):
+        case CancelQuery(subscription):
             return f"cancel {subscription.name} at {subscription.at}"
-        case End(flow):
+        case EndFlow(flow):
             return f"end {_where(flow)}"
 
 

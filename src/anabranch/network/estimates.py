@@ -18,17 +18,19 @@ Every flow also carries its progress, a heartbeat a second, however little else 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice, product
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from anabranch.branch.remote.layout import Layout
 from anabranch.errors import DynamicError
+from anabranch.law.inputs import texts_at
 from anabranch.predicate import And, Compare, Difference, Not, Or, Predicate
 from anabranch.sharing.forest import PropertyForest, alone, labels, local
 from anabranch.sharing.tree import ITEM, PropertyTree, Steps
@@ -45,6 +47,15 @@ Verdicts: TypeAlias = npt.NDArray[np.uint8]
 
 MOST_ITEMS = 1_200
 YES = 2
+_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+"""Of numbers, and of arrays element by element."""
 
 
 class Sample:
@@ -59,14 +70,14 @@ class Sample:
         """The name of the stream's root; without one, whatever a path begins with."""
         self._nodes: dict[Steps, list[list[Element]]] = {}
         self._verdicts: dict[Predicate, Verdicts] = {}
-        self._vectors: dict[tuple[Steps, str], Numbers] = {}
+        self._vectors: dict[tuple[Steps, Callable[[list[Element]], float]], Numbers] = {}
         self.bytes = np.array([len(serialize(each).encode()) for each in self.items], dtype=np.float64)
         self.rate = rate or self._rate(time)
         """How many items come in a second; without a time, one."""
 
     def _rate(self, time: Path | None) -> float:
-        times = [] if time is None else [_first(each, time.steps) for each in self.items]
-        known = [each for each in times if each is not None]
+        texts = [] if time is None else [texts_at(each, time)[:1] for each in self.items]
+        known = [value for text in texts for each in text if (value := finite_value(each)) is not None]
         span = known[-1] - known[0] if known else Fraction(0)
         return float((len(known) - 1) / span) if span > 0 else 1.0
 
@@ -91,29 +102,11 @@ class Sample:
             self._nodes[steps] = found
         return self._nodes[steps]
 
-    def counts(self, steps: Steps) -> Numbers:
-        """For each item, how many elements are at a path."""
-        return self._vector(steps, "count")
-
-    def sizes(self, steps: Steps) -> Numbers:
-        """For each item, how many bytes the elements at a path have, with all that is in them."""
-        return self._vector(steps, "size")
-
-    def values(self, steps: Steps) -> Numbers:
-        """For each item, the first number at a path; NaN where there is none."""
-        return self._vector(steps, "value")
-
-    def _vector(self, steps: Steps, kind: str) -> Numbers:
-        key = steps, kind
+    def vector(self, steps: Steps, measure: Callable[[list[Element]], float]) -> Numbers:
+        """For each item, something that is measured of the elements at a path."""
+        key = steps, measure
         if key not in self._vectors:
-            nodes = self.nodes(steps)
-            if kind == "count":
-                found = [float(len(each)) for each in nodes]
-            elif kind == "size":
-                found = [float(sum(len(serialize(part).encode()) for part in each)) for each in nodes]
-            else:
-                found = [_number(each) for each in nodes]
-            self._vectors[key] = np.array(found, dtype=np.float64)
+            self._vectors[key] = np.array([measure(each) for each in self.nodes(steps)], dtype=np.float64)
         return self._vectors[key]
 
     def texts(self, steps: Steps) -> list[list[Untyped]]:
@@ -134,43 +127,35 @@ class Sample:
     def verdicts(self, predicate: Predicate) -> Verdicts:
         """For each item the verdict of a predicate over it; a term that is no path of the item has no value."""
         if predicate not in self._verdicts:
-            self._verdicts[predicate] = self._judged(predicate)
+            self._verdicts[predicate] = judged(predicate, (self.count,), self._compared)
         return self._verdicts[predicate]
 
-    def _judged(self, predicate: Predicate) -> Verdicts:
-        match predicate:
-            case And(parts):
-                return least(self._all(YES), map(self.verdicts, parts))
-            case Or(parts):
-                return greatest(self._all(0), map(self.verdicts, parts))
-            case Not(part):
-                return opposite(self.verdicts(part))
-            case Compare(term):
-                texts = self.texts(term.path.steps) if term.path.steps else [[]] * self.count
-                return np.array([judged_value(predicate, each) for each in texts], dtype=np.uint8)
-            case Difference(left, _, right):
-                pairs = zip(self.texts(left.path.steps), self.texts(right.path.steps), strict=True)
-                return np.array([judged_pair(predicate, *each) for each in pairs], dtype=np.uint8)
-
-    def _all(self, verdict: int) -> Verdicts:
-        return np.full(self.count, verdict, dtype=np.uint8)
+    def _compared(self, atom: Compare | Difference) -> Verdicts:
+        if isinstance(atom, Compare):
+            texts = self.texts(atom.term.path.steps) if atom.term.path.steps else [[]] * self.count
+            return np.array([judged_value(atom, each) for each in texts], dtype=np.uint8)
+        pairs = zip(self.texts(atom.left.path.steps), self.texts(atom.right.path.steps), strict=True)
+        return np.array([judged_pair(atom, *each) for each in pairs], dtype=np.uint8)
 
 
-def least(first: Verdicts, others: Iterable[Verdicts]) -> Verdicts:
-    """`and`"""
-    found: Verdicts = np.minimum.reduce([first, *others])
-    return found
+def judged(
+    predicate: Predicate, shape: Sequence[int], compared: Callable[[Compare | Difference], Verdicts]
+) -> Verdicts:
+    """The verdicts of a predicate, by those of its comparisons; `shape` is that of all of them."""
 
+    def all_of(parts: Iterable[Predicate]) -> list[Verdicts]:
+        return [judged(each, shape, compared) for each in parts]
 
-def greatest(first: Verdicts, others: Iterable[Verdicts]) -> Verdicts:
-    """`or`"""
-    found: Verdicts = np.maximum.reduce([first, *others])
-    return found
-
-
-def opposite(verdicts: Verdicts) -> Verdicts:
-    """`not`"""
-    found: Verdicts = YES - verdicts
+    found: Verdicts
+    match predicate:
+        case And(parts):
+            found = np.minimum.reduce([np.full(shape, YES, dtype=np.uint8), *all_of(parts)])
+        case Or(parts):
+            found = np.maximum.reduce([np.zeros(shape, dtype=np.uint8), *all_of(parts)])
+        case Not(part):
+            found = YES - judged(part, shape, compared)
+        case _:
+            found = compared(predicate)
     return found
 
 
@@ -187,7 +172,7 @@ def judged_value(atom: Compare, texts: Iterable[Untyped]) -> int:
         except DynamicError:
             best = max(best, 1)
             continue
-        best = max(best, YES * _stands(atom.op, value, atom.constant))
+        best = max(best, YES * bool(_OPERATORS[atom.op](value, atom.constant)))
     return best
 
 
@@ -205,43 +190,22 @@ def judged_pair(atom: Difference, lefts: Sequence[Untyped], rights: Sequence[Unt
             best = max(best, 1)
             continue
         offset = float(atom.offset)
-        holds = (
-            _stands(atom.op, one - two, offset)
-            if atom.arithmetic == "distance"
-            else _stands(atom.op, one, two + offset)
-        )
-        best = max(best, YES * holds)
+        sides = (one - two, offset) if atom.arithmetic == "distance" else (one, two + offset)
+        best = max(best, YES * bool(_OPERATORS[atom.op](*sides)))
     return best
-
-
-def _stands(op: str, left: Fraction | float, right: Fraction | float) -> bool:
-    match op:
-        case "=":
-            return left == right
-        case "!=":
-            return left != right
-        case "<":
-            return left < right
-        case "<=":
-            return left <= right
-        case ">":
-            return left > right
-        case _:
-            return left >= right
 
 
 def _children(node: Element, name: str) -> list[Element]:
     return [each for each in node.children if isinstance(each, Element) and str(each.name) == name]
 
 
-def _first(item: Element, steps: tuple[str, ...]) -> Fraction | None:
-    nodes = [item]
-    for step in steps:
-        nodes = [part for each in nodes for part in _children(each, step)]
-    return finite_value(Untyped(string_value(nodes[0]))) if nodes else None
+def _size(nodes: list[Element]) -> float:
+    """How many bytes elements have, with all that is in them."""
+    return sum(len(serialize(each).encode()) for each in nodes)
 
 
 def _number(nodes: list[Element]) -> float:
+    """The first number among elements; NaN where there is none."""
     try:
         return to_double(Untyped(string_value(nodes[0]))) if nodes else float("nan")
     except DynamicError:
@@ -267,14 +231,6 @@ _VALUE = 6.0
 """Bytes of a value: a sum, a count, a number of a window."""
 _PAIRS = 200
 """So many items of each sample are tried with each other, by the nearest doubles of their first values."""
-_OPERATORS: dict[str, Callable[[Numbers, Numbers], npt.NDArray[np.bool_]]] = {
-    "=": np.equal,
-    "!=": np.not_equal,
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-}
 
 
 class Estimates:
@@ -283,11 +239,6 @@ class Estimates:
     def __init__(self, samples: Mapping[str, Sample]) -> None:
         self.samples = samples
         self._known: dict[Form, float] = {}
-
-    def shipped(self, stream: str) -> float:
-        """Bytes per second of a stream as it comes in."""
-        sample = self._sample(stream)
-        return sample.mean(sample.bytes) * sample.rate + PROGRESS
 
     def rate(self, form: Form) -> float:
         """Bytes per second of a flow."""
@@ -298,9 +249,7 @@ class Estimates:
         return self._known[form]
 
     def _sample(self, stream: str) -> Sample:
-        if stream not in self.samples:
-            return Sample(stream, ())
-        return self.samples[stream]
+        return self.samples[stream] if stream in self.samples else Sample(stream, ())
 
     def _tree(self, tree: PropertyTree) -> float:
         sample = self._sample(tree.stream)
@@ -317,7 +266,7 @@ class Estimates:
         size, step = float(window.extent.size), float(window.extent.step)
         if window.reference is None:
             return sample.rate * selected / step
-        values = sample.values(window.reference)
+        values = sample.vector(window.reference, _number)
         known = values[~np.isnan(values)]
         passing = (float(known[-1]) - float(known[0])) / len(known) * sample.rate if len(known) > 1 else 1.0
         if passing <= 0:
@@ -370,12 +319,12 @@ def _item_bytes(sample: Sample, tree: PropertyTree) -> Numbers:
         verdicts = sample.verdicts(output.condition)
         sent = verdicts == YES
         if output.whole:
-            total += np.where(sent, sample.bytes if len(output.path) < ITEM else sample.sizes(output.path), 0)
+            total += np.where(sent, sample.bytes if len(output.path) < ITEM else sample.vector(output.path, _size), 0)
         depths = range(ITEM, len(output.path) + (not output.whole))
         for path in (output.path[:depth] for depth in depths):
             around[path] = np.maximum(around[path], verdicts) if path in around else verdicts
     for path, verdicts in around.items():
-        total += np.where(verdicts == YES, sample.counts(path) * (2 * len(path[-1]) + 5), 0)
+        total += np.where(verdicts == YES, sample.vector(path, len) * (2 * len(path[-1]) + 5), 0)
     return total
 
 
@@ -391,32 +340,25 @@ def _share_of_pairs(forest: PropertyForest, samples: list[Sample]) -> float:
     if not all(shapes):
         return 0.0
 
-    def judged(predicate: Predicate) -> Verdicts:
-        match predicate:
-            case And(parts):
-                return least(np.full(shapes, YES, dtype=np.uint8), map(judged, parts))
-            case Or(parts):
-                return greatest(np.zeros(shapes, dtype=np.uint8), map(judged, parts))
-            case Not(part):
-                return opposite(judged(part))
-            case Compare(term):
-                for axis, (tree, sample, count) in enumerate(zip(trees, samples, shapes, strict=False)):
-                    if term.input == tree.input:
-                        row = sample.verdicts(predicate)[:count]
-                        return np.broadcast_to(row[:, None] if axis == 0 else row[None, :], shapes).copy()
-                return np.full(shapes, YES, dtype=np.uint8)
-            case Difference(left, op, right, offset):
-                places = {tree.input: number for number, tree in enumerate(trees)}
-                if left.input not in places or right.input not in places:
-                    return np.full(shapes, YES, dtype=np.uint8)
-                one, two = (
-                    spread(samples[places[term.input]].values(term.path.steps), places[term.input])
-                    for term in (left, right)
-                )
-                return np.where(_OPERATORS[op](one, two + float(offset or 0)), YES, 0).astype(np.uint8)
+    everything = np.full(shapes, YES, dtype=np.uint8)
+    places = {tree.input: number for number, tree in enumerate(trees)}
 
-    def spread(vector: Numbers, axis: int) -> Numbers:
+    def spread(vector: Any, axis: int) -> Any:
         row = vector[: shapes[axis]]
         return row[:, None] if axis == 0 else row[None, :]
 
-    return float((judged(forest.guard) == YES).mean())
+    def compared(atom: Compare | Difference) -> Verdicts:
+        if isinstance(atom, Compare):
+            if atom.term.input not in places:
+                return everything
+            axis = places[atom.term.input]
+            return np.broadcast_to(spread(samples[axis].verdicts(atom), axis), shapes).copy()
+        if atom.left.input not in places or atom.right.input not in places:
+            return everything
+        one, two = (
+            spread(samples[places[term.input]].vector(term.path.steps, _number), places[term.input])
+            for term in (atom.left, atom.right)
+        )
+        return np.where(_OPERATORS[atom.op](one, two + float(atom.offset or 0)), YES, 0).astype(np.uint8)
+
+    return float((judged(forest.guard, shapes, compared) == YES).mean())

@@ -144,7 +144,7 @@ def decision_json(decision: Decision) -> dict[str, Any]:
         "complete": decision.complete,
         "narrowed": list(decision.narrowed),
         "moved": list(decision.moved),
-        "steps": [{"step": type(each).__name__.lower(), "words": step_text(each)} for each in decision.steps],
+        "steps": [{"step": words.partition(" ")[0], "words": words} for words in map(step_text, decision.steps)],
     }
 
 

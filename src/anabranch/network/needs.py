@@ -44,7 +44,7 @@ from anabranch.stream.schema import Schema
 
 
 @dataclass(frozen=True)
-class Need:
+class QueryNeeds:
     """What a query needs: one tree for each stream, and for a join what its tuples are."""
 
     inputs: tuple[PropertyTree, ...]
@@ -67,7 +67,9 @@ class Need:
         return next(each for each in self.inputs if each.stream == form.stream)
 
 
-def need_of(text: str, schemas: Mapping[str, Schema], name: str | None = None, edited: Collection[str] = ()) -> Need:
+def need_of(
+    text: str, schemas: Mapping[str, Schema], name: str | None = None, edited: Collection[str] = ()
+) -> QueryNeeds:
     """What a query needs; `QueryError` where it cannot be answered, or reads something other than streams.
 
     `edited` are streams of updates.
@@ -77,15 +79,15 @@ def need_of(text: str, schemas: Mapping[str, Schema], name: str | None = None, e
     if forest.kind != "apart":
         join = alike_tuples(forest)
         stays = why_not_sent(query, join) if join else "its tuples cannot be written down"
-        return Need(inputs_of(forest), None if stays else join, stays, query, forest.kind)
+        return QueryNeeds(inputs_of(forest), None if stays else join, stays, query, forest.kind)
     if len(forest.trees) > 1:
         stays = "nothing is known of how its inputs meet"
-        return Need(merge_inputs(tuple(map(unwindowed, forest.trees))), None, stays, query)
+        return QueryNeeds(merge_inputs(tuple(map(unwindowed, forest.trees))), None, stays, query)
     [tree] = forest.trees
     travels = tree.window is not None and tree.window.reference is not None and not tree.outputs
     if travels and (restructure(query, tree.schema).tree.window is None or not can_travel(text, tree)):
         travels = False  # nothing could be read out of the values
-    return Need((tree if travels else unwindowed(tree),), query=query)
+    return QueryNeeds((tree if travels else unwindowed(tree),), query=query)
 
 
 def whole(stream: str, schema: Schema | None = None) -> PropertyTree:
@@ -155,7 +157,7 @@ def inputs_of(form: PropertyForest) -> tuple[PropertyTree, ...]:
     return merge_inputs(unjoined(form))
 
 
-def travelling(need: Need, streams: Mapping[str, RegisteredStream]) -> Need:
+def travelling(need: QueryNeeds, streams: Mapping[str, RegisteredStream]) -> QueryNeeds:
     """What a query is sent of its streams."""
     inputs = _told(need.inputs, references(need), streams, need.kind, timed=asks_when(need))
     stays = need.stays or (_stays(need, need.join, streams) if need.join else None)
@@ -167,7 +169,7 @@ def feeding(join: PropertyForest, streams: Mapping[str, RegisteredStream]) -> tu
     return _told(inputs_of(join), _references(join.trees), streams, join.kind, timed=len(set(join.streams)) > 1)
 
 
-def _stays(need: Need, join: PropertyForest, streams: Mapping[str, RegisteredStream]) -> str | None:
+def _stays(need: QueryNeeds, join: PropertyForest, streams: Mapping[str, RegisteredStream]) -> str | None:
     """Why a join is not made on the way."""
     assert need.query is not None
     for name in need.streams:
@@ -250,12 +252,12 @@ def in_whole_items(tree: PropertyTree) -> PropertyTree:
     return tree_of(tree.stream, items, None, (), tree.schema)
 
 
-def asks_when(need: Need) -> bool:
+def asks_when(need: QueryNeeds) -> bool:
     """Whether a query depends on the times of items: it reads several streams, or looks back."""
     return len(need.inputs) > 1 or any(isinstance(each, ast.Qualifier) for each in parts(need.query))
 
 
-def references(need: Need) -> Mapping[str, frozenset[str]] | None:
+def references(need: QueryNeeds) -> Mapping[str, frozenset[str]] | None:
     """By stream: the paths that place its items in the time windows of a query; None where these are not plain."""
     assert need.query is not None
     windows = sum(isinstance(each, ast.TimeWindow) for each in parts(need.query))

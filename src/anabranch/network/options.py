@@ -26,7 +26,7 @@ from itertools import pairwise
 from anabranch.network.catalogue import Catalogue, Flow, Subscription, load_of
 from anabranch.network.description import Strategy
 from anabranch.network.estimates import Estimates, Form
-from anabranch.network.needs import Need, inputs_of, provides, whole, widened
+from anabranch.network.needs import QueryNeeds, inputs_of, provides, whole, widened
 from anabranch.network.topology import Link, Topology
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.tree import PropertyTree
@@ -159,7 +159,7 @@ class Options:
         """What a join on the way is given."""
         self._widenings: dict[tuple[str, Form], dict[str, Form] | None] = {}
 
-    def of(self, need: Need, at: str) -> Iterator[Option]:
+    def of(self, need: QueryNeeds, at: str) -> Iterator[Option]:
         """All options, until time is up; the first is always a plan."""
         if self.strategy == "shipping":
             yield self._together(self._ship(need, at), at, need)
@@ -169,7 +169,7 @@ class Options:
             if self.is_late():
                 return
 
-    def _all(self, need: Need, at: str) -> Iterator[Option]:
+    def _all(self, need: QueryNeeds, at: str) -> Iterator[Option]:
         if len(need.inputs) == 1 and need.join is None:
             for brought in self._bring(need.inputs[0], at, everything=True):
                 yield self._together([brought], at, need)
@@ -259,7 +259,7 @@ class Options:
         return tuple(made)
 
     def _priced(self, changes: Mapping[str, Form], added: tuple[Flow, ...], reads: tuple[str, ...], at: str) -> Price:
-        asking = Subscription("", at, at, "", Need(()), reads)
+        asking = Subscription("", at, at, "", QueryNeeds(()), reads)
         return priced(self.catalogue, changes, added, asking, self.topology, self.estimates)
 
     def _full(self, form: Form) -> frozenset[Link]:
@@ -273,7 +273,7 @@ class Options:
 
     # --- all inputs -----------------------------------------------------------------------------------------
 
-    def _ship(self, need: Need, at: str) -> list[_Brought]:
+    def _ship(self, need: QueryNeeds, at: str) -> list[_Brought]:
         """Each input whole, from where it is registered, over links of its own."""
         found: list[_Brought] = []
         for each in need.inputs:
@@ -284,7 +284,7 @@ class Options:
             found.append(_Brought(anchor, anchor.at, {}, added, price))
         return found
 
-    def _together(self, brought: list[_Brought], at: str, need: Need) -> Option:
+    def _together(self, brought: list[_Brought], at: str, need: QueryNeeds) -> Option:
         """The answer is made of inputs that were brought to the subscriber's peer."""
         changes, added, reads = self._gathered(brought)
         price = self._priced(changes, added, reads, at)

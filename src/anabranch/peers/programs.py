@@ -20,7 +20,7 @@ from anabranch.language.rewrite import rebuild
 from anabranch.network.catalogue import Catalogue, Flow
 from anabranch.network.description import RegisteredStream
 from anabranch.network.estimates import Form
-from anabranch.network.needs import Need, asks_when, is_verbatim, references
+from anabranch.network.needs import QueryNeeds, asks_when, is_verbatim, references
 from anabranch.network.operators import Ask, HandOn, answering, arriving, operator
 from anabranch.peers.links import Link
 from anabranch.sharing.forest import PropertyForest
@@ -30,7 +30,7 @@ from anabranch.spark.evolution.courses import Axis
 from anabranch.stream.reading.source import Source
 
 
-def axes(stream: str, registered: RegisteredStream, needs: Iterable[Need]) -> tuple[Axis, ...]:
+def axes(stream: str, registered: RegisteredStream, needs: Iterable[QueryNeeds]) -> tuple[Axis, ...]:
     """By what it is told how far a stream is, for those who need it.
 
     Where times decide in which order streams are merged, no item may be below those before it.

@@ -32,7 +32,7 @@ class Rounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Timings:
     """Seconds of both sides, and by how much the first is faster, pair by pair."""
 
     first: tuple[float, ...]
@@ -53,7 +53,7 @@ class Comparison:
         }
 
 
-def compare(first: Clock, second: Clock, rounds: Rounds, label: str = "bench") -> Comparison:
+def compare(first: Clock, second: Clock, rounds: Rounds, label: str = "bench") -> Timings:
     """Compare the seconds that two things take; how far it is goes to standard error, since it takes minutes."""
     print(f"{label}: {rounds.warm_up} warm-up rounds", file=sys.stderr)
     for _ in range(rounds.warm_up):
@@ -70,7 +70,7 @@ def compare(first: Clock, second: Clock, rounds: Rounds, label: str = "bench") -
         theirs += b
         ratios.append(sum(b) / (a + a_again))
         print(f"{label}: pair {number} of {rounds.pairs}, ratio {ratios[-1]:.2f}", file=sys.stderr)
-    return Comparison(tuple(ours), tuple(theirs), tuple(ratios))
+    return Timings(tuple(ours), tuple(theirs), tuple(ratios))
 
 
 def timed(work: Work) -> float:

@@ -36,7 +36,7 @@ _SPELLINGS = {"≤": "<=", "≥": ">=", "≠": "!="}
 """The signs the papers print; they mean the operators beside them."""
 
 
-class Token(NamedTuple):
+class QueryToken(NamedTuple):
     kind: Kind
     text: str
     """What was written; for a string its value, references and doubled quotes resolved."""
@@ -57,7 +57,7 @@ class Token(NamedTuple):
                 return f"'{self.text}'"
 
 
-def scan(text: str, position: int) -> Token:
+def scan(text: str, position: int) -> QueryToken:
     """The first token at or behind `position`; white space and comments are passed over."""
     position = _skip(text, position)
     found = _TOKEN.match(text, position)
@@ -83,7 +83,7 @@ def scan(text: str, position: int) -> Token:
             )
     elif kind == "symbol":
         value = _SPELLINGS.get(value, value)
-    return Token(kind, value, position, end)
+    return QueryToken(kind, value, position, end)
 
 
 def _skip(text: str, position: int) -> int:
@@ -110,9 +110,9 @@ def _skip(text: str, position: int) -> int:
                 break
 
 
-def _no_token(text: str, position: int) -> Token:
+def _no_token(text: str, position: int) -> QueryToken:
     if position >= len(text):
-        return Token("end", "", len(text), len(text))
+        return QueryToken("end", "", len(text), len(text))
     if text[position] in "\"'":
         raise QueryError(
             "this string is never closed",
@@ -211,11 +211,11 @@ class Cursor:
             )
         self.text = text
         self.token = scan(text, 0)
-        self._ahead: Token | None = None
+        self._ahead: QueryToken | None = None
         self._end = 0
         self._depth = 0
 
-    def advance(self) -> Token:
+    def advance(self) -> QueryToken:
         """Pass over the current token and give it."""
         token = self.token
         self._end = token.end
@@ -229,7 +229,7 @@ class Cursor:
         self._ahead = None
         self.token = scan(self.text, position)
 
-    def peek(self) -> Token:
+    def peek(self) -> QueryToken:
         """The token behind the current one."""
         if self._ahead is None:
             self._ahead = scan(self.text, self.token.end)
@@ -252,12 +252,12 @@ class Cursor:
             return True
         return False
 
-    def expect(self, symbol: str) -> Token:
+    def expect(self, symbol: str) -> QueryToken:
         if not self.at_symbol(symbol):
             self.unexpected(f"'{symbol}'")
         return self.advance()
 
-    def expect_name(self, name: str) -> Token:
+    def expect_name(self, name: str) -> QueryToken:
         if not self.at_name(name):
             self.unexpected(f"'{name}'")
         return self.advance()

@@ -13,7 +13,7 @@ from typing import Literal, cast
 from anabranch.errors import Span
 from anabranch.language import ast
 from anabranch.language.checks.refusals import refuse
-from anabranch.language.parsing.cursor import NCNAME, Cursor, Token, resolve, scan, with_line_feeds
+from anabranch.language.parsing.cursor import NCNAME, Cursor, QueryToken, resolve, scan, with_line_feeds
 
 MAX_ATTRIBUTES = 256
 _NAME = re.compile(rf"{NCNAME}(?::{NCNAME})?")
@@ -442,7 +442,7 @@ class PathParser(Cursor):
         self.expect("$")
         return self.nc_name("a variable name").text
 
-    def nc_name(self, expected: str) -> Token:
+    def nc_name(self, expected: str) -> QueryToken:
         if self.token.kind != "name" or ":" in self.token.text:
             self.unexpected(expected)
         return self.advance()
@@ -453,7 +453,7 @@ class PathParser(Cursor):
         token = self.advance()
         return ast.Number(token.text, span=token.span)
 
-    def string(self, expected: str) -> Token:
+    def string(self, expected: str) -> QueryToken:
         if self.token.kind != "string":
             self.unexpected(expected)
         return self.advance()
