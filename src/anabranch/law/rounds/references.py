@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.law.axes import fulfils
 from anabranch.law.env import Env
+from anabranch.law.paths import fulfils
 from anabranch.stream.tree import Element
 from anabranch.values.atomic import Untyped, finite_value, spell
 from anabranch.values.sequences import Value, Values, atomize
