@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Iterable
 
-from anabranch.algebra.history.bodies import Body, Frame
-from anabranch.algebra.history.display import Display, Piece
-from anabranch.algebra.history.edits import Edit
-from anabranch.algebra.history.events import (
+from anabranch.algebra.history.display import Edit
+from anabranch.stream.serialize import NOTHING, Scope, escape_text, start_tag
+from anabranch.stream.tree import Element
+from models.pipeline.bodies import Body, Frame
+from models.pipeline.display import Display, Piece
+from models.pipeline.events import (
     Characters,
     Content,
     EndElement,
@@ -26,9 +28,7 @@ from anabranch.algebra.history.events import (
     StartRegion,
     StartStream,
 )
-from anabranch.algebra.history.wrapper import Place, Stage
-from anabranch.stream.serialize import NOTHING, Scope, escape_text, start_tag
-from anabranch.stream.tree import Element
+from models.pipeline.wrapper import Place, Stage
 
 
 class Shown(Stage[Piece, int]):

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, NamedTuple, TypeAlias
 
-from anabranch.algebra.history.qualifier import Qualifier
 from anabranch.stream.tree import Name
+from models.pipeline.qualifier import Qualifier
 
 Kind: TypeAlias = Literal["mutable", "replace", "before", "after"]
 Namespaces: TypeAlias = tuple[tuple[str, str], ...]

@@ -10,10 +10,10 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from anabranch.algebra.history.bodies import Body, Chain, Frame, P, Version
 from anabranch.algebra.history.ordered import V
-from anabranch.algebra.history.qualifier import Qualifier
-from anabranch.algebra.history.regions import Regions
+from models.pipeline.bodies import Body, Chain, Frame, P, Version
+from models.pipeline.qualifier import Qualifier
+from models.pipeline.regions import Regions
 
 
 def encode(regions: Regions[P, V]) -> tuple[Any, dict[Body[P, V], int]]:

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from anabranch.algebra.history.ordered import Ordered, V
-from anabranch.algebra.history.qualifier import Qualifier
+from models.pipeline.qualifier import Qualifier
 
 P = TypeVar("P")
 

@@ -24,7 +24,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from anabranch.algebra.history.bodies import (
+from anabranch.algebra.history.ordered import V
+from models.pipeline.bodies import (
     Body,
     Chain,
     Frame,
@@ -36,9 +37,8 @@ from anabranch.algebra.history.bodies import (
     is_in_the_past,
     is_kept,
 )
-from anabranch.algebra.history.ordered import V
-from anabranch.algebra.history.qualifier import Qualifier, effective, needed, next_change
-from anabranch.algebra.history.tree import Tree
+from models.pipeline.qualifier import Qualifier, effective, needed, next_change
+from models.pipeline.tree import Tree
 
 
 class Regions(Tree[P, V]):

@@ -28,8 +28,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, Generic, TypeAlias
 
-from anabranch.algebra.history.bodies import Body, Chain, P, ended, is_kept
-from anabranch.algebra.history.events import (
+from anabranch.algebra.history.ordered import V
+from models.pipeline.bodies import Body, Chain, P, ended, is_kept
+from models.pipeline.events import (
     Content,
     EndElement,
     EndRegion,
@@ -40,9 +41,8 @@ from anabranch.algebra.history.events import (
     StartRegion,
     StartStream,
 )
-from anabranch.algebra.history.keeping import decode, encode
-from anabranch.algebra.history.ordered import V
-from anabranch.algebra.history.regions import Regions
+from models.pipeline.keeping import decode, encode
+from models.pipeline.regions import Regions
 
 Mode: TypeAlias = tuple[int, ...]
 

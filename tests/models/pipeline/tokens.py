@@ -14,7 +14,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 
-from anabranch.algebra.history.events import (
+from anabranch.stream.elements import Accent, Item, Place, Punctuation, Region, StreamElement, Update
+from anabranch.stream.reading.wire import element_of
+from anabranch.stream.tree import (
+    STREAM_NAMESPACE,
+    Child,
+    Comment,
+    Element,
+    Instruction,
+    Name,
+    Text,
+    namespaces_in_scope,
+)
+from models.pipeline.events import (
     Characters,
     EndElement,
     EndRegion,
@@ -27,18 +39,6 @@ from anabranch.algebra.history.events import (
     StartElement,
     StartRegion,
     StartStream,
-)
-from anabranch.stream.elements import Accent, Item, Place, Punctuation, Region, StreamElement, Update
-from anabranch.stream.reading.wire import element_of
-from anabranch.stream.tree import (
-    STREAM_NAMESPACE,
-    Child,
-    Comment,
-    Element,
-    Instruction,
-    Name,
-    Text,
-    namespaces_in_scope,
 )
 
 _KINDS: dict[str, Kind] = {"mutable": "mutable", "replace": "replace", "before": "before", "after": "after"}

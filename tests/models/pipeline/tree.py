@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Generic
 
-from anabranch.algebra.history.bodies import Body, Chain, Frame, P, Part, Scale
 from anabranch.algebra.history.ordered import V
+from models.pipeline.bodies import Body, Chain, Frame, P, Part, Scale
 
 
 class Tree(Generic[P, V]):
