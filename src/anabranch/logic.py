@@ -167,6 +167,19 @@ def replaced(tree: Tree[Any], leaf: Callable[[Any], Tree[Leaf]]) -> Tree[Leaf]:
             return leaf(tree)
 
 
+def mapped(tree: Tree[Any], leaf: Callable[[Any], Tree[Leaf]]) -> Tree[Leaf]:
+    """The same, where all else stays as it is written."""
+    match tree:
+        case And(parts):
+            return And(tuple(mapped(part, leaf) for part in parts))
+        case Or(parts):
+            return Or(tuple(mapped(part, leaf) for part in parts))
+        case Not(part):
+            return Not(mapped(part, leaf))
+        case _:
+            return leaf(tree)
+
+
 # --- comparisons --------------------------------------------------------------------------------------------
 
 Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
