@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from anabranch.language import check, parse
-from anabranch.law.history.document import Document
+from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.timeline import answer, arrivals, timeline
 from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
@@ -30,7 +30,7 @@ class Asked:
             for name, given in streams.items()
         }
         self.query = check(parse(query), query, inputs=dict.fromkeys(streams)).query
-        self.documents = {name: Document(implied_root("root")) for name in streams}
+        self.documents = {name: EditedDocument(implied_root("root")) for name in streams}
         self.dead: list[DeadLetter] = []
 
     def timeline(self) -> list[tuple[Fraction, str]]:

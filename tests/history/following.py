@@ -14,10 +14,11 @@ from anabranch.algebra.history.display import Edit
 from anabranch.branch import cache as left
 from anabranch.branch.display.continuous import Continuous
 from anabranch.branch.document.layers import Layers, read_layers, shown
+from anabranch.branch.document.projection import KeptDocument
 from anabranch.branch.document.resumed import Resumed
 from anabranch.errors import DynamicError
 from anabranch.language import check, parse
-from anabranch.law.history.document import Document
+from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.timeline import Arriving, answer, arrivals
 from anabranch.stream.reading.parse import implied_root
 from history.asking import elements
@@ -36,7 +37,7 @@ class Followed:
             for name, given in streams.items()
             if name in self.machine.kept
         }
-        self.law = {name: Document(implied_root("root")) for name in self.given}
+        self.law = {name: EditedDocument(implied_root("root")) for name in self.given}
         self.shown = ""
         """What the edits have made of nothing."""
 
@@ -74,9 +75,9 @@ class Followed:
         return [text for _, text in self.run()][-1]
 
 
-def ids_of(document: Document) -> dict[int, tuple[dict[str, tuple[int, bool]], list[str]]]:
+def ids_of(document: EditedDocument | KeptDocument) -> dict[int, tuple[dict[str, tuple[int, bool]], list[str]]]:
     """What is known in each partition: by their ids the numbers of regions, and the past ids in their order."""
-    found = document.register
+    found = document.admission.register
     return {
         partition: (
             {name: (found.known[each.chain].number, each.mutable) for name, each in names.items()},

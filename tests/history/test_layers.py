@@ -148,7 +148,7 @@ def test_two_ids_of_a_region_that_is_gone() -> None:
     for machine in (followed.machine, fresh):
         (bad,) = elements('<s:replace target="2"><s:replace target="3"/></s:replace>', "s")
         assert list(machine.take("s", bad, Fraction(0))) == []
-        assert [each.reason for each in machine.kept["s"].dead] == ["the region '3' is being replaced"]
+        assert [each.reason for each in machine.kept["s"].admission.dead] == ["the region '3' is being replaced"]
 
 
 @pytest.mark.parametrize("long", [10, 100_000])

@@ -12,7 +12,7 @@ from anabranch.branch.display.findings import Told, packed, unpacked
 from anabranch.branch.display.publishing import wire_time
 from anabranch.branch.display.strands import Braid, Strand, spreads
 from anabranch.language import check, parse
-from anabranch.law.history.document import Document
+from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.timeline import Arriving, arrivals
 from anabranch.spark.plan.dividing import strands_for
 from anabranch.stream.elements import DeadLetter
@@ -40,7 +40,7 @@ class Stranded:
 
     def run(self) -> int:
         """Take all elements; gives how many moments were told of."""
-        law = {name: Document(root) for name, root in ROOTS.items() if name in self.case.given}
+        law = {name: EditedDocument(root) for name, root in ROOTS.items() if name in self.case.given}
         for each in arrivals(law, self.case.given):
             changes = list(self._one(each))
             told = [[*strand.tell(each.stream, each.element, each.at, each.partition)] for strand in self.strands]

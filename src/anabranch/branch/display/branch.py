@@ -28,6 +28,7 @@ from anabranch.branch.display.findings import Told
 from anabranch.branch.display.publishing import Showing
 from anabranch.branch.display.strands import Strand
 from anabranch.branch.document.keeper import document_of, good_time
+from anabranch.branch.document.projection import LateStart
 from anabranch.branch.document.resumed import Resumed
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Came, Changed
@@ -38,7 +39,6 @@ from anabranch.errors import StateError
 from anabranch.language import ast
 from anabranch.law.calls import PythonFunction
 from anabranch.law.history.changed import Dependence
-from anabranch.law.history.document import Document
 from anabranch.law.inputs import Input
 from anabranch.stream.elements import Accent, StreamElement
 from anabranch.stream.limits import Limits
@@ -142,7 +142,7 @@ class Hosted(Merged, Generic[M]):
         self._begin({name: document_of(kept, self._inputs[name], limits, spill) for name, kept in keepers.items()})
 
     @abstractmethod
-    def _begin(self, documents: Mapping[str, Document]) -> None:
+    def _begin(self, documents: Mapping[str, LateStart]) -> None:
         """Begin with documents as they stand."""
 
     @abstractmethod
@@ -158,12 +158,12 @@ class Hosted(Merged, Generic[M]):
     def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
         """The time of an element that is to be taken next; None for a bad one."""
         name, partition = key
-        return good_time(self._machine.kept[name], self._inputs[name], partition, element, arrived)
+        return good_time(self._machine.kept[name].admission, self._inputs[name], partition, element, arrived)
 
     def reached(self, key: Key) -> Fraction:
         """The time that an input has reached."""
         name, partition = key
-        return self._machine.kept[name].reached(partition)
+        return self._machine.kept[name].admission.reached(partition)
 
     def _run(self) -> None:
         for each in self._merge.released():
@@ -179,7 +179,7 @@ class Hosted(Merged, Generic[M]):
                 case _:
                     pass
         for kept in self._machine.kept.values():
-            kept.dead.clear()
+            kept.admission.dead.clear()
 
     def _abort(self, reason: str) -> None:
         if self._ended is None:
@@ -214,7 +214,7 @@ class Displayed(Hosted[Continuous]):
     def _open(self, meta: dict[str, Any] | None) -> None:
         self._showing = Showing(self._machine, self._member.out, meta)
 
-    def _begin(self, documents: Mapping[str, Document]) -> None:
+    def _begin(self, documents: Mapping[str, LateStart]) -> None:
         self._showing.show(self._machine.begin(documents))
 
     def _take(self, came: Came) -> None:
@@ -245,7 +245,7 @@ class Stranded(Hosted[Strand]):
         self.finished = False
         """Whether all inputs have ended."""
 
-    def _begin(self, documents: Mapping[str, Document]) -> None:
+    def _begin(self, documents: Mapping[str, LateStart]) -> None:
         self.told += self._machine.tell_begun(documents)
 
     def _take(self, came: Came) -> None:

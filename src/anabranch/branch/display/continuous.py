@@ -23,14 +23,13 @@ from anabranch.branch.display.parts import Beside, Built, Computed, Each, Fixed,
 from anabranch.branch.display.single_regions import NONE, ComputedStage, WholeStage
 from anabranch.branch.display.split import split
 from anabranch.branch.display.stages import EachStage, Stage
-from anabranch.branch.document.projection import Kept
+from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.law.calls import PythonFunction
 from anabranch.law.construct import construct
 from anabranch.law.env import Env
-from anabranch.law.history.document import Document
 from anabranch.law.history.evaluate import refuse_windows
 from anabranch.law.inputs import Input
 from anabranch.runtime.units import piece_of
@@ -84,9 +83,9 @@ class Continuous:
             self._build(query)
         self._failed, self._length, self._is_new = False, 0, True
 
-    def _keep(self, root: Element, stream: str, limits: Limits | None) -> Kept:
+    def _keep(self, root: Element, stream: str, limits: Limits | None) -> KeptDocument:
         """What is kept of a stream, at first nothing."""
-        return Kept(root, stream, self.needs, limits)
+        return KeptDocument(root, stream, self.needs, limits)
 
     def _build(self, query: ast.Query) -> None:
         self._site = Site(self._evaluation, self.kept, self._display())
@@ -99,13 +98,13 @@ class Continuous:
     def take(self, stream: str, element: StreamElement, at: Fraction, partition: int = 0) -> Iterator[Change]:
         """Take an element in its merged order (LAWS 1.2); gives what changes on display, moment by moment.
 
-        A bad element is set aside (`kept[stream].dead`) and gives nothing.
+        A bad element is set aside (`kept[stream].admission.dead`) and gives nothing.
         """
         for _ in self.kept[stream].take(element, at, partition):
             yield self._moment(element.place)
 
-    def begin(self, documents: Mapping[str, Document]) -> Change:
-        """Begin late, with the streams' documents as they stand (LAWS 3.6, `Document.begun_at`)."""
+    def begin(self, documents: Mapping[str, LateStart]) -> Change:
+        """Begin late, with the streams' documents as they stand (LAWS 3.6)."""
         for name, document in documents.items():
             self.kept[name].begin(document)
         return self._moment(Place("", "", 0))

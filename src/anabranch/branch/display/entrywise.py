@@ -11,11 +11,11 @@ from anabranch.algebra.history.display import Display
 from anabranch.branch.display.evaluation import Evaluation, Scope
 from anabranch.branch.display.meeting import ANY, Meeting
 from anabranch.branch.display.parts import Each
-from anabranch.branch.document.projection import Kept
+from anabranch.branch.document.projection import KeptDocument
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.law.evaluate import Row
-from anabranch.law.history.document import Document
+from anabranch.law.history.chains import Contents
 from anabranch.stream.elements import DeadLetter
 
 Changed: TypeAlias = Mapping[str, Collection[int]]
@@ -27,7 +27,7 @@ class Site:
     """What all parts of a query work on."""
 
     evaluation: Evaluation
-    kept: Mapping[str, Kept]
+    kept: Mapping[str, KeptDocument]
     display: Display = field(default_factory=Display)
     failing: dict[tuple[str, int], DynamicError] = field(default_factory=dict)
     """What makes the whole answer fail, by part and entry."""
@@ -86,7 +86,7 @@ class Entrywise:
         if entry not in kept[self.part.stream].by_number:
             self._site.told.pop((self._id, entry), None)
             return []
-        documents: dict[str, Document] = {}
+        documents: dict[str, Contents] = {}
         for name in self.part.beside:
             meeting = self._meetings.get(name)
             documents[name] = kept[name].whole() if meeting is None else kept[name].some(meeting.met_by_own(entry))

@@ -16,7 +16,7 @@ from anabranch.language import ast
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Known, Row
-from anabranch.law.history.document import Document
+from anabranch.law.history.chains import Contents
 from anabranch.law.history.evaluate import HistoryEvaluator
 from anabranch.law.inputs import Input
 from anabranch.runtime.units import piece_of
@@ -59,7 +59,7 @@ class Evaluation:
         self.functions = functions
         self._inputs, self._name, self._text = inputs, name, text
 
-    def rows(self, expression: ast.Expression, scope: Scope, documents: Mapping[str, Document]) -> list[Row]:
+    def rows(self, expression: ast.Expression, scope: Scope, documents: Mapping[str, Contents]) -> list[Row]:
         """The results of an expression in the order of the document, with their ranks where it asks for an order."""
         evaluator = self._evaluator(documents, {})
         if isinstance(expression, ast.Flwor) and expression.order:
@@ -70,7 +70,7 @@ class Evaluation:
         return rows
 
     def texts(
-        self, expression: ast.Expression, scope: Scope, documents: Mapping[str, Document]
+        self, expression: ast.Expression, scope: Scope, documents: Mapping[str, Contents]
     ) -> tuple[str, ...] | None:
         """The texts that an expression over nodes finds; None where something fails on the way."""
         evaluator = self._evaluator(documents, {})
@@ -84,7 +84,7 @@ class Evaluation:
         self,
         expression: ast.Expression,
         scope: Scope,
-        documents: Mapping[str, Document],
+        documents: Mapping[str, Contents],
         known: Known,
     ) -> Values:
         """The value of an expression."""
@@ -93,7 +93,7 @@ class Evaluation:
         self.aside = list(dict.fromkeys(evaluator.dead))
         return values
 
-    def _evaluator(self, documents: Mapping[str, Document], known: Known) -> HistoryEvaluator:
+    def _evaluator(self, documents: Mapping[str, Contents], known: Known) -> HistoryEvaluator:
         self.evaluated += 1
         self.aside = []
         evaluator = HistoryEvaluator(

@@ -23,11 +23,10 @@ from anabranch.branch.display.continuous import Change, Continuous
 from anabranch.branch.display.findings import Entered, Found, Told
 from anabranch.branch.display.parts import Beside, Built, Computed, Each, Fixed, Part, Whole
 from anabranch.branch.display.stages import Finding
-from anabranch.branch.document.entries import Entry
-from anabranch.branch.document.projection import NOWHERE, Kept, Spot
+from anabranch.branch.document.entries import DocumentEntry
+from anabranch.branch.document.projection import NOWHERE, InsertionPoint, KeptDocument, LateStart
 from anabranch.language import ast
 from anabranch.law.history.chains import Chain, Lived
-from anabranch.law.history.document import Document
 from anabranch.sharing.retention import Needs
 from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
@@ -52,7 +51,7 @@ def spreads(part: Part) -> bool:
             return all(isinstance(each, texts) or spreads(each) for each in content)
 
 
-class Share(Kept):
+class Share(KeptDocument):
     """What one strand keeps of the stream, and what has happened to its entries since that was last asked."""
 
     def __init__(self, root: Element, stream: str, needs: Needs, limits: Limits | None, strand: int, of: int) -> None:
@@ -70,7 +69,7 @@ class Share(Kept):
         self._entered, self._left = [], []
         return entered, left
 
-    def _enter(self, entry: Entry, *, before: int | None = None, after: int | None = None) -> int:
+    def _enter(self, entry: DocumentEntry, *, before: int | None = None, after: int | None = None) -> int:
         number = self.next_number
         if self._owns(number):
             self._entered.append(Entered(number, before, after))
@@ -90,7 +89,7 @@ class Share(Kept):
         if self._owns(number):
             super()._touch(number, at)
 
-    def _begin(self, chain: Chain, at: Fraction) -> Spot:
+    def _begin(self, chain: Chain, at: Fraction) -> InsertionPoint:
         held = self.held.get(chain)
         if held is not None and held.top and held.end is None and not self._owns(held.entry):
             return NOWHERE
@@ -114,7 +113,7 @@ class Strand(Continuous):
         for _ in self.kept[stream].take(element, at, partition):
             yield from self._told(element.place)
 
-    def tell_begun(self, documents: Mapping[str, Document]) -> Iterator[Told]:
+    def tell_begun(self, documents: Mapping[str, LateStart]) -> Iterator[Told]:
         """Begin late, with the stream's document as it stands (LAWS 3.6)."""
         for name, document in documents.items():
             self.kept[name].begin(document)
@@ -137,13 +136,13 @@ class Strand(Continuous):
         return Found(finding.part, finding.entry, write(finding.value), error, tuple(dead))
 
 
-class Places(Kept):
+class Places(KeptDocument):
     """The entries of all strands, by their places alone."""
 
     def put(self, entered: Entered) -> None:
         """A new entry."""
         self.next_number = entered.number
-        self._enter(Entry(None), before=entered.before, after=entered.after)
+        self._enter(DocumentEntry(None), before=entered.before, after=entered.after)
 
     def remove(self, number: int) -> None:
         """An entry that is gone."""

@@ -76,7 +76,7 @@ class Mixed(Recalled):
         """The time of an element that is to be taken next; None for a bad one."""
         name, partition = key
         if name in self._mixture.edited:
-            return good_time(self._mixture.edited[name], self._inputs[name], partition, element, arrived)
+            return good_time(self._mixture.edited[name].admission, self._inputs[name], partition, element, arrived)
         assert isinstance(element, Item | Accent | Punctuation), "a stream of items has no others"
         now = self._merge.sources[key].now  # time does not run back with items that come out of order
         return max(now, element_time(element, self._inputs[name].time, now if arrived is None else arrived))
@@ -85,7 +85,7 @@ class Mixed(Recalled):
         """The time that an input has reached."""
         name, partition = key
         edited = self._mixture.edited.get(name)
-        return self._merge.sources[key].now if edited is None else edited.reached(partition)
+        return self._merge.sources[key].now if edited is None else edited.admission.reached(partition)
 
     def _run(self) -> None:
         for each in self._merge.released():
@@ -104,7 +104,7 @@ class Mixed(Recalled):
                 case _:
                     pass
         for kept in self._mixture.edited.values():
-            kept.dead.clear()  # they are told by whoever keeps the document
+            kept.admission.dead.clear()  # they are told by whoever keeps the document
 
     def _come(self, came: Came) -> None:
         place = came.element.place

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from anabranch.branch.document.projection import Kept
+from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode
 from anabranch.branch.past.queries import RecalledQuery
 from anabranch.language import ast
 from anabranch.law.arrivals.mixed import MixedEvaluator, Stood
 from anabranch.law.env import Env
 from anabranch.law.history.chains import Content
-from anabranch.law.history.document import Document
+from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.settings import Around
 from anabranch.law.inputs import Arrival, Signal
 from anabranch.runtime.past.recollection import Recollection
@@ -45,11 +45,13 @@ class Mixture:
         around: Around,
     ) -> None:
         needs = needs_of(asked.query)
-        self.edited = {name: Kept(roots[name], name, needs, limits) for name in asked.edited}
+        self.edited = {name: KeptDocument(roots[name], name, needs, limits) for name in asked.edited}
         """The documents of the streams of updates."""
         self._query, self._around = asked.query, around
         self._items = items
-        self._documents = {name: Document(root, limits) for name, root in roots.items() if name not in self.edited}
+        self._documents = {
+            name: EditedDocument(root, limits) for name, root in roots.items() if name not in self.edited
+        }
         self._contents: dict[Arrival, Content] = {}
         """Items as their documents hold them."""
         self._dead: dict[DeadLetter, None] = {}
@@ -64,7 +66,7 @@ class Mixture:
     def edit(self, stream: str, element: StreamElement, at: Fraction, partition: int) -> Iterator[None]:
         """Take an element of a stream of updates; after each yield all is as of a moment."""
         for moment in self.edited[stream].take(element, at, partition):
-            self.move(stream, element, moment.at)
+            self.move(stream, element, moment)
             yield
 
     def move(self, stream: str, element: StreamElement, at: Fraction) -> None:
@@ -84,7 +86,7 @@ class Mixture:
         for _ in document.take(Item(arrival.item, arrival.place), arrival.time, arrival.partition):
             self._contents[arrival] = document.entries.pop()
 
-    def begin(self, documents: Mapping[str, Document]) -> None:
+    def begin(self, documents: Mapping[str, LateStart]) -> None:
         """Begin late, with the documents of streams of updates as they stand (LAWS 3.6)."""
         for name, document in documents.items():
             self.edited[name].begin(document)
@@ -108,8 +110,9 @@ class Mixture:
             loops = [id(clause) for clause in expression.clauses if isinstance(clause, ast.For)]
             others = [each for each in arrivals if each is not item]
             stood.rows.update({(loop, each.place): [] for loop in loops for each in others})
+        items = {name: each.contents for name, each in self._documents.items()}
         documents = {name: each.whole() for name, each in self.edited.items()}
-        evaluator = MixedEvaluator(self._query, {**documents, **self._documents}, self.now, stood, **self._around)
+        evaluator = MixedEvaluator(self._query, {**documents, **items}, self.now, stood, **self._around)
         try:
             return evaluator.top(expression, env)
         finally:

@@ -27,7 +27,7 @@ from anabranch.language.printer import print_query
 from anabranch.language.rewrite import parts
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Evaluator, Row
-from anabranch.law.history.document import Document
+from anabranch.law.history.chains import Contents
 from anabranch.law.history.settings import Around
 from anabranch.law.history.versions import Asked, cut, within
 from anabranch.law.history.view import Lives, View
@@ -52,7 +52,7 @@ class HistoryEvaluator(Evaluator):
     def __init__(
         self,
         query: ast.Query,
-        documents: Mapping[str, Document],
+        documents: Mapping[str, Contents],
         now: Fraction,
         *,
         until: Fraction | None = None,

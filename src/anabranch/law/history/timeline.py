@@ -19,7 +19,8 @@ from anabranch.language import ast
 from anabranch.law.answer import Answer, NoAnswer, Shown
 from anabranch.law.env import Env
 from anabranch.law.evolution.vantage import Change
-from anabranch.law.history.document import Document
+from anabranch.law.history.admission import Admission
+from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.evaluate import HistoryEvaluator, refuse_windows
 from anabranch.law.history.settings import Around
 from anabranch.law.inputs import texts_at
@@ -41,7 +42,7 @@ class Arriving:
 
 def answer(
     query: ast.Query,
-    documents: Mapping[str, Document],
+    documents: Mapping[str, EditedDocument],
     **around: Unpack[Around],
 ) -> Answer:
     """Answer a checked query over documents as they stand.
@@ -51,7 +52,8 @@ def answer(
     """
     refuse_windows(query, around.get("text"))
     now = max((each.now for each in documents.values()), default=Fraction(0))
-    evaluator = HistoryEvaluator(query, documents, now, **around)
+    contents = {name: each.contents for name, each in documents.items()}
+    evaluator = HistoryEvaluator(query, contents, now, **around)
     try:
         return Answer(evaluator.top(query.body, Env.of(query)), evaluator.dead, [], around.get("name"))
     except DynamicError as error:
@@ -60,7 +62,7 @@ def answer(
 
 def timeline(
     query: ast.Query,
-    documents: Mapping[str, Document],
+    documents: Mapping[str, EditedDocument],
     arriving: Iterable[Arriving],
     dead: list[DeadLetter],
     **around: Unpack[Around],
@@ -79,7 +81,7 @@ def timeline(
 
 def displays(
     query: ast.Query,
-    documents: Mapping[str, Document],
+    documents: Mapping[str, EditedDocument],
     arriving: Iterable[Arriving],
     dead: list[DeadLetter],
     **around: Unpack[Around],
@@ -99,11 +101,11 @@ def displays(
                 letters = letters if failed else [*letters, letter]
                 now, why = "", error
             dead += [letter for letter in dict.fromkeys(letters) if letter not in dead]
-            yield Shown(max(moment.at, *(each.now for each in documents.values())), now, why)
+            yield Shown(max(moment, *(each.now for each in documents.values())), now, why)
 
 
 def arrivals(
-    documents: Mapping[str, Document],
+    documents: Mapping[str, EditedDocument],
     streams: Mapping[str, Sequence[Iterable[StreamElement | DeadLetter]]],
     times: Mapping[str, Path | None] | None = None,
     ends: Callable[[str, Change], bool] = lambda stream, change: False,
@@ -114,7 +116,7 @@ def arrivals(
     `times` are the streams' time paths; nothing more arrives behind a change of a stream that `ends` the query.
     """
     partitions = (
-        _timed(documents[stream], stream, number, elements, (times or {}).get(stream))
+        _timed(documents[stream].admission, stream, number, elements, (times or {}).get(stream))
         for stream, several in streams.items()
         for number, elements in enumerate(several)
     )
@@ -136,14 +138,14 @@ class _Doubtful:
 
 
 def _timed(
-    document: Document, stream: str, partition: int, elements: Iterable[StreamElement | DeadLetter], path: Path | None
+    admission: Admission, stream: str, partition: int, elements: Iterable[StreamElement | DeadLetter], path: Path | None
 ) -> Iterator[Arriving | _Doubtful]:
     for each in elements:
         if isinstance(each, DeadLetter):
-            yield _Doubtful(stream, each, document.reached(partition))
+            yield _Doubtful(stream, each, admission.reached(partition))
             continue
-        at = time_of(each, path, document.reached(partition))
-        if document.accepts(each, at, partition):
+        at = time_of(each, path, admission.reached(partition))
+        if admission.judge(each, at, partition) is not None:
             yield Arriving(stream, partition, each, at)
 
 
