@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 
@@ -11,6 +11,7 @@ from anabranch.branch import Branch, InputStream, Member, State, open_branch
 from anabranch.branch.display.branch import Displayed, DisplayMember, DisplayQuery, Given, Stranded
 from anabranch.branch.display.strand_merge import Braided
 from anabranch.branch.document.keeper import Keeper
+from anabranch.branch.document.shared_reader import SharedReader
 from anabranch.branch.past.mixing import Mixed
 from anabranch.branch.past.queries import RecalledMember, RecalledQuery
 from anabranch.branch.past.recalling import Recalled
@@ -45,6 +46,8 @@ class Opening:
     files: StateWriter
     nobody: Output
     """Takes what is for nobody in particular."""
+    shared: dict[str, SharedReader] = field(default_factory=dict)
+    """Of each stream of updates, what its branches have parsed."""
 
     def state(self, number: int) -> State | None:
         """What a branch has left; None for nothing."""
@@ -95,7 +98,11 @@ class Opening:
 
     def input(self, name: str, branch: BranchPlan) -> InputStream:
         (stream,) = (each for each in self.plan.streams if each.stream == name)
-        return _input(stream, self.plan, late=name in branch.late)
+        found = _input(stream, self.plan, late=name in branch.late)
+        if not stream.updates:
+            return found
+        shared = self.shared.setdefault(name, SharedReader(found.reader()))
+        return replace(found, reader=lambda: shared)
 
     def _starts(self, name: str, branch: BranchPlan) -> Callable[[], Sequence[Start]] | None:
         """How a branch that begins here sees a late stream (LAWS 3.6): with all that was said before this epoch."""
