@@ -12,13 +12,14 @@ from anabranch.errors import AnabranchError, DynamicError
 from anabranch.language import check, parse
 from anabranch.law.arrivals.past import named
 from anabranch.law.history.document import EditedDocument
-from anabranch.law.history.timeline import answer, arrivals, timeline
+from anabranch.law.history.timeline import answer, arrivals
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.stream.elements import DeadLetter, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Contents, Source
 from anabranch.stream.tree import STREAM_NAMESPACE
+from history.asking import timeline
 from history.editing import apply
 from history.following import Asking
 from history.writing import Writer

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from anabranch.branch.display.parts import describe
 from anabranch.errors import Unsupported
 from anabranch.law.history.timeline import arrivals
+from history.describing import describe
 from history.following import TICKER, Followed, items, random_case, replaced
 from history.late import begun_at, late_start
 from mass import Mass

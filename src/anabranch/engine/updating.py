@@ -24,7 +24,7 @@ from anabranch.law.calls import PythonFunction
 from anabranch.law.evolution.vantage import Change
 from anabranch.law.history.changed import Dependence
 from anabranch.law.history.document import EditedDocument
-from anabranch.law.history.settings import Around
+from anabranch.law.history.evaluate import Around
 from anabranch.law.history.timeline import Arriving, answer, arrivals, displays
 from anabranch.law.inputs import Input, element_time
 from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, StreamElement

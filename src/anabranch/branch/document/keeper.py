@@ -19,9 +19,8 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
-from anabranch.branch.document.layers import read_layers
+from anabranch.branch.document.layers import Resumed, read_layers
 from anabranch.branch.document.projection import KeptDocument, LateStart
-from anabranch.branch.document.resumed import Resumed
 from anabranch.branch.document.state import Data, decode, encode, undisturbed
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Came

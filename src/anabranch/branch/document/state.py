@@ -9,6 +9,8 @@ taken twice, since numbers of entries grow and none is used again.
 Where a chain stands and what the query sees of it follow from the place in the tree, so neither is written.
 An entry says by their numbers which regions of the register it has.
 The tree is no deeper than the judge allows, so going down in it is safe.
+
+Fractions and large numbers are written in hexadecimal, which takes linear time and has no largest.
 """
 
 from __future__ import annotations
@@ -16,15 +18,53 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from anabranch.branch.document.entries import ChainPlace, DocumentEntries, DocumentEntry
-from anabranch.branch.document.plain import read_fraction, write_fraction
 from anabranch.law.history.chains import Chain, Content, Lived, Version
 from anabranch.sharing.retention import Visibility
 from anabranch.stream.elements import Place
 from anabranch.stream.tree import Child, Comment, Element, Instruction, Name, Text
+from anabranch.values.atomic import OrderRank
+
+
+def write_fraction(number: Fraction) -> str:
+    """An exact number."""
+    return f"{number.numerator:x}/{number.denominator:x}"
+
+
+def read_fraction(text: str) -> Fraction:
+    """What `write_fraction` has written."""
+    numerator, _, denominator = text.partition("/")
+    return Fraction(int(numerator, 16), int(denominator, 16))
+
+
+def write_rank(rank: OrderRank) -> Any:
+    """A rank of `order by`."""
+    level, value = rank
+    match value:
+        case str():
+            return [level, value]
+        case Decimal():
+            return [level, "decimal", str(value)]
+        case Fraction():
+            return [level, "fraction", write_fraction(value)]
+
+
+def read_rank(data: Any) -> OrderRank:
+    """What `write_rank` has written."""
+    match data:
+        case [level, "decimal", text]:
+            return level, Decimal(text)
+        case [level, "fraction", text]:
+            return level, read_fraction(text)
+        case [level, text]:
+            return level, text
+        case _:
+            raise AssertionError(data)
+
 
 Data: TypeAlias = Any
 """Numbers, texts, None, and lists and dictionaries of those."""

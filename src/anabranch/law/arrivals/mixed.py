@@ -30,8 +30,7 @@ from anabranch.law.env import Env
 from anabranch.law.evaluate import Row
 from anabranch.law.history.chains import Contents
 from anabranch.law.history.document import EditedDocument
-from anabranch.law.history.evaluate import HistoryEvaluator, Unit
-from anabranch.law.history.settings import Around
+from anabranch.law.history.evaluate import Around, HistoryEvaluator, Unit
 from anabranch.law.history.timeline import Arriving
 from anabranch.law.history.view import Lives, View
 from anabranch.law.paths import base_of
@@ -227,7 +226,7 @@ def mixed_displays(
     dead: list[DeadLetter],
     **around: Unpack[Around],
 ) -> Iterator[Shown]:
-    """What is on display after every moment, also where that is the same; as `history.timeline.timeline` otherwise."""
+    """What is on display after every moment, also where that is the same; as `history.timeline.displays` otherwise."""
     refuse_asking_items(query, items, around.get("text"))
     stood = Stood(items)
     failing = ""

@@ -1,7 +1,7 @@
 """What is on display after every moment of some streams of updates, and at their end.
 
 The display is the answer of the query over the documents as they stand, with the time of the latest element as now; it
-is found anew at each moment, and told where it differs from the one before.
+is found anew at each moment.
 Where a query fails as a whole (a sum over what is no number, say) nothing is on display; the dead letters say why.
 Before the first moment the display is empty.
 """
@@ -21,8 +21,7 @@ from anabranch.law.env import Env
 from anabranch.law.evolution.vantage import Change
 from anabranch.law.history.admission import Admission
 from anabranch.law.history.document import EditedDocument
-from anabranch.law.history.evaluate import HistoryEvaluator, refuse_windows
-from anabranch.law.history.settings import Around
+from anabranch.law.history.evaluate import Around, HistoryEvaluator, refuse_windows
 from anabranch.law.inputs import texts_at
 from anabranch.stream.elements import Accent, DeadLetter, Item, Region, StreamElement, Update
 from anabranch.stream.path import Path
@@ -60,25 +59,6 @@ def answer(
         raise NoAnswer(error, [*dict.fromkeys(evaluator.dead), evaluator.failed(error)]) from error
 
 
-def timeline(
-    query: ast.Query,
-    documents: Mapping[str, EditedDocument],
-    arriving: Iterable[Arriving],
-    dead: list[DeadLetter],
-    **around: Unpack[Around],
-) -> Iterator[Shown]:
-    """What is on display after every moment that changes it, while elements arrive in their merged order.
-
-    `documents` are taken as they stand and follow what arrives; `dead` gets what fails in the query, each thing once,
-    and that it fails as a whole when it begins to.
-    """
-    before = ""
-    for each in displays(query, documents, arriving, dead, **around):
-        if each.text != before:
-            before = each.text
-            yield each
-
-
 def displays(
     query: ast.Query,
     documents: Mapping[str, EditedDocument],
@@ -86,7 +66,11 @@ def displays(
     dead: list[DeadLetter],
     **around: Unpack[Around],
 ) -> Iterator[Shown]:
-    """What is on display after every moment, also where that is the same; as `timeline` otherwise."""
+    """What is on display after every moment, also where that is the same, while elements arrive in their merged order.
+
+    `documents` are taken as they stand and follow what arrives; `dead` gets what fails in the query, each thing once,
+    and that it fails as a whole when it begins to.
+    """
     why: DynamicError | None = None
     for each in arriving:
         for moment in documents[each.stream].take(each.element, each.at, each.partition):
@@ -110,7 +94,7 @@ def arrivals(
     times: Mapping[str, Path | None] | None = None,
     ends: Callable[[str, Change], bool] = lambda stream, change: False,
 ) -> Iterator[Arriving]:
-    """The good elements of some streams, given partition by partition, in the order of LAWS 1.2; for `timeline`.
+    """The good elements of some streams, given partition by partition, in the order of LAWS 1.2; for `displays`.
 
     Each must have been taken before the next is asked for: whether that is good depends on it.
     `times` are the streams' time paths; nothing more arrives behind a change of a stream that `ends` the query.

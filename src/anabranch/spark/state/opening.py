@@ -8,8 +8,7 @@ from fractions import Fraction
 from functools import partial
 
 from anabranch.branch import Branch, InputStream, Member, State, open_branch
-from anabranch.branch.display.branch import Displayed, DisplayMember, DisplayQuery, Given, Stranded
-from anabranch.branch.display.strand_merge import Braided
+from anabranch.branch.display.branch import Braided, BranchContext, Displayed, DisplayMember, DisplayQuery, Stranded
 from anabranch.branch.document.keeper import Keeper
 from anabranch.branch.document.shared_reader import SharedReader
 from anabranch.branch.past.mixing import Mixed
@@ -86,11 +85,11 @@ class Opening:
         ]
         return open_branch(members, inputs, state, *self.known, self.files)
 
-    def _given(self, branch: BranchPlan, state: State | None) -> Given:
+    def _given(self, branch: BranchPlan, state: State | None) -> BranchContext:
         """What a query over updates is given; one that begins late, the documents as they stand (LAWS 3.6)."""
         begun = ((name, self.before.get(keeper_of(name))) for name in branch.late if state is None)
         keepers = {name: State.from_bytes(self.files.read(kept.state)) for name, kept in begun if kept is not None}
-        return Given(*self.known, self.plan.limits, keepers)
+        return BranchContext(*self.known, self.plan.limits, keepers)
 
     @property
     def known(self) -> tuple[dict[str, PythonFunction], dict[str, Input]]:
@@ -122,7 +121,7 @@ class Opening:
         read = (each for each in self.plan.streams if each.stream in role.streams)
         roots = {each.stream: parse_root(each.root.encode()) for each in read}
         shown = DisplayMember(branch.keys[0], role.subscription.name, role.query, out)
-        given = Given(*self.known, self.plan.limits)
+        given = BranchContext(*self.known, self.plan.limits)
         return Braided(shown, roots, self.state(branch.number), given, self.files)
 
 
