@@ -19,8 +19,8 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from anabranch.algebra.history.ordered import Ordered
-from anabranch.branch.display.sorted import Arranged, Thing
-from anabranch.branch.document.plain import read_fraction, write_fraction
+from anabranch.branch.display.sorted import ResultId, SortedResults
+from anabranch.branch.document.state import read_fraction, write_fraction
 from anabranch.errors import DynamicError
 from anabranch.law.aggregates import exact_sum, extreme, rounded
 from anabranch.values.atomic import Atomic, Untyped, order_rank
@@ -157,8 +157,8 @@ class _Extreme(Fold):
     def __init__(self, function: str, entries: Ordered[int, int]) -> None:
         self._greatest = function == "max"
         self._entries = entries
-        self._values = Arranged(entries, (False,))
-        self._atoms: dict[Thing, Atomic] = {}
+        self._values = SortedResults(entries, (False,))
+        self._atoms: dict[ResultId, Atomic] = {}
         self._kinds: Counter[str] = Counter()
         self._failing: dict[int, Atomic] = {}
         """By entry, the first value that has no place among numbers."""
