@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from algebra.accented import CELSIUS, HERE, add, alter, answer, closed, drop, item, path, same, shown, together
-from anabranch.algebra.aggregate import Function
+from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.operators.grouped import Aggregate
 from anabranch.algebra.operators.intersect import Intersect
 from anabranch.algebra.operators.join import Join
@@ -39,7 +39,7 @@ def join(mine: str, other: str) -> Join:
     return Join(((path(mine), path(other)),))
 
 
-def aggregate(function: Function, *by: str, exclude: str = "") -> Aggregate:
+def aggregate(function: FunctionName, *by: str, exclude: str = "") -> Aggregate:
     return Aggregate(function, tuple(map(path, by)), frozenset(map(path, exclude.split())))
 
 
@@ -312,7 +312,7 @@ def test_window_closes_windows() -> None:
         ("max", [TO_CELSIUS, "w=0 t=30"]),
     ],
 )
-def test_aggregates_follow_what_they_can(function: Function, expected: list[str]) -> None:
+def test_aggregates_follow_what_they_can(function: FunctionName, expected: list[str]) -> None:
     """LAWS case 17 and 4.2 a: sum lets an alter out only where b = 0, count never, avg, min and max always."""
     assert answer(aggregate(function, "w"), "w=0 t=68", "w=0 t=77", alter("t", CELSIUS), "w=0 t=30") == expected
 
@@ -383,7 +383,7 @@ def test_a_punctuation_invents_no_drop() -> None:
         ("count", "a b", "2"),
     ],
 )
-def test_aggregates_are_exact(function: Function, values: str, expected: str) -> None:
+def test_aggregates_are_exact(function: FunctionName, values: str, expected: str) -> None:
     """LAWS 2.1, 2.2: the double nearest to the true value; INF and NaN as XQuery has them."""
     assert answer(aggregate(function), *(f"t={each}" for each in values.split())) == [f"t={expected}"]
 

@@ -11,13 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anabranch.aggregates.folds import Share
 from anabranch.algebra.history.ordered import Ordered
-from anabranch.branch.display.folds import Share, fold
+from anabranch.branch.display.folds import fold
 from anabranch.branch.display.sorted import Arranged
-from anabranch.branch.document.plain import read_fraction, read_rank, write_fraction, write_rank
+from anabranch.branch.document.plain import read_rank, write_rank
 from anabranch.errors import DynamicError
 from anabranch.law.functions import BUILTINS
 from anabranch.values.atomic import Untyped, order_rank
+from anabranch.values.numbers import read_fraction, write_fraction
 from anabranch.values.sequences import Values
 
 NUMBERS = st.sampled_from([Untyped("1"), Untyped("2.50"), Untyped("-3"), Untyped("1e3"), 7, Decimal("0.1"), 2.5])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from anabranch.algebra.aggregate import Failure, Partial, Ranked
+from anabranch.aggregates.partial import Failure, Partial, Ranked
 from anabranch.algebra.reactions.readings import Reading
 from anabranch.stream.affine import Affine
 from anabranch.stream.path import Path

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from anabranch.branch.document.plain import read_fraction, write_fraction
 from anabranch.errors import DynamicError
 from anabranch.stream.elements import DeadLetter, Place
+from anabranch.values.numbers import read_fraction, write_fraction
 
 _MOST = 1_000
 

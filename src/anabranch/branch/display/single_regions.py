@@ -6,10 +6,11 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
+from anabranch.aggregates.folds import Fold, Share
 from anabranch.algebra.history.display import Piece
 from anabranch.branch.display.entrywise import Changed, Entrywise, Site
 from anabranch.branch.display.evaluation import Scope
-from anabranch.branch.display.folds import Fold, Share, fold
+from anabranch.branch.display.folds import fold
 from anabranch.branch.display.parts import Computed, Whole
 from anabranch.branch.display.stages import Finding, Stage
 from anabranch.errors import DynamicError

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from anabranch.branch.display.folds import FOLDS
 from anabranch.branch.display.keys import Key, key_between
 from anabranch.branch.display.parts import Beside, Built, Computed, Each, Fixed, Folded, Part, Whole, splits
 from anabranch.language import ast
@@ -26,9 +27,6 @@ from anabranch.language.rewrite import parts, rebuild
 from anabranch.law.paths import base_of
 from anabranch.runtime.results import results_of
 from anabranch.sharing.retention import beyond_entries, needs_of
-
-FOLDS = frozenset({"count", "sum", "avg", "min", "max", "exists", "empty"})
-"""The aggregates that are kept up to date from what each entry gives."""
 
 
 def split(query: ast.Query, roots: Mapping[str, str]) -> Part:

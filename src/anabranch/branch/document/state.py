@@ -20,11 +20,11 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from anabranch.branch.document.entries import Entries, Entry, Held
-from anabranch.branch.document.plain import read_fraction, write_fraction
 from anabranch.law.history.chains import Chain, Content, Lived, Version
 from anabranch.sharing.retention import Visibility
 from anabranch.stream.elements import Place
 from anabranch.stream.tree import Child, Comment, Element, Instruction, Name, Text
+from anabranch.values.numbers import read_fraction, write_fraction
 
 Data: TypeAlias = Any
 """Numbers, texts, None, and lists and dictionaries of those."""

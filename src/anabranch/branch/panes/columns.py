@@ -10,7 +10,6 @@ Guarantees: the texts are those of `WindowResult.text`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 
@@ -19,7 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anabranch.algebra.aggregate import Ranked
+from anabranch.aggregates import AGGREGATES
+from anabranch.aggregates.function import Column
+from anabranch.aggregates.partial import Ranked
 from anabranch.branch.panes.results import (
     Aggregate,
     AllOf,
@@ -43,7 +44,7 @@ from anabranch.language.aggregates import AggregateCall
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.values.atomic import compare, spell, to_double
 from anabranch.values.numbers import nearest_double
-from anabranch.values.sequences import Values, atomize
+from anabranch.values.sequences import atomize
 
 _EXACT = 1 << 53
 """Whole numbers up to here are doubles."""
@@ -51,22 +52,9 @@ _PLAIN = (1e-6, 1e6)
 """Between these a double is spelled without an exponent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """An aggregate by window."""
-
-    values: Numbers | Indices
-    present: Flags | None = None
-    """Where there is a value; None for everywhere."""
-
-    def at(self, window: int) -> Values:
-        """What the evaluator would be given."""
-        return [] if self.present is not None and not self.present[window] else [self.values[window].item()]
-
-
 def is_made_for(result: WindowResult, calls: Sequence[AggregateCall]) -> bool:
     """Whether the comparisons of a result are the same between doubles, and only sums are written in other units."""
-    extremes = {call.variable for call in calls if call.function in ("min", "max")}
+    extremes = {call.variable for call in calls if AGGREGATES[call.function].kind == "extreme"}
     aggregates = (each for each in _fragments(result.element) if isinstance(each, Aggregate))
     is_plain = all(each.by == IDENTITY or each.variable not in extremes for each in aggregates)
     return is_plain and is_of_doubles(result.test)
@@ -111,62 +99,13 @@ class WindowColumns:
     def column(self, aggregate: Aggregate) -> Column:
         """One aggregate, in its unit."""
         if aggregate not in self._found:
-            self._found[aggregate] = self._column(self._calls[aggregate.variable], aggregate.by)
+            call = self._calls[aggregate.variable]
+            self._found[aggregate] = AGGREGATES[call.function].column(self, call.path, aggregate.by)
         return self._found[aggregate]
 
     def known(self, window: int) -> Known:
         """The aggregates of one window."""
         return lambda aggregate: self.column(aggregate).at(window)
-
-    # --- exactly ----------------------------------------------------------------------------------------------
-
-    def counts(self, path: int) -> list[int]:
-        """How many values of a path each window has."""
-        found: list[int] = self._summed(self._rows.counts[path]).tolist()
-        return found
-
-    def sums(self, path: int) -> tuple[list[int], int]:
-        """The sums of a path in units of 10**-places, and the places."""
-        high, low = self._summed(self._rows.high[path]), self._summed(self._rows.low[path])
-        return totals(high, low), int(self._rows.places[path].max(initial=0))
-
-    def extremes(self, path: int, *, greatest: bool) -> list[Ranked | None]:
-        """The least or greatest value of a path in each window; only that of a zero has its true place."""
-        rows = self._rows
-        values, at = (
-            (rows.greatest[path], rows.greatest_at[path]) if greatest else (rows.least[path], rows.least_at[path])
-        )
-        best = self._best(values, at, -1 if greatest else 1).tolist()
-        return [
-            None if each != each else Ranked(each, 0 if each else self._first_zero(values, at, window))
-            for window, each in enumerate(best)
-        ]
-
-    def _first_zero(self, values: Numbers, at: Indices, window: int) -> int:
-        span = slice(self._spans[0][window], self._spans[1][window])
-        return int(at[span][values[span] == 0].min())
-
-    # --- as doubles -------------------------------------------------------------------------------------------
-
-    def _column(self, call: AggregateCall, by: Affine) -> Column:
-        rows, path = self._rows, call.path
-        counts = self._summed(rows.counts[path])
-        present = None if counts.all() else counts > 0
-        match call.function:
-            case "count":
-                return Column(
-                    counts
-                    if by == IDENTITY
-                    else np.array([nearest_double(by(Fraction(each))) for each in counts.tolist()])
-                )
-            case "sum":
-                return Column(self._quotients(path, np.ones(len(self), np.int64), by))
-            case "avg":
-                return Column(self._quotients(path, np.maximum(counts, 1), by), present)
-            case "min":
-                return Column(self._best(rows.least[path], rows.least_at[path], 1), present)
-            case "max":
-                return Column(self._best(rows.greatest[path], rows.greatest_at[path], -1), present)
 
     def _summed(self, values: Indices) -> Indices:
         """The sum of the rows in each window; running sums may wrap around, their differences do not."""
@@ -176,8 +115,20 @@ class WindowColumns:
         found: Indices = running[ends] - running[begins]
         return found
 
-    def _quotients(self, path: int, divisors: Indices, by: Affine) -> Numbers:
+    # --- statistics by window -------------------------------------------------------------------------------------
+
+    def counts(self, path: int) -> Indices:
+        """How many values of a path each window has."""
+        return self._summed(self._rows.counts[path])
+
+    def sums(self, path: int) -> tuple[list[int], int]:
+        """The sums of a path in units of 10**-places, and the places."""
+        high, low = self._summed(self._rows.high[path]), self._summed(self._rows.low[path])
+        return totals(high, low), int(self._rows.places[path].max(initial=0))
+
+    def quotients(self, path: int, divisors: Indices | None, by: Affine) -> Numbers:
         """The double nearest to each sum divided by some number, in a unit."""
+        divisors = np.ones(len(self), np.int64) if divisors is None else divisors
         high, low = self._summed(self._rows.high[path]), self._summed(self._rows.low[path])
         high, low = high + (low >> HALF), low & ((1 << HALF) - 1)
         unit = 10 ** int(self._rows.places[path].max(initial=0))
@@ -196,10 +147,26 @@ class WindowColumns:
             found[window] = nearest_double(by(Fraction(total, unit * int(divisors[window]))))
         return found
 
-    def _best(self, values: Numbers, at: Indices, sign: int) -> Numbers:
+    def extremes(self, path: int, *, greatest: bool) -> Numbers:
+        """The least or greatest value of a path in each window; NaN where there is none."""
         found = np.empty(len(self))
-        best_of(*self._spans, values, at, sign, found)
+        best_of(*self._spans, *self._extremes(path, greatest), -1 if greatest else 1, found)
         return found
+
+    def ranked(self, path: int, *, greatest: bool) -> list[Ranked | None]:
+        """The same as partials have them; only that of a zero has its true place."""
+        values, at = self._extremes(path, greatest)
+
+        def first_zero(window: int) -> int:
+            span = slice(self._spans[0][window], self._spans[1][window])
+            return int(at[span][values[span] == 0].min())
+
+        best = enumerate(self.extremes(path, greatest=greatest).tolist())
+        return [None if each != each else Ranked(each, 0 if each else first_zero(window)) for window, each in best]
+
+    def _extremes(self, path: int, greatest: bool) -> tuple[Numbers, Indices]:
+        rows = self._rows
+        return (rows.greatest[path], rows.greatest_at[path]) if greatest else (rows.least[path], rows.least_at[path])
 
 
 # --- conditions -------------------------------------------------------------------------------------------

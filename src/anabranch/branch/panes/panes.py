@@ -33,14 +33,15 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from anabranch.algebra.aggregate import Failure
+from anabranch.aggregates import AGGREGATES
+from anabranch.aggregates.partial import Failure
 from anabranch.algebra.sliding import Sliding
 from anabranch.algebra.window import Panes
 from anabranch.branch.answers import Answers
 from anabranch.branch.intake.progress import Progress
 from anabranch.branch.panes.columns import WindowColumns, is_made_for, texts
 from anabranch.branch.panes.plan import PanePlan
-from anabranch.branch.panes.results import WindowResult, in_its_unit, in_units, value_of
+from anabranch.branch.panes.results import WindowResult, in_its_unit, in_units
 from anabranch.branch.panes.states import PaneState
 from anabranch.branch.ports import InputStream, Output
 from anabranch.columnar.panes.counted import Counted
@@ -302,9 +303,9 @@ class PaneWindows:
     def _piece(self, window: Pane, result: WindowResult | None, units: Units) -> Piece:
         calls, outlet = self._plan.seen.calls, self._outlet
         if result is not None and not any(each.failure for each in window.partials):
-            values = {call.variable: value_of(window.partials[call.path], call.function) for call in calls}
+            values = {call.variable: AGGREGATES[call.function].value(window.partials[call.path]) for call in calls}
             return Piece(result.text(in_its_unit(values)), begins=False, ends=False)
-        known = {call.variable: partial(value_of, window.partials[call.path], call.function) for call in calls}
+        known = {call.variable: partial(AGGREGATES[call.function].value, window.partials[call.path]) for call in calls}
         return units.window((), known, outlet.forward if outlet else None)
 
     # --- between epochs -----------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ from fractions import Fraction
 from itertools import product
 from typing import TypeAlias
 
-from anabranch.algebra.aggregate import Function, Partial
 from anabranch.language import ast
 from anabranch.law.evaluate import number
 from anabranch.runtime.standing import Standing
@@ -216,14 +215,6 @@ def _in_units(element: Tagged, steps: tuple[str, ...], units: Mapping[Path, Affi
 
 
 # --- one window -------------------------------------------------------------------------------------------
-
-
-def value_of(known: Partial, function: Function) -> Values:
-    """An aggregate as the evaluator is given it; raises the failure that concerns it."""
-    found, exact = known.value(function), known.exact(function)
-    if found is None:
-        return []
-    return [found if exact is None else Rounded(found, exact)]
 
 
 def in_its_unit(values: Mapping[str, Values]) -> Known:

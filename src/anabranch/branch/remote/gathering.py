@@ -19,7 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from anabranch.algebra.aggregate import ItemAt
+from anabranch.aggregates.partial import ItemAt
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.entries import Entry, cuts, unpack
 from anabranch.branch.intake.entry_reader import EntryReader

@@ -16,17 +16,16 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
-from anabranch.algebra.aggregate import Function, Partial
+from anabranch.aggregates import AGGREGATES
+from anabranch.aggregates.partial import COLUMNS, Partial
 from anabranch.branch.panes.results import Aggregate as Named
-from anabranch.branch.panes.results import AllOf, AnyOf, Compared, Literal, Test, holds, value_of
+from anabranch.branch.panes.results import AllOf, AnyOf, Compared, Literal, Test, holds
 from anabranch.language.aggregates import AggregateCall
 from anabranch.predicate import And, Compare, Operator, Or, Predicate, Term
 from anabranch.predicate.writing import number_text
 from anabranch.sharing.tree import AggregateAnnotation, PropertyTree
 from anabranch.values.sequences import Values
 
-_FIELDS: Mapping[Function, str] = {"count": "c", "sum": "s", "avg": "cs", "min": "l", "max": "g"}
-"""What must be told for an aggregate."""
 ANYTHING = AllOf(())
 
 
@@ -41,8 +40,8 @@ class Layout:
     def of(tree: PropertyTree) -> Layout:
         found: dict[str, str] = {}
         for each in sorted(tree.aggregates, key=_place):
-            known = found.get(_place(each), "") + _FIELDS[each.function]
-            found[_place(each)] = "".join(field for field in "cslg" if field in known)
+            known = found.get(_place(each), "") + AGGREGATES[each.function].needs
+            found[_place(each)] = "".join(field for field in COLUMNS if field in known)
         return Layout(tuple(found), tuple(found.values()))
 
     def at(self, aggregate: AggregateAnnotation) -> int | None:
@@ -51,7 +50,7 @@ class Layout:
         if place not in self.places:
             return None
         number = self.places.index(place)
-        return number if set(_FIELDS[aggregate.function]) <= set(self.fields[number]) else None
+        return number if set(AGGREGATES[aggregate.function].needs) <= set(self.fields[number]) else None
 
 
 def _place(aggregate: AggregateAnnotation) -> str:
@@ -83,7 +82,7 @@ class Sending:
 
         def known(named: Named) -> Values:
             call = calls[named.variable]
-            return value_of(partials[call.path], call.function)
+            return AGGREGATES[call.function].value(partials[call.path])
 
         return any(each.failure for each in partials) or holds(self.test, known)
 

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from anabranch.algebra.aggregate import Failure, Partial, Ranked
+from anabranch.aggregates.partial import Failure, Partial, Ranked
 from anabranch.branch.remote.layout import Layout
 from anabranch.stream.serialize import escape_attribute, escape_text
 from anabranch.stream.tree import Element, string_value

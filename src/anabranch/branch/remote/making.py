@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from anabranch.algebra.aggregate import Failure, Partial
+from anabranch.aggregates.partial import Failure, Partial
 from anabranch.branch.panes.columns import WindowColumns, held, is_of_doubles
 from anabranch.branch.panes.panes import PaneWindows
 from anabranch.branch.panes.plan import PanePlan, pane_plan
@@ -164,9 +164,11 @@ def _texts(columns: WindowColumns, path: int, field: str) -> list[str]:
     """What is told of a path by window, in one field."""
     match field:
         case "c":
-            return list(map(str, columns.counts(path)))
+            return list(map(str, columns.counts(path).tolist()))
         case "s":
             totals, places = columns.sums(path)
-            return [sum_text(count, each, places) for count, each in zip(columns.counts(path), totals, strict=True)]
+            return [
+                sum_text(count, each, places) for count, each in zip(columns.counts(path).tolist(), totals, strict=True)
+            ]
         case _:
-            return list(map(rank_text, columns.extremes(path, greatest=field == "g")))
+            return list(map(rank_text, columns.ranked(path, greatest=field == "g")))

@@ -24,8 +24,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from anabranch.aggregates.partial import ItemAt
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.aggregate import ItemAt
 from anabranch.columnar.match.index import Matches
 from anabranch.columnar.panes.axis import Axis
 from anabranch.columnar.panes.batch import Batch, BatchJudge

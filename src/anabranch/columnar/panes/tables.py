@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anabranch.algebra.aggregate import Failure, ItemAt, Partial, Ranked
+from anabranch.aggregates.partial import Failure, ItemAt, Partial, Ranked
 from anabranch.columnar.panes.rows import Pane, Rows, is_plain, laid_out
 
 Numbered: TypeAlias = tuple[int, int, Pane]

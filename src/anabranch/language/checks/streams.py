@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from fractions import Fraction
 
+from anabranch.aggregates import AGGREGATES
 from anabranch.errors import QueryError
 from anabranch.language import ast
 from anabranch.language.checks.refusals import refuse
 from anabranch.language.checks.scope import Scope
 from anabranch.language.intervals import bounded
 from anabranch.language.rewrite import parts
-from anabranch.language.signatures import AGGREGATES
 
 MAX_OVERLAP = 10_000
 """How many windows may hold one item; more would let one short query cost without bound."""
