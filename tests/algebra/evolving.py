@@ -11,6 +11,7 @@ from random import Random
 from typing import Literal
 
 from algebra.accented import add, alter, closed, drop, item, path
+from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.items import altered
@@ -37,7 +38,7 @@ from anabranch.stream.description import parse
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item, StreamElement
 
 MAPS = (". * 2", ". + 10", ". * 3 div 2 - 1", "(. - 32) * 5 div 9", ". div 2")
-FUNCTIONS: tuple[FunctionName, ...] = ("min", "max", "sum", "count", "avg")
+FUNCTIONS: tuple[FunctionName, ...] = tuple(AGGREGATES)
 
 
 def description(random: Random, paths: list[str]) -> str:

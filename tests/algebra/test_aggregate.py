@@ -14,7 +14,8 @@ from anabranch.law.functions import BUILTINS
 from anabranch.values.atomic import Untyped, spell
 from anabranch.values.sequences import atomize
 
-FUNCTIONS: tuple[FunctionName, ...] = ("min", "max", "sum", "count", "avg")
+FUNCTIONS: tuple[FunctionName, ...] = tuple(AGGREGATES)
+NEEDS = "".join(each.needs for each in AGGREGATES.values())
 NUMBERS = st.one_of(
     st.decimals(allow_nan=False, allow_infinity=False).map(str),
     st.integers().map(str),
@@ -43,7 +44,7 @@ def by_parts(function: FunctionName, partial: Partial) -> str:
 @given(st.lists(TEXTS, max_size=12), st.randoms(use_true_random=False))
 def test_parts_give_what_the_whole_gives(texts: list[str], random: Random) -> None:
     """Partials of single values, merged two by two in any order, are the aggregate over all values (LAWS 2.2)."""
-    parts = [Partial.of(text, order) for order, text in enumerate(texts)] or [Partial()]
+    parts = [Partial.of(text, order, needs=NEEDS) for order, text in enumerate(texts)] or [Partial()]
     while len(parts) > 1:
         one = parts.pop(random.randrange(len(parts)))
         other = random.randrange(len(parts))
@@ -57,7 +58,7 @@ def test_parts_give_what_the_whole_gives(texts: list[str], random: Random) -> No
 def test_merging_is_associative_and_commutative(a: list[str], b: list[str], c: list[str]) -> None:
     """So a pane may be merged in whatever order its parts come; and nothing is neutral."""
     texts = [*a, *b, *c]
-    singles = [Partial.of(text, order) for order, text in enumerate(texts)]
+    singles = [Partial.of(text, order, needs=NEEDS) for order, text in enumerate(texts)]
     x, y, z = (merged(part) for part in (singles[: len(a)], singles[len(a) : len(a) + len(b)], singles[len(a + b) :]))
     assert x.merge(y).merge(z) == x.merge(y.merge(z)) == z.merge(x).merge(y)
     assert x.merge(Partial()) == Partial().merge(x) == x

@@ -96,6 +96,9 @@ def test_calls_of_calls_cost_no_more_than_the_query_is_long() -> None:
         ("sum", ". * 2", ". * 2 - 1"),
         ("sum", ". + 3", None),
         ("count", ". * 2", None),
+        ("median", ". * 2 + 3", ". * 2 + 5"),
+        ("stddev", ". * 2 + 3", ". * 2 - 1"),
+        ("stddev", ". + 3", "."),
     ],
 )
 def test_what_a_computation_follows(function: str | None, by: str, follows: str | None) -> None:

@@ -25,7 +25,7 @@ class Median(AggregateFunction):
         numbers = exact_numbers(atomize(values))
         if not numbers:
             return []
-        return [math.nan if any(map(math.isnan, numbers)) else _middle(sorted(numbers))]
+        return [math.nan if any(each != each for each in numbers) else _middle(sorted(numbers))]
 
     def of_partial(self, known: Partial) -> float | None:
         if not known.count or known.special & NAN:

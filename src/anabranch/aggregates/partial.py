@@ -148,7 +148,7 @@ class Partial:
             found = Partial(1, *_parts(added), place, place)
         if "q" in needs and isinstance(exact, Fraction):
             found = replace(found, squares=exact**2)
-        if "v" in needs and not math.isnan(exact):
+        if "v" in needs and exact == exact:
             found = replace(found, values={exact: 1})
         return found
 
