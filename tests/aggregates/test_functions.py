@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -14,6 +16,8 @@ from hypothesis import strategies as st
 from anabranch.aggregates import AGGREGATES, BY_PANES
 from anabranch.aggregates.exact import root
 from anabranch.aggregates.partial import Partial, merged
+from anabranch.aggregates.written import partial_from_json, partial_to_json
+from anabranch.errors import DynamicError
 from anabranch.language.signatures import SIGNATURES
 from anabranch.stream.affine import Affine
 from anabranch.values.atomic import Untyped, spell
@@ -121,3 +125,34 @@ def test_the_language_knows_the_registry() -> None:
     """What is registered can be called, and what windows are put together of is what columns hold."""
     assert set(AGGREGATES) <= set(SIGNATURES)
     assert set(BY_PANES) == {"count", "sum", "avg", "min", "max"}
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(DECIMALS | st.fractions() | st.sampled_from(["INF", "-INF", "NaN", "-0", "x"]), max_size=6))
+def test_partials_are_written_and_read(values: list[str | Fraction]) -> None:
+    """As JSON nothing is lost, and what an earlier release wrote is read."""
+    known = merged(Partial.of(each, place, needs="cslgqv") for place, each in enumerate(values))
+    read = partial_from_json(json.loads(json.dumps(partial_to_json(known))))
+    assert outcomes(read) == outcomes(known)
+    more = Partial.of("-0", 99, needs="cslgqv")
+    assert outcomes(read.merge(more)) == outcomes(known.merge(more))
+    lists = [None if each is None else [each.value, each.order, each.exact and fraction_text(each.exact)] for each in
+             (known.least, known.greatest)]  # fmt: skip
+    before = [known.count, f"{known.total:x}", known.places, known.special, *lists, known.failure]
+    earlier = partial_from_json(json.loads(json.dumps([*before, fraction_text(known.rest)])))
+    assert earlier == replace(known, squares=Fraction(0), values={})
+
+
+def fraction_text(value: Fraction) -> str:
+    return f"{value.numerator:x}/{value.denominator:x}"
+
+
+def outcomes(known: Partial) -> list[str]:
+    """What all functions make of a partial."""
+    found: list[str] = []
+    for function in AGGREGATES.values():
+        try:
+            found += [f"{each!r} {getattr(each, 'exact', None)}" for each in function.value(known)]
+        except DynamicError as error:
+            found.append(str(error))
+    return found

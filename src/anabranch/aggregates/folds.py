@@ -20,6 +20,7 @@ from fractions import Fraction
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from anabranch.aggregates.exact import exact_numbers, exact_sum, extreme, extreme_number
+from anabranch.aggregates.written import number_text, read_number_text
 from anabranch.errors import DynamicError
 from anabranch.values.atomic import Atomic, OrderRank, Untyped, order_rank, to_double
 from anabranch.values.numbers import read_fraction, write_fraction
@@ -198,7 +199,7 @@ class NumbersFold(Fold):
             numbers = exact_numbers(atomize(values))
         except DynamicError as error:
             return {"message": error.message, "code": error.code}
-        return [str(each) if isinstance(each, float) else write_fraction(each) for each in numbers]
+        return list(map(number_text, numbers))
 
     def put(self, entry: int, share: Share) -> None:
         if isinstance(share, dict):
@@ -215,7 +216,7 @@ class NumbersFold(Fold):
         """The numbers of a share that can be ordered; the others are counted."""
         texts = [] if isinstance(share, dict) else share
         self._nans += sign * texts.count("nan")
-        return [float(each) if "/" not in each else read_fraction(each) for each in texts if each != "nan"]
+        return [read_number_text(each) for each in texts if each != "nan"]
 
     def value(self) -> Values:
         self._failing.tell()

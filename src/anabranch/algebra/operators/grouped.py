@@ -25,13 +25,12 @@ from typing import Any
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import AggregateFunction, FunctionName
 from anabranch.aggregates.partial import Partial
+from anabranch.aggregates.written import partial_from_json, partial_to_json
 from anabranch.algebra.accents.items import leaves, nodes, number
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.operators.operator import Ended, Work
 from anabranch.algebra.operators.state import (
     name_to_json,
-    partial_from_json,
-    partial_to_json,
     reading_from_json,
     reading_to_json,
 )
