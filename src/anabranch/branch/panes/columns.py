@@ -22,13 +22,13 @@ from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import Column
 from anabranch.aggregates.partial import Ranked
 from anabranch.branch.panes.results import (
-    Aggregate,
+    AggregateComparison,
+    AggregateValue,
     AllOf,
     AnyOf,
-    Compared,
     Inserted,
     Known,
-    Literal,
+    NumberLiteral,
     Operand,
     Part,
     Tagged,
@@ -55,7 +55,7 @@ _PLAIN = (1e-6, 1e6)
 def is_made_for(result: WindowResult, calls: Sequence[AggregateCall]) -> bool:
     """Whether the comparisons of a result are the same between doubles, and only sums are written in other units."""
     extremes = {call.variable for call in calls if AGGREGATES[call.function].kind == "extreme"}
-    aggregates = (each for each in _fragments(result.element) if isinstance(each, Aggregate))
+    aggregates = (each for each in _fragments(result.element) if isinstance(each, AggregateValue))
     is_plain = all(each.by == IDENTITY or each.variable not in extremes for each in aggregates)
     return is_plain and is_of_doubles(result.test)
 
@@ -65,20 +65,20 @@ def is_of_doubles(test: Test) -> bool:
     return all(_is_double(each) for each in _literals(test))
 
 
-def _literals(test: Test) -> list[Literal]:
-    if isinstance(test, Compared):
-        return [each for each in (test.left, test.right) if isinstance(each, Literal)]
+def _literals(test: Test) -> list[NumberLiteral]:
+    if isinstance(test, AggregateComparison):
+        return [each for each in (test.left, test.right) if isinstance(each, NumberLiteral)]
     return [each for inner in test.tests for each in _literals(inner)]
 
 
-def _is_double(literal: Literal) -> bool:
+def _is_double(literal: NumberLiteral) -> bool:
     """Whether a number lies on the same side of every integer as the double nearest to it."""
     (value,) = atomize(literal.value)
     double = to_double(value)
     return not double.is_integer() or double == value
 
 
-class WindowColumns:
+class PaneColumns:
     """The aggregates of windows over rows of panes, each found when it is asked for."""
 
     def __init__(self, rows: Rows, calls: Sequence[AggregateCall], begins: Indices, ends: Indices) -> None:
@@ -86,17 +86,17 @@ class WindowColumns:
         self._rows = rows
         self._calls = {call.variable: call for call in calls}
         self._spans = begins, ends
-        self._found: dict[Aggregate, Column] = {}
+        self._found: dict[AggregateValue, Column] = {}
 
     def __len__(self) -> int:
         return len(self._spans[0])
 
-    def at(self, chosen: Indices) -> WindowColumns:
+    def at(self, chosen: Indices) -> PaneColumns:
         """Some of the windows, by their places."""
         begins, ends = self._spans
-        return WindowColumns(self._rows, tuple(self._calls.values()), begins[chosen], ends[chosen])
+        return PaneColumns(self._rows, tuple(self._calls.values()), begins[chosen], ends[chosen])
 
-    def column(self, aggregate: Aggregate) -> Column:
+    def column(self, aggregate: AggregateValue) -> Column:
         """One aggregate, in its unit."""
         if aggregate not in self._found:
             call = self._calls[aggregate.variable]
@@ -172,17 +172,17 @@ class WindowColumns:
 # --- conditions -------------------------------------------------------------------------------------------
 
 
-def held(test: Test, windows: WindowColumns) -> Flags:
+def held(test: Test, windows: PaneColumns) -> Flags:
     """For which windows a test holds."""
     match test:
         case AllOf(tests):
             return reduce(np.logical_and, (held(each, windows) for each in tests), np.ones(len(windows), np.bool_))
         case AnyOf(tests):
             return reduce(np.logical_or, (held(each, windows) for each in tests), np.zeros(len(windows), np.bool_))
-        case Compared(operator, Literal(left), Literal(right)):
+        case AggregateComparison(operator, NumberLiteral(left), NumberLiteral(right)):
             (a,), (b,) = atomize(left), atomize(right)
             return np.full(len(windows), compare(operator, a, b))
-        case Compared(operator, left, right):
+        case AggregateComparison(operator, left, right):
             (a_values, a_present), (b_values, b_present) = _side(left, windows), _side(right, windows)
             found: Flags = OPERATORS[operator](a_values, b_values)
             for present in (a_present, b_present):
@@ -190,8 +190,8 @@ def held(test: Test, windows: WindowColumns) -> Flags:
             return found
 
 
-def _side(operand: Operand, windows: WindowColumns) -> tuple[Numbers | Indices | float, Flags | None]:
-    if isinstance(operand, Literal):
+def _side(operand: Operand, windows: PaneColumns) -> tuple[Numbers | Indices | float, Flags | None]:
+    if isinstance(operand, NumberLiteral):
         (value,) = atomize(operand.value)
         return to_double(value), None
     column = windows.column(operand)
@@ -201,7 +201,7 @@ def _side(operand: Operand, windows: WindowColumns) -> tuple[Numbers | Indices |
 # --- texts ------------------------------------------------------------------------------------------------
 
 
-def texts(result: WindowResult, windows: WindowColumns) -> pa.Array:
+def texts(result: WindowResult, windows: PaneColumns) -> pa.Array:
     """The texts of all windows that add one, in order."""
     chosen = np.flatnonzero(held(result.test, windows))
     if not len(chosen):
@@ -217,7 +217,7 @@ def texts(result: WindowResult, windows: WindowColumns) -> pa.Array:
             parts.append(_spelled(column.values[chosen]))
             if column.present is not None:
                 absent |= ~column.present
-    if not any(isinstance(each, Aggregate) for each in fragments):
+    if not any(isinstance(each, AggregateValue) for each in fragments):
         return pa.repeat(parts[0], len(chosen))
     found = pc.binary_join_element_wise(*parts, "")
     if absent[chosen].any():
@@ -239,7 +239,7 @@ def _spelled(values: NDArray[np.int64] | NDArray[np.float64]) -> pa.Array:
     return found
 
 
-def _fragments(part: Part) -> list[str | Aggregate]:
+def _fragments(part: Part) -> list[str | AggregateValue]:
     """What a part is written as where all aggregates have values."""
     match part:
         case str():
@@ -248,20 +248,20 @@ def _fragments(part: Part) -> list[str | Aggregate]:
             spelled = [_operand(each) for each in operands]
             return [each for number, one in enumerate(spelled) for each in ((" ", one) if number else (one,))]
         case Tagged(name, attributes, content):
-            start: list[str | Aggregate] = [f"<{name}"]
+            start: list[str | AggregateValue] = [f"<{name}"]
             for each, value in attributes:
                 start += [f' {each}="', *(inner for piece in value for inner in _fragments(piece)), '"']
             inside = [inner for piece in content for inner in _fragments(piece)]
             return [*start, ">", *inside, f"</{name}>"] if any(inside) else [*start, "/>"]
 
 
-def _operand(operand: Operand) -> str | Aggregate:
-    return operand if isinstance(operand, Aggregate) else " ".join(map(spell, atomize(operand.value)))
+def _operand(operand: Operand) -> str | AggregateValue:
+    return operand if isinstance(operand, AggregateValue) else " ".join(map(spell, atomize(operand.value)))
 
 
-def _joined(fragments: Sequence[str | Aggregate]) -> list[str | Aggregate]:
+def _joined(fragments: Sequence[str | AggregateValue]) -> list[str | AggregateValue]:
     """With neighbours that are fixed made one."""
-    found: list[str | Aggregate] = []
+    found: list[str | AggregateValue] = []
     for each in fragments:
         if isinstance(each, str) and found and isinstance(found[-1], str):
             found[-1] += each

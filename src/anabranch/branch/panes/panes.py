@@ -39,7 +39,7 @@ from anabranch.algebra.sliding import Sliding
 from anabranch.algebra.window import Panes
 from anabranch.branch.answers import Answers
 from anabranch.branch.intake.progress import Progress
-from anabranch.branch.panes.columns import WindowColumns, is_made_for, texts
+from anabranch.branch.panes.columns import PaneColumns, is_made_for, texts
 from anabranch.branch.panes.plan import PanePlan
 from anabranch.branch.panes.results import WindowResult, in_its_unit, in_units
 from anabranch.branch.panes.states import PaneState
@@ -228,13 +228,13 @@ class PaneWindows:
         k, last, count = self._next, _FAR if ended is None else min(ended, _FAR), room
         while count == room:
             count, k = find_windows(level.panes, k, last, panes.size, panes.step, begins, ends, numbers)
-            write(WindowColumns(level, self._plan.seen.calls, begins[:count], ends[:count]), numbers[:count])
+            write(PaneColumns(level, self._plan.seen.calls, begins[:count], ends[:count]), numbers[:count])
         self._next = max(k if ended is None else ended, self._next)
         open_from = int(np.searchsorted(level.panes, min(self._next * panes.step, _FAR)))
         self.rows = level.part(open_from, len(level))
         return True
 
-    def _column_writer(self) -> Callable[[WindowColumns, Indices], None] | None:
+    def _column_writer(self) -> Callable[[PaneColumns, Indices], None] | None:
         """What answers many windows, given with their numbers; None where they must be answered one by one."""
         result = self._result
         if result is None or not is_made_for(result, self._plan.seen.calls):

@@ -18,8 +18,7 @@ from fractions import Fraction
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.partial import COLUMNS, Partial
-from anabranch.branch.panes.results import Aggregate as Named
-from anabranch.branch.panes.results import AllOf, AnyOf, Compared, Literal, Test, holds
+from anabranch.branch.panes.results import AggregateComparison, AggregateValue, AllOf, AnyOf, NumberLiteral, Test, holds
 from anabranch.language.aggregates import AggregateCall
 from anabranch.predicate import And, Compare, Operator, Or, Predicate, Term
 from anabranch.predicate.writing import number_text
@@ -80,7 +79,7 @@ class Sending:
     def sends(self, partials: Sequence[Partial], calls: Mapping[str, AggregateCall]) -> bool:
         """Whether a window is sent of which all is known, by aggregated path."""
 
-        def known(named: Named) -> Values:
+        def known(named: AggregateValue) -> Values:
             call = calls[named.variable]
             return AGGREGATES[call.function].value(partials[call.path])
 
@@ -95,16 +94,20 @@ def _test(condition: Predicate, names: Mapping[Term, str]) -> Test:
         case Or(parts):
             return AnyOf(tuple(_test(each, names) for each in parts))
         case Compare(term, operator, Fraction() as constant) if term in names:
-            return _compared(Named(names[term]), operator, constant)
+            return _compared(AggregateValue(names[term]), operator, constant)
         case _:
             return ANYTHING
 
 
-def _compared(named: Named, operator: Operator, constant: Fraction) -> Test:
+def _compared(named: AggregateValue, operator: Operator, constant: Fraction) -> Test:
     """The comparison of a value, exactly and as one of doubles: which of them the query means is not known any more."""
     text = number_text(constant)
     if not text.removeprefix("-").replace(".", "").isdigit():
         return ANYTHING  # no query writes it as a number
-    exact = Compared(operator, named, Literal([Decimal(text)]))
+    exact = AggregateComparison(operator, named, NumberLiteral([Decimal(text)]))
     double = float(Decimal(text))
-    return exact if Fraction(double) == constant else AnyOf((exact, Compared(operator, named, Literal([double]))))
+    return (
+        exact
+        if Fraction(double) == constant
+        else AnyOf((exact, AggregateComparison(operator, named, NumberLiteral([double]))))
+    )

@@ -36,7 +36,7 @@ _PLAIN = {"c": "([0-9]{1,10})", "s": r'((?=[^"]{0,18}")(?:-?[0-9]+(?:\.[0-9]+)?)
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class SentWindow:
     """A window that is complete."""
 
     number: int
@@ -45,27 +45,27 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class From:
+class FromMark:
     """The first window that is whole."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ReachedMark:
     """All windows before a number are complete; without one, all."""
 
     number: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedMark:
     """No window is made any more, for a reason."""
 
     reason: str
 
 
-Mark: TypeAlias = From | Reached | Ended
+Mark: TypeAlias = FromMark | ReachedMark | EndedMark
 
 
 class NoLine(ValueError):
@@ -78,13 +78,13 @@ class NoLine(ValueError):
 def mark_text(mark: Mark) -> str:
     """A mark as it travels."""
     match mark:
-        case From(number):
+        case FromMark(number):
             return f'<from n="{number}"/>'
-        case Reached(None):
+        case ReachedMark(None):
             return "<reached/>"
-        case Reached(number):
+        case ReachedMark(number):
             return f'<reached n="{number}"/>'
-        case Ended(reason):
+        case EndedMark(reason):
             return f"<ended>{escape_text(reason)}</ended>"
 
 
@@ -114,7 +114,7 @@ def plain_line(layout: Layout) -> re.Pattern[bytes]:
     return re.compile(f'<w n="([0-9]{{1,17}})">{inside}</w>'.encode())
 
 
-def read_line(item: Element, layout: Layout) -> Window | Mark:
+def read_line(item: Element, layout: Layout) -> SentWindow | Mark:
     """What an item says; NoLine for any other item."""
     number = item.get("n")
     match item.name.local:
@@ -122,13 +122,13 @@ def read_line(item: Element, layout: Layout) -> Window | Mark:
             told = [each for each in item.children if isinstance(each, Element)]
             if len(told) != len(layout.fields):
                 raise NoLine(f"it tells of {len(told)} paths, and not of {len(layout.fields)}")
-            return Window(_number(number), tuple(map(_partial, told, layout.fields)))
+            return SentWindow(_number(number), tuple(map(_partial, told, layout.fields)))
         case "from":
-            return From(_number(number))
+            return FromMark(_number(number))
         case "reached":
-            return Reached(None if number is None else _number(number))
+            return ReachedMark(None if number is None else _number(number))
         case "ended":
-            return Ended(string_value(item))
+            return EndedMark(string_value(item))
         case other:
             raise NoLine(f"'{other}' is no window")
 
