@@ -11,8 +11,8 @@ import pytest
 from algebra import evolving as algebra_evolving
 from algebra.accented import HERE
 from algebra.evolving import stream
+from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.accents.passing import judged
 from anabranch.branch.ports import Start
 from anabranch.runtime.evolution.views import views
 from anabranch.stream.elements import Accent, Item, Punctuation, StreamElement

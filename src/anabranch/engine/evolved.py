@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 
+from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.accents.passing import judged
 from anabranch.algebra.plans.interpret import Plan
 from anabranch.algebra.plans.written import streams_of
 from anabranch.algebra.reactions.signature import Policy

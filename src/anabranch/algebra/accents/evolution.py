@@ -92,7 +92,7 @@ MOST_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedAccent:
     """Why an accent is not valid, and for which items, told by raw values at its place, its path is now unknown."""
 
     accent: Accent
@@ -255,7 +255,7 @@ class Evolution:
 
     # --- accents ----------------------------------------------------------------------------------------------
 
-    def apply(self, accent: Accent) -> Refusal | None:
+    def apply(self, accent: Accent) -> RefusedAccent | None:
         """Take an accent in, with the consequence it has where it is not valid."""
         path = accent.evolution.path
         self._unpromised(path)
@@ -269,8 +269,8 @@ class Evolution:
         except StreamError as error:  # what cannot be told apart is taken as all items
             where, parts, reason = EVERYTHING, [()], error.message
         if isinstance(accent.evolution, Add):
-            return Refusal(accent, reason, NOTHING)
-        return Refusal(accent, reason, self._mistrust(path, where, parts))
+            return RefusedAccent(accent, reason, NOTHING)
+        return RefusedAccent(accent, reason, self._mistrust(path, where, parts))
 
     def mistrust(self, path: Path, where: Description) -> None:
         """An accent that could not even be read spoke of these items: the path's state is unknown."""

@@ -40,7 +40,7 @@ class State:
     unit: Affine | None = IDENTITY
 
 
-Change: TypeAlias = Literal["add", "drop", "unknown"] | Affine
+LayerChange: TypeAlias = Literal["add", "drop", "unknown"] | Affine
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Layer:
 
     number: int
     box: Box
-    change: Change
+    change: LayerChange
     steps: tuple[Affine, ...] = ()
     """The unit changes that `change` is made of, one after another, but for those that were undone."""
     type: str | None = None

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from anabranch.algebra.reactions.signature import Policy
-from anabranch.branch.evolution.follower import Follower
 from anabranch.branch.past.queries import RecalledMember
 from anabranch.branch.ports import InputStream
 from anabranch.law.calls import PythonFunction
+from anabranch.runtime.evolution.follower import Follower
 from anabranch.runtime.evolution.lineage import Lineage
 from anabranch.runtime.evolution.tracing import lineage_of
 from anabranch.runtime.standing import Standing, standing

@@ -91,7 +91,7 @@ class Recalled(Merged):
         """Of what is remembered, the raw entry, the how many-th item it was, and the maps into the start's units."""
         self.taken = 0
         """How many items came."""
-        self._following = Following([Absorbing.of(member, given.functions)], self._merge, self)
+        self._following = Following([Absorbing.of(member, given.functions)], self._merge, lambda: self.taken)
         self._ended: str | None = None
         self.aborted: dict[str, str] = {}
         if state is not None:

@@ -40,9 +40,9 @@ from anabranch.predicate import EVERYTHING, Predicate
 from anabranch.runtime.evolution.lineage import ANY, DEEP, Lineage
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.description import Description
-from anabranch.stream.elements import Accent, Add, Alter, Drop, Place
+from anabranch.stream.elements import Accent, Add, Alter, Doubt, Drop, Place
 from anabranch.stream.path import Path
-from anabranch.stream.reading.wire import write
+from anabranch.stream.reading.wire import write, write_doubt
 from anabranch.stream.tree import Attribute, Element, Text, copy, descendants
 from anabranch.values.sequences import Value, Values
 
@@ -184,9 +184,9 @@ _ASKED = 256
 """Of so many accents it is remembered what a query does with their kind: the same ones come again and again."""
 
 
-def accent_text(accent: Accent) -> str:
-    """An accent as it stands in an answer."""
-    return write(accent)
+def accent_text(accent: Accent | Doubt) -> str:
+    """An accent as it stands in an answer, or what is in doubt from there on."""
+    return write(accent) if isinstance(accent, Accent) else write_doubt(accent)
 
 
 class Outlet:

@@ -10,8 +10,7 @@ from anabranch.runtime.evolution.outlet import accent_text
 from anabranch.spark.answers.segments import SegmentWriter
 from anabranch.spark.epoch.job import Job, Report
 from anabranch.spark.epoch.task import programme_for
-from anabranch.spark.evolution.following import Follower
-from anabranch.spark.evolution.stream_views import view_from
+from anabranch.spark.evolution.following import fresh_follower
 
 _FRONT = 1 << 41
 """Names the segment of greetings among those of tasks and shards."""
@@ -36,12 +35,11 @@ def greeting(job: Job) -> Report | None:
                     for number, _ in member.subscribers
                     if number in fresh
                 ]
-                logged = job.evolution.get(stream.stream)
-                view = view_from(job.checkpoint.evolution, stream, logged, group.first) if numbers else None
+                view = job.known_log(stream).view(group.first) if numbers else None
                 if view is None or not view.shown:
                     continue
-                follower = Follower(group.lineage, stream, group.policy)
-                text = "".join(accent_text(each) for said in view.said[: view.shown] for each in follower.take(said))
+                follower = fresh_follower(stream, group.kind)
+                text = "".join(accent_text(each) for shown in view.told[: view.shown] for each in follower.hear(shown))
                 if text:
                     segment.add(tuple(numbers), text)
                 if follower.aborted is not None:

@@ -15,9 +15,8 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from anabranch.spark.epoch.job import Job, Met, Report
-from anabranch.spark.evolution.changes import Change
 from anabranch.spark.evolution.late_start import greeting
-from anabranch.spark.evolution.log import EvolutionLogs, Logged
+from anabranch.spark.evolution.log import EvolutionLogs, Logged, LoggedEvent
 from anabranch.spark.intake.ranges import Position
 
 _LATELY = 20
@@ -63,19 +62,18 @@ def log_changes(job: Job, logs: EvolutionLogs, reports: Sequence[Report]) -> Map
     return found
 
 
-def _changes(reports: Sequence[Report]) -> dict[str, list[Change]]:
+def _changes(reports: Sequence[Report]) -> dict[str, list[LoggedEvent]]:
     """By stream what was said, those of each partition in order."""
-    found: dict[str, list[Change]] = {}
+    found: dict[str, list[LoggedEvent]] = {}
     for report in reports:
         for stream, changes in report.changes.items():
             found.setdefault(stream, []).extend(changes)
     return {
-        stream: sorted(changes, key=lambda each: (int(each.partition), each.position))
-        for stream, changes in found.items()
+        stream: sorted(changes, key=lambda each: (each.partition, each.position)) for stream, changes in found.items()
     }
 
 
-def _is_crossed(stream: str, changes: Sequence[Change], reports: Sequence[Report]) -> bool:
+def _is_crossed(stream: str, changes: Sequence[LoggedEvent], reports: Sequence[Report]) -> bool:
     """Whether a range of the epoch begins behind one of these changes; partitions are read one after the other."""
     last: dict[int, Position] = {}
     for report in reports:
@@ -84,11 +82,11 @@ def _is_crossed(stream: str, changes: Sequence[Change], reports: Sequence[Report
             if name == stream:
                 last[int(partition)] = max(begin, last.get(int(partition), begin))
     return any(
-        each.position < last.get(int(each.partition), each.position) or int(each.partition) < max(last, default=-1)
+        each.position < last.get(each.partition, each.position) or int(each.partition) < max(last, default=-1)
         for each in changes
     )
 
 
-def _told(job: Job, changes: Mapping[str, Sequence[Change]]) -> Job:
+def _told(job: Job, changes: Mapping[str, Sequence[LoggedEvent]]) -> Job:
     """The same job, whose tasks know these changes before they read."""
     return replace(job, met=Met.save(job.checkpoint.evolution, changes)) if changes else job

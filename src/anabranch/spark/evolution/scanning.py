@@ -13,12 +13,11 @@ from contextlib import suppress
 import numpy as np
 import pyarrow as pa
 
-from anabranch.algebra.accents.passing import is_change
 from anabranch.columnar.items.course import ESCAPE, WORDS, may_hold
 from anabranch.columnar.scan.kernels import find_word
 from anabranch.errors import AnabranchError
 from anabranch.spark.epoch.job import Job, Report
-from anabranch.spark.evolution.changes import Change, changes_of
+from anabranch.spark.evolution.log import LoggedEvent, logged_events
 from anabranch.spark.evolution.rerun import lively
 from anabranch.spark.intake.range_reader import RangeReader
 from anabranch.spark.intake.ranges import Range
@@ -46,7 +45,7 @@ def search(job: Job, found: Iterable[Range]) -> Report:
     """What is said in some ranges, as far as their streams have had such things lately."""
     plan, searched = job.plan.load(), lively(job)
     streams = {each.stream: each for each in plan.streams if each.stream in searched}
-    changes: dict[str, list[Change]] = {}
+    changes: dict[str, list[LoggedEvent]] = {}
     with suppress(AnabranchError):  # the job proper comes to the same, and says so
         for reach in found:
             if reach.mark is None and reach.stream in streams:
@@ -54,8 +53,8 @@ def search(job: Job, found: Iterable[Range]) -> Report:
                 root, carry = parse_root(stream.root.encode()), job.carry(reach)
                 reader = RangeReader(stream, root, plan.limits, reach, carry, accents=plan.accents)
                 for element in reader.elements(_cuts(reader, plan.limits, _NEEDLES[stream.format])):
-                    if is_change(element):
-                        changes.setdefault(reach.stream, []).extend(changes_of(element, reach, job.epoch))
+                    if events := logged_events(element, reach, job.epoch):
+                        changes.setdefault(reach.stream, []).extend(events)
     return Report(changes=changes)
 
 

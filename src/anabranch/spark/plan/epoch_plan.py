@@ -104,6 +104,10 @@ class StreamPlan:
         """The evolution of a partition at its beginning."""
         return Evolution(None if self.declared is None else self.declared.declares, self.promises)
 
+    def evolutions(self) -> list[Evolution]:
+        """Those of all partitions, at their beginnings."""
+        return [self.evolution() for _ in range(self.partitions)]
+
 
 @lru_cache
 def _declared(root: str) -> Mapping[str, str]:

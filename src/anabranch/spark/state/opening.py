@@ -22,9 +22,8 @@ from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
 from anabranch.runtime.standing import Standing
 from anabranch.spark.epoch.job import Job
-from anabranch.spark.evolution.changes import Change
-from anabranch.spark.evolution.log import logged_changes
-from anabranch.spark.evolution.stream_views import StreamView, view_from
+from anabranch.spark.evolution.log import LoggedEvent
+from anabranch.spark.evolution.views import StreamView
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
 from anabranch.spark.plan.roles import BranchPlan, documents_of, keeper_of
 from anabranch.spark.state.files import Kept, StateWriter
@@ -99,14 +98,12 @@ class Opening:
 
     def _starts(self, name: str, branch: BranchPlan) -> Callable[[], Sequence[Start]] | None:
         """How a branch that begins here sees a late stream (LAWS 3.6): with all that was said before this epoch."""
-        logged = self.job.evolution.get(name) if name in branch.late else None
-        (stream,) = (each for each in self.plan.streams if each.stream == name)
-        if logged is None:
+        if name not in branch.late or name not in self.job.evolution:
             return None
-        folder = self.job.checkpoint.evolution
+        (stream,) = (each for each in self.plan.streams if each.stream == name)
         if stream.updates:
-            return lambda: doubted_starts(stream, logged_changes(folder, stream, logged))
-        return lambda: starts_of(view_from(folder, stream, logged, self.job.epoch))
+            return lambda: doubted_starts(stream, self.job.known_log(stream).events)
+        return lambda: starts_of(self.job.known_log(stream).view(self.job.epoch))
 
     def braid(self, branch: BranchPlan, out: Output) -> Braided:
         """Where the strands of a query come together."""
@@ -140,9 +137,9 @@ def _input(stream: StreamPlan, plan: Plan, *, late: bool) -> InputStream:
     )
 
 
-def doubted_starts(stream: StreamPlan, changes: Sequence[Change]) -> list[Start]:
+def doubted_starts(stream: StreamPlan, events: Sequence[LoggedEvent]) -> list[Start]:
     """The partitions of a stream of updates: what was in doubt stays so, for the document holds values of all times."""
-    elements = ((int(each.partition), each.element(stream.stream)) for each in changes)
+    elements = ((each.partition, each.announced.event) for each in events)
     doubts = [(number, each) for number, each in elements if isinstance(each, DeadLetter)]
     numbers = range(stream.partitions)
     return [Start(stream.evolution(), tuple(each for mine, each in doubts if mine == number)) for number in numbers]
@@ -151,7 +148,7 @@ def doubted_starts(stream: StreamPlan, changes: Sequence[Change]) -> list[Start]
 def starts_of(view: StreamView) -> list[Start]:
     """The partitions of a stream as those see them who begin with it."""
     shown = [
-        tuple(each.event for each in view.said if each.partition == number and not isinstance(each.event, Punctuation))
+        tuple(each.event for each in view.told if each.partition == number and not isinstance(each.event, Punctuation))
         for number in range(len(view.evolutions))
     ]
     return [Start(evolution.copy(), each) for evolution, each in zip(view.evolutions, shown, strict=True)]
