@@ -13,7 +13,7 @@ from heapq import merge
 from operator import itemgetter
 
 from anabranch.algebra.accents.events import Announced
-from anabranch.branch.evolution.changelog import begun, begun_to_json, shown_at
+from anabranch.branch.evolution.changelog import shown_at, starts_of
 from anabranch.branch.intake.backlog import Backlog, Key, backlog_table, restore_backlogs
 from anabranch.branch.intake.entries import unpack
 from anabranch.branch.intake.entry_reader import EntryReader
@@ -51,8 +51,7 @@ class Whole:
         keys = ((stream.name, number) for stream in self._streams for number in range(stream.partitions))
         self._backlogs: dict[Key, Backlog] = {key: Backlog(spill) for key in keys}
         self._ended: set[Key] = set()
-        self._starts = begun(self._streams, None if state is None else state.meta["begun"])
-        self._begun = begun_to_json(self._starts)
+        self._starts = starts_of(self._streams)
         if state is not None:
             self._ended = {(stream, partition) for stream, partition in state.meta["ended"]}
             restore_backlogs(self._backlogs, state.tables["waiting"])
@@ -129,7 +128,7 @@ class Whole:
 
     def _vantage(self, stream: InputStream, partition: int) -> Vantage:
         start = self._starts.get((stream.name, partition))
-        return Vantage(stream.evolution()) if start is None else Vantage(start.evolution)
+        return Vantage(stream.evolution()) if start is None else Vantage(start.evolution.copy())
 
     def _elements(self, stream: InputStream, partition: int) -> Iterator[StreamElement | DeadLetter]:
         reader = EntryReader(stream)
@@ -141,7 +140,7 @@ class Whole:
         """What must be remembered; the epoch is over."""
         for backlog in self._backlogs.values():
             backlog.settle()
-        meta = {"operator": "whole", "ended": sorted(self._ended), "begun": self._begun}
+        meta = {"operator": "whole", "ended": sorted(self._ended)}
         return State(meta, {"waiting": backlog_table(self._backlogs)})
 
     @property

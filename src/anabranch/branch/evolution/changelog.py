@@ -4,7 +4,7 @@ An evolution follows from the events of its partition, and so does what has come
 events in its state, and tells them again when it is opened.
 A punctuation that a later one covers can be left out, unless an accent came between the two, or out of one of them: so
 a stream that closes window after window for years leaves a short log, which is thinned when it has doubled.
-What was in force when a branch began late (LAWS 3.6) is not told by events: that evolution is written as its layers.
+What was in force when a branch began late (LAWS 3.6) is in the logs of its streams, and not in its state.
 """
 
 from __future__ import annotations
@@ -15,18 +15,14 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from anabranch.algebra.accents.boxes import boxes, inside, thinned
+from anabranch.algebra.accents.boxes import boxes, inside
 from anabranch.algebra.accents.events import Announced
-from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.index import Box
-from anabranch.algebra.accents.layers import Layer, LayerChange
-from anabranch.algebra.accents.sets import description_of, items_of
+from anabranch.algebra.accents.sets import items_of
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.ports import InputStream, Start
 from anabranch.errors import StreamError
-from anabranch.predicate import and_
 from anabranch.stream import description
-from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Punctuation
 from anabranch.stream.path import Path
 
@@ -128,60 +124,12 @@ def _boxes(where: description.Description | None) -> Sequence[Box]:
 # --- where a branch began -----------------------------------------------------------------------------------------
 
 
-def begun(streams: Iterable[InputStream], state: list[Any] | None) -> dict[Key, Start]:
-    """Where the partitions of late streams are seen from: as `begun_to_json` wrote it down, or now, without a state."""
-    known = {stream.name: stream for stream in streams}
-    if state is not None:
-        return {(name, number): _start_from_json(known[name], *told) for name, number, *told in state}
-    starts = {name: stream.starts() for name, stream in known.items() if stream.starts is not None}
-    return {(name, number): each for name, found in starts.items() for number, each in enumerate(found)}
+def starts_of(streams: Iterable[InputStream]) -> dict[Key, Start]:
+    """Where the partitions of late streams are seen from; that follows from the logs of the streams, in every epoch."""
+    late = [(stream.name, stream.starts()) for stream in streams if stream.starts is not None]
+    return {(name, number): each for name, found in late for number, each in enumerate(found)}
 
 
-def begun_to_json(begun: Mapping[Key, Start]) -> list[Any]:
-    """To be written down when the branch begins: an evolution goes on with the branch."""
-    return [
-        [*key, _evolution_to_json(start.evolution), [each.json for each in shown_at({key: start})]]
-        for key, start in begun.items()
-    ]
-
-
-def shown_at(begun: Mapping[Key, Start]) -> list[Announced]:
+def shown_at(starts: Mapping[Key, Start]) -> list[Announced]:
     """What is shown to a branch first, as events of its beginning."""
-    return [Announced(*key, each) for key, start in begun.items() for each in start.shown]
-
-
-def _start_from_json(stream: InputStream, evolution: dict[str, Any], shown: list[list[Any]]) -> Start:
-    events = (Announced.from_json(each).event for each in shown)
-    changes = tuple(each for each in events if not isinstance(each, Punctuation))
-    return Start(_evolution_from_json(stream.evolution(), evolution), changes)
-
-
-def _evolution_to_json(evolution: Evolution) -> dict[str, Any]:
-    """All that is in force, the oldest first, and the paths whose declared domains still hold."""
-    rows: list[Any] = []
-    for path, layer in evolution.live():
-        change = layer.change if isinstance(layer.change, str) else _numbers(layer.change)
-        where = str(description_of(and_(*layer.box)))
-        rows.append([str(path), where, change, [_numbers(each) for each in layer.steps], layer.type])
-    return {"layers": rows, "promised": sorted(map(str, evolution.domains))}
-
-
-def _evolution_from_json(fresh: Evolution, value: dict[str, Any]) -> Evolution:
-    """What `_evolution_to_json` was given; `fresh` is the stream at its beginning."""
-    domains = {path: domain for path, domain in fresh.domains.items() if str(path) in value["promised"]}
-    evolution = Evolution(fresh.declares, domains)
-    for path, where, change, steps, type_ in value["layers"]:
-        made: LayerChange = change if change in ("add", "drop", "unknown") else _affine(change)
-        for box in boxes(items_of(description.parse(where), evolution.domains)):
-            layer = Layer(0, thinned(box), made, tuple(map(_affine, steps)), type_)
-            evolution.lay(Path.parse(path, itself=True), layer)
-    return evolution
-
-
-def _numbers(by: Affine) -> list[str]:
-    return [str(by.a), str(by.b)]
-
-
-def _affine(numbers: list[str]) -> Affine:
-    a, b = map(Fraction, numbers)
-    return Affine(a, b)
+    return [Announced(*key, each) for key, start in starts.items() for each in start.shown]

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from anabranch.algebra.accents.events import Announced
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch import cache
-from anabranch.branch.evolution.changelog import Changelog, begun, begun_to_json, shown_at
+from anabranch.branch.evolution.changelog import Changelog, shown_at, starts_of
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Changed, Merge, Signal
 from anabranch.branch.members import Asker
@@ -49,8 +49,6 @@ class Following:
         self._streams = {source.stream.name: source.stream for source in merge.sources.values()}
         self._taken = taken
         self._log = Changelog()
-        self._begun: list[Any] = []
-        """Where late streams are seen from, as it is kept."""
         self._ended: dict[str, str] = {}
         self._followers: dict[tuple[Lineage, Policy, bool], Follower] = {}
 
@@ -58,18 +56,16 @@ class Following:
 
     def begin(self) -> None:
         """The branch begins: what is in force for a part of the items is shown to it first (LAWS 3.6)."""
-        starts = begun(self._streams.values(), None)
-        self._begun = begun_to_json(starts)
-        self._start(starts)
-        for shown in shown_at(starts):
+        for shown in self._start(starts_of(self._streams.values())):
             self._give(self._tell(shown))
 
-    def _start(self, starts: Mapping[Key, Start]) -> None:
-        """See late streams from where the branch began."""
+    def _start(self, starts: Mapping[Key, Start]) -> list[Announced]:
+        """See late streams from where the branch began; gives what is shown there."""
         for key, start in starts.items():
-            self._merge.sources[key].vantage = Vantage(start.evolution)
+            self._merge.sources[key].vantage = Vantage(start.evolution.copy())
             for path in start.evolution.altered():
                 self._look(key[0], path)
+        return shown_at(starts)
 
     def take(self, changed: Changed) -> None:
         """An accent, or what is left of a bad one."""
@@ -140,7 +136,7 @@ class Following:
 
     def save(self) -> dict[str, Any]:
         """What must be remembered; the epoch is over."""
-        meta = {"log": self._log.to_json(), "begun": self._begun, "ended": self._ended}
+        meta = {"log": self._log.to_json(), "ended": self._ended}
         if self._followers:
             vantages = {key: source.vantage for key, source in self._merge.sources.items()}
             followers = [asker.follower for asker in self._askers]
@@ -149,14 +145,12 @@ class Following:
 
     def restore(self, meta: dict[str, Any]) -> None:
         """Take in what `save` gave, of an earlier epoch; nothing is written again."""
-        self._begun, self._ended = meta["begun"], dict(meta["ended"])
+        self._ended = dict(meta["ended"])
         for asker in self._askers:
             asker.answers.over = asker.key in self._ended
         if self._pick_up(meta):
             return
-        starts = begun(self._streams.values(), self._begun)
-        self._start(starts)
-        for shown in shown_at(starts):
+        for shown in self._start(starts_of(self._streams.values())):
             self._tell(shown)
         restored = Changelog.from_json(meta["log"])
         for each in restored.entries:
@@ -183,4 +177,4 @@ class Following:
         """All that the followers and vantages follow from."""
         promises = {key: source.stream.evolution().domains for key, source in self._merge.sources.items()}
         asked = [(each.key, each.standing.text, each.policy, each.registered) for each in self._askers]
-        return asked, promises, meta
+        return asked, promises, starts_of(self._streams.values()), meta

@@ -35,7 +35,7 @@ from anabranch.algebra.reactions.course import Change, Closing
 from anabranch.algebra.reactions.readings import Reading
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch import cache
-from anabranch.branch.evolution.changelog import Changelog, Entry, WindowsReached, begun, begun_to_json, shown_at
+from anabranch.branch.evolution.changelog import Changelog, Entry, WindowsReached, shown_at, starts_of
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Changed, Released, Signal
 from anabranch.branch.intake.merged import Merged
@@ -87,20 +87,17 @@ class Planned(Merged):
         self.aborted: dict[str, str] = {}
         self.held = 0
         """How many items and groups it remembers, once it is saved."""
-        starts = begun(inputs.values(), None if state is None else state.meta["begun"])
-        self._begun = begun_to_json(starts) if state is None else state.meta["begun"]
-        """Where late streams are seen from, as it is kept."""
-        self._shown = shown_at(starts)
-        """What the plan was told first (LAWS 3.6)."""
-        for key, start in starts.items():
-            self._merge.sources[key].vantage = Vantage(start.evolution)
+        self._starts = starts_of(inputs.values())
+        """Where late streams are seen from (LAWS 3.6)."""
+        for key, start in self._starts.items():
+            self._merge.sources[key].vantage = Vantage(start.evolution.copy())
         self._promises = {source_of(*key): each.vantage.evolution.domains for key, each in self._merge.sources.items()}
         """What was promised of the items of each partition when the plan began."""
         self._query = self._fresh()
         if state is not None:
             self._restore(state)
             return
-        for each in self._shown:
+        for each in shown_at(self._starts):
             self._give(self._consequences(each))
 
     def _fresh(self) -> Query:
@@ -174,7 +171,7 @@ class Planned(Merged):
     def _retell(self) -> None:
         """Begin anew behind all that was said, as if no item had come."""
         self._query = self._fresh()
-        for each in (*self._shown, *self._log.entries):
+        for each in (*shown_at(self._starts), *self._log.entries):
             for _ in self._consequences(each):
                 pass
 
@@ -217,7 +214,6 @@ class Planned(Merged):
         meta = {
             "operator": "plan",
             "merge": merge,
-            "begun": self._begun,
             "log": self._log.to_json(),
             "pace": self._pace.save(),
             "ended": self._ended,
@@ -265,7 +261,7 @@ class Planned(Merged):
 
     def _ground(self, meta: dict[str, Any]) -> tuple[Any, ...]:
         """All that the operators' knowledge of evolution follows from."""
-        return self._member.plan, self._member.policy, self._promises, meta["begun"], meta["log"]["entries"]
+        return self._member.plan, self._member.policy, self._promises, self._starts, meta["log"]["entries"]
 
 
 def source_of(stream: str, partition: int) -> str:

@@ -18,10 +18,11 @@ from pathlib import Path
 
 from anabranch.algebra.accents.events import Announced, Event, judged
 from anabranch.algebra.accents.evolution import Evolution
+from anabranch.branch.ports import Start
 from anabranch.runtime.evolution.views import views
 from anabranch.spark.evolution.log import Logged, LoggedEvent, events_of
 from anabranch.spark.plan.epoch_plan import StreamPlan
-from anabranch.stream.elements import Accent, DeadLetter, Doubt, Place
+from anabranch.stream.elements import Accent, DeadLetter, Doubt, Place, Punctuation
 
 
 @dataclass(slots=True)
@@ -80,8 +81,10 @@ class KnownLog:
     valid: list[Announced] = field(default_factory=list)
     epochs: list[int] = field(default_factory=list)
     """By valid event: the epoch that read it."""
+    begun: dict[int, StreamView] = field(default_factory=dict)
+    """By the number of valid events before: the view of those who begin there, and nothing since."""
     views: dict[int, StreamView] = field(default_factory=dict)
-    """By the number of valid events before their beginning."""
+    """The same with all valid events since."""
     size: int = 0
     hash: hashlib._Hash = field(default_factory=hashlib.sha256)
 
@@ -106,13 +109,29 @@ class KnownLog:
 
     def view(self, first: int) -> StreamView:
         """The view of those who began late, with the epoch `first`, or at the stream's beginning (-1)."""
-        begin = bisect_left(self.epochs, first) if first >= 0 else 0
-        view = self.views.get(begin)
-        if view is None:
-            view = self.views[begin] = StreamView.of(self.stream, self.valid[:begin])
+        begin = self._begin(first)
+        if begin not in self.views:
+            self.views[begin] = self.begun[begin].copy()
+        view = self.views[begin]
         for announced in self.valid[begin + len(view.told) - view.shown :]:
             view.take(announced)
         return view
+
+    def starts(self, first: int) -> list[Start]:
+        """The partitions as those see them who begin with an epoch."""
+        view = self.begun[self._begin(first)]
+        shown: list[list[Accent | DeadLetter]] = [[] for _ in view.evolutions]
+        for each in view.told:
+            if not isinstance(each.event, Punctuation):
+                shown[each.partition].append(each.event)
+        return [Start(*each) for each in zip(view.evolutions, map(tuple, shown), strict=True)]
+
+    def _begin(self, first: int) -> int:
+        """The number of valid events before those who began with an epoch."""
+        begin = bisect_left(self.epochs, first) if first >= 0 else 0
+        if begin not in self.begun:
+            self.begun[begin] = StreamView.of(self.stream, self.valid[:begin])
+        return begin
 
 
 _known: dict[Path, KnownLog] = {}
