@@ -22,7 +22,7 @@ from anabranch.spark.epoch.job import Job
 from anabranch.spark.epoch.rows import Outbox
 from anabranch.spark.evolution import views as evolution_views
 from anabranch.spark.evolution.log import EvolutionLogs, Logged, LoggedEvent, read_log
-from anabranch.spark.evolution.scanning import search
+from anabranch.spark.evolution.rerun import search
 from anabranch.spark.evolution.views import known_log
 from anabranch.spark.intake import range_reader as reading
 from anabranch.spark.intake import ranges, storage

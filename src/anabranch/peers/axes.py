@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from anabranch.network.description import RegisteredStream
 from anabranch.network.needs import Need
 from anabranch.network.travelling import asks_when, references
-from anabranch.spark.evolution.courses import Axis
+from anabranch.spark.evolution.progress import ProgressAxis
 
 
-def axes(stream: str, registered: RegisteredStream, needs: Iterable[Need]) -> tuple[Axis, ...]:
+def axes(stream: str, registered: RegisteredStream, needs: Iterable[Need]) -> tuple[ProgressAxis, ...]:
     """By what it is told how far a stream is, for those who need it.
 
     Where times decide in which order streams are merged, no item may be below those before it.
@@ -21,4 +21,4 @@ def axes(stream: str, registered: RegisteredStream, needs: Iterable[Need]) -> tu
     found = {path for need in asking for path in (references(need) or {}).get(stream, ())}
     if is_merged and source.time is not None:
         found.add(f"*/{source.time}")
-    return tuple(Axis(path, "0" if is_merged else str(source.slack)) for path in sorted(found))
+    return tuple(ProgressAxis(path, "0" if is_merged else str(source.slack)) for path in sorted(found))

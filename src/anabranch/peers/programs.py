@@ -27,7 +27,7 @@ from anabranch.peers.links import Link
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows
 from anabranch.sharing.tree import PropertyTree
-from anabranch.spark.evolution.courses import Axis
+from anabranch.spark.evolution.progress import ProgressAxis
 from anabranch.stream.reading.source import Source
 
 FLOW = "flow "
@@ -60,7 +60,7 @@ class Program:
     made: tuple[Made, ...] = ()
     handed_on: tuple[tuple[str, str], ...] = ()
     """Flows that are sent as they came, each with the one it is the same as."""
-    courses: Mapping[str, tuple[Axis, ...]] | None = None
+    courses: Mapping[str, tuple[ProgressAxis, ...]] | None = None
     in_turn: bool = False
     """Whether it counts when something reaches this peer: a stream that does not say so comes in, or is asked, here."""
 
@@ -116,7 +116,7 @@ def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> 
     answers: dict[str, dict[str, str]] = {peer: {} for peer in peers}
     made: dict[str, list[Made]] = {peer: [] for peer in peers}
     handed_on: dict[str, list[tuple[str, str]]] = {peer: [] for peer in peers}
-    courses: dict[str, dict[str, tuple[Axis, ...]]] = {peer: {} for peer in peers}
+    courses: dict[str, dict[str, tuple[ProgressAxis, ...]]] = {peer: {} for peer in peers}
 
     def reads(peer: str, names: tuple[str, ...]) -> None:
         for name in names:

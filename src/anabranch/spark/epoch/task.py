@@ -26,9 +26,9 @@ from anabranch.spark.epoch.item_queries import Asked, beginning, item_queries
 from anabranch.spark.epoch.job import Job, Report
 from anabranch.spark.epoch.passage import Passage
 from anabranch.spark.epoch.rows import ALL, DRIVER, Outbox, Row
-from anabranch.spark.evolution.courses import RangeCourse, course_leaves
 from anabranch.spark.evolution.following import RangeFollowing
 from anabranch.spark.evolution.log import LoggedEvent
+from anabranch.spark.evolution.progress import ProgressTaker, progress_leaves
 from anabranch.spark.faults import Fault
 from anabranch.spark.intake.ranges import Position, Range
 from anabranch.spark.plan.epoch_plan import Plan
@@ -122,13 +122,13 @@ class _Reading:
         taking = programme.counted[each.stream]
         counted = RangeCount(taking, each, passage, view) if taking.members else None
         feed = RawFeed(each, timed=stream.time is not None) if programme.fed[each.stream] else None
-        course = None if stream.axes is None else RangeCourse(stream.stream, stream.axes)
+        course = None if stream.axes is None else ProgressTaker(stream.stream, stream.axes)
         takers: list[Taker] = [taker for taker in (counted, feed, course) if taker]
         count = passage.show(programme.answers[each.stream], segment, takers)
         if count is not None:
             self.items[each.stream] = self.items.get(each.stream, 0) + count
         if course:
-            segment.add(COURSES, course.course().to_json() + "\n")
+            segment.add(COURSES, course.progress().to_json() + "\n")
         if passage.changes:
             self.changes.setdefault(each.stream, []).extend(passage.changes)
         if passage.follows:
@@ -214,7 +214,7 @@ def programme_of(
     for name, each in streams.items():
         compiles: list[Compile] = [counted[name].compile] if counted[name].members else []
         compiles += [Unread.compile] if fed[name] else []
-        compiles += [] if each.axes is None else [course_leaves(each.axes)]
+        compiles += [] if each.axes is None else [progress_leaves(each.axes)]
         answers[name] = StreamAnswers(
             asked[name].queries, each.format, roots[name], plan.limits, each.schema, compiles, together=plan.sharing
         )
