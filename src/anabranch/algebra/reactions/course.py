@@ -117,7 +117,7 @@ Alters: TypeAlias = tuple[Affine, ...]
 
 
 @dataclass(slots=True)
-class Known:
+class KnownPath:
     """What is known of a path after some of its steps, by canonical sets of items."""
 
     steps: int = 0
@@ -136,7 +136,7 @@ class Course:
         """Where in the list the steps of each path are."""
         self._mentioned: dict[Path, int] = {}
         """The last step whose description names a path."""
-        self._known: dict[Path, Known] = {}
+        self._known: dict[Path, KnownPath] = {}
         self._here = Filed()
         """The unit changes, by sets that are told by the values at the place."""
         self._start = Filed()
@@ -258,9 +258,9 @@ class Course:
                 self._start.put(number, self.back(step.where, number))
         self._started = len(self._steps)
 
-    def known(self, path: Path) -> Known:
+    def known(self, path: Path) -> KnownPath:
         """What the steps so far have made of a path."""
-        known, places = self._known.setdefault(path, Known()), self._places.get(path, [])
+        known, places = self._known.setdefault(path, KnownPath()), self._places.get(path, [])
         for number in places[known.steps :]:
             items = combined(self.back(self._steps[number].where, number))
             match self._steps[number].evolution:

@@ -33,7 +33,7 @@ from anabranch.algebra.operators.union import Union
 from anabranch.algebra.reactions.course import Change, Course, LetOut
 from anabranch.algebra.reactions.reaction import Reaction
 from anabranch.algebra.reactions.readings import Reading, holds
-from anabranch.algebra.reactions.signature import Chosen, Policy, Signature, renamed
+from anabranch.algebra.reactions.signature import AccentSignature, Chosen, Policy, renamed
 from anabranch.errors import Aborted, StreamError
 from anabranch.law.evolution.canonical import remeasured
 from anabranch.predicate import EVERYTHING, Predicate
@@ -331,11 +331,11 @@ class Outlet:
 
     # --- names ------------------------------------------------------------------------------------------------
 
-    def _signature(self) -> Signature:
+    def _signature(self) -> AccentSignature:
         """What the query does with the paths of its inputs; foundation is told here, with the words of the query."""
         lineage = self.lineage
         known = [[look for look in group if not {ANY, DEEP} & {*look[1].steps}] for group in lineage.pairs]
-        return Signature(
+        return AccentSignature(
             accumulator=Chosen(lambda inner: self._seen(inner) is None),
             absent=Chosen(lambda inner: self._is_absent(*self._outer(inner))),
             ignored=Chosen(lambda inner: not self._reads(*self._outer(inner))),
