@@ -175,7 +175,6 @@ class Evolution:
         wanted = (True, None) if carried is None else (carried,)
         for box in parts:
             newer: Index[None] = Index()
-            covered: list[Box] = []
             for layer in self._resets(path, box):
                 if layer.over(State(None)).carried in wanted:
                     common = met(box, layer.box)
@@ -183,10 +182,9 @@ class Evolution:
                     found = left_over(common, [each for _, each, _ in newer.near(common)])
                     if found is not None:
                         return found
-                newer.put(len(covered), layer.box, None)
-                covered.append(layer.box)
+                newer.add(layer.box, None)
             if self._start(path) in wanted:
-                found = left_over(box, covered)
+                found = left_over(box, [each for _, (each, _) in newer.items()])
                 if found is not None:
                     return found
         return None

@@ -65,11 +65,11 @@ class Filed:
 
     def __init__(self) -> None:
         self._sets: dict[int, Predicate] = {}
-        self._boxes: dict[int, list[tuple[int, Box]]] = {}
+        self._keys: dict[int, list[int]] = {}
+        """By number: the keys of its boxes in the index."""
         self._index: Index[int] = Index()
         self._naming: dict[Path, set[int]] = {}
         """The numbers of the sets that have ever named a path."""
-        self._next = 0
 
     def __len__(self) -> int:
         return len(self._sets)
@@ -79,14 +79,11 @@ class Filed:
 
     def put(self, number: int, items: Predicate) -> None:
         """File a set, in place of the one that the number had."""
-        for key, box in self._boxes.get(number, ()):
-            self._index.take(key, box)
+        for key in self._keys.get(number, ()):
+            self._index.take(key)
         self._sets[number] = items
-        self._boxes[number] = []
-        for box in (literals(items),) if is_conjunction(items) else boxes(items):
-            self._index.put(self._next, box, number)
-            self._boxes[number].append((self._next, box))
-            self._next += 1
+        parts = (literals(items),) if is_conjunction(items) else boxes(items)
+        self._keys[number] = [self._index.add(box, number) for box in parts]
         for term in terms(items):
             self._naming.setdefault(term.path, set()).add(number)
 

@@ -118,10 +118,10 @@ def _are_one(parts: Sequence[Layer]) -> bool:
     if not isinstance(parts[0].change, Affine):
         return True
     seen: Index[None] = Index()
-    for key, each in enumerate(parts):
+    for each in parts:
         if any(met(each.box, other) is not None for _, other, _ in seen.near(each.box)):
             return False
-        seen.put(key, each.box, None)
+        seen.add(each.box, None)
     return True
 
 
@@ -160,7 +160,7 @@ def _view(evolution: Evolution, live: Live, common: Mapping[Path, int], place: P
     there = {path for path, layer in kept if layer.change == "add" and fresh.state(path, _ANY).carried}
     said: dict[Path, Index[None]] = defaultdict(Index)
     telling: list[tuple[Path, Layer]] = []
-    for number, (path, layer) in enumerate(kept):
+    for path, layer in kept:
         match layer.change:
             case "add":  # of what is there from the start, where nothing else was said of it, says nothing
                 says = path not in there or _met(path, layer.box, said)
@@ -170,7 +170,7 @@ def _view(evolution: Evolution, live: Live, common: Mapping[Path, int], place: P
                 says = True
         fresh.lay(path, layer)
         if says:
-            said[path].put(number, layer.box, None)
+            said[path].add(layer.box, None)
             telling.append((path, layer))
     accents = [accent for each in _told(telling) for accent in _accents(each, place)]
     return PartitionView(tuple(accents), carried, fresh)

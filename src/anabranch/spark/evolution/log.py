@@ -194,10 +194,10 @@ class _Held:
         for part in parts:
             for key, box, other in list(run.near(part)):
                 if inside(box, part):
-                    run.take(key, box)
+                    run.take(key)
                     self.superfluous.add(other)
         if len(parts) == 1 and parts[0]:
-            run.put(number, parts[0], number)
+            run.add(parts[0], number)
 
     def thinned(self, file: str) -> _Held:
         """The same in a new file, without what is superfluous."""

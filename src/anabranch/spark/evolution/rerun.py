@@ -106,7 +106,7 @@ def _is_crossed(stream: str, changes: Sequence[LoggedEvent], reports: Sequence[R
             if name == stream:
                 last[int(partition)] = max(begin, last.get(int(partition), begin))
     return any(
-        each.position < last.get(each.partition, each.position) or int(each.partition) < max(last, default=-1)
+        each.position < last.get(each.partition, each.position) or each.partition < max(last, default=-1)
         for each in changes
     )
 
