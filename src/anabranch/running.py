@@ -33,7 +33,8 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.retention import Keep
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.plan.epoch_plan import StreamPlan
-from anabranch.spark.plan.roles import not_begun
+from anabranch.spark.plan.kinds import not_begun
+from anabranch.spark.plan.kinds.kind import Known
 from anabranch.spark.plan.wanted import Listener, Settings, Wanted
 from anabranch.spark.session import local_session
 from anabranch.spark.sinks import Console as ConsoleSink
@@ -130,7 +131,8 @@ def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]
         raise UsageError(f"'{file}' has no subscription '{name}', and none has run", hint=hint)
     prepared = prepare(name, wanted.text, _inputs(site, site.functions), "spark", label=str(wanted.file))
     streams = {each: StreamPlan.of(source, None) for each, source in site.streams.items()}
-    nobody = not_begun(name, print_query(prepared.checked.query), streams, tuple(site.functions.items()))
+    known = Known(streams, tuple(site.functions.items()))
+    nobody = not_begun(name, print_query(prepared.checked.query), known)
     return iter(() if timeline else AnswerLog(Checkpoint(site.checkpoint)).answer(nobody, site.functions))
 
 

@@ -48,9 +48,7 @@ class Crowd:
     """How many items the last epoch left."""
 
     def families(self) -> set[str]:
-        times = {stream.name: stream.path for stream in self.questions[0].streams}
-        endless = all(stream.endless for stream in self.questions[0].streams)
-        return {family_of(each.standing, times, endless=endless) for each in self.questions}
+        return {family_of(each.standing, each.operator) for each in self.questions}
 
     def run(self, plan: Sequence[Schedule], leaving: Sequence[int]) -> list[Taken]:
         """What each is given by one branch; it leaves before the epoch of this number."""
@@ -65,7 +63,7 @@ class Crowd:
             ]
             if members:
                 inputs = {each.name: each.for_branch() for each in self.questions[0].streams}
-                branch = open_branch(members, inputs, state, {}, {}, spill)
+                branch = open_branch(self.questions[0].operator, members, inputs, state, {}, {}, spill)
                 schedule.play(branch)
                 saved = branch.save()
                 self.held = branch.held

@@ -10,6 +10,7 @@ from random import Random
 
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.passing import judged
+from anabranch.branch.family import operator_of
 from anabranch.branch.intake.entries import Origin, pack
 from anabranch.branch.members import Member
 from anabranch.branch.open import Branch, open_branch
@@ -150,11 +151,17 @@ class Question:
         given = {each.name: each.for_law() for each in self.streams}
         return evaluate(self.query, {**given, **self.documents}, name="q", text=self.text)
 
+    @property
+    def operator(self) -> str:
+        """What the branch needs behind the merge."""
+        times = {each.name: each.path for each in self.streams}
+        return operator_of(self.standing, times, endless=all(each.endless for each in self.streams))
+
     def open(self, taken: Taken, state: State | None) -> Branch:
         """The branch, where an earlier epoch has left it."""
         inputs = {each.name: each.for_branch() for each in self.streams}
         member = Member("q", "q", self.standing, taken)
-        return open_branch([member], inputs, state, {}, self.documents, taken)
+        return open_branch(self.operator, [member], inputs, state, {}, self.documents, taken)
 
     def run(self, random: Random, epochs: int) -> Taken:
         """What the branch answers, with the streams cut into random feeds over some epochs."""

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from algebra.accented import HERE, item
 from anabranch.branch import Branch, Member, State, open_branch
 from anabranch.branch.evolution import following
+from anabranch.branch.family import operator_of
 from anabranch.branch.ports import InputStream
 from anabranch.runtime.standing import standing
 from anabranch.stream.elements import Accent, Punctuation, StreamElement
@@ -70,7 +71,10 @@ class Together(Question):
             following._left.clear()
         named = enumerate(zip(self.standings, self.takens, strict=True))
         members = [Member(f"q{number}", f"q{number}", query, out) for number, (query, out) in named]
-        self._opened = open_branch(members, self.inputs, state, {}, {}, taken)
+        times = {name: each.time for name, each in self.inputs.items()}
+        endless = all(each.endless for each in self.inputs.values())
+        operator = operator_of(self.standings[0], times, endless=endless)
+        self._opened = open_branch(operator, members, self.inputs, state, {}, {}, taken)
         return self._opened
 
     def note(self) -> None:

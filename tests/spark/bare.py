@@ -36,10 +36,9 @@ from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.ranges import Offset, Range
 from anabranch.spark.intake.settings import IntakeSettings, IntakeStream
 from anabranch.spark.intake.survey import Survey
-from anabranch.spark.plan.dividing import strands_for
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
 from anabranch.spark.plan.files import Plans
-from anabranch.spark.plan.membership import subscriptions_of
+from anabranch.spark.plan.membership import strands_for, subscriptions_of
 from anabranch.spark.state import files as states
 from anabranch.spark.state import shard
 from anabranch.stream.limits import Limits

@@ -228,6 +228,16 @@ def test_plans_are_shared_and_dropped_with_their_epochs(tmp_path: Path) -> None:
     assert [path.stem for path in tmp_path.glob("*.plan")] == [file.digest[:32] for file in [plans.of(2)] if file]
 
 
+def test_a_plan_of_another_version_is_refused(tmp_path: Path) -> None:
+    """One that does not say which kinds of queries it has is refused by name."""
+    data = json.dumps({"streams": [], "subscriptions": [], "next_id": 0}).encode()
+    digest = durable.digest(data)
+    (tmp_path / f"{digest[:32]}.plan").write_bytes(data)
+    (tmp_path / "00000000.json").write_bytes(durable.sealed({"plan": digest}))
+    with pytest.raises(StateError, match="is of version 1, and this release reads version 2"):
+        Plans(tmp_path).newest()
+
+
 def test_what_keep_means() -> None:
     """A number of epochs, or a size; everything else is refused."""
     assert Keep.parse(500) == Keep(epochs=500)

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from anabranch.branch.blocking import Whole
 from anabranch.branch.evolution.following import Following
-from anabranch.branch.family import operator_of
 from anabranch.branch.held_items import Held, Kept, Shelf, kept_table
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.lookahead import Pause
@@ -69,6 +68,7 @@ class Branch(Protocol):
 
 
 def open_branch(
+    operator: str,
     members: Sequence[Member],
     inputs: Mapping[str, InputStream],
     state: State | None,
@@ -76,10 +76,11 @@ def open_branch(
     documents: Mapping[str, Input] | None,
     spill: Spill,
 ) -> Branch:
-    """Open a branch for queries of one family; `inputs` are in the order in which the streams are registered."""
+    """Open a branch for queries of one family, which need this operator (`family.py`).
+
+    `inputs` are in the order in which the streams are registered.
+    """
     first = members[0]
-    times = {name: stream.time for name, stream in inputs.items()}
-    operator = operator_of(first.standing, times, endless=all(stream.endless for stream in inputs.values()))
     if state is not None and state.meta["operator"] != operator:
         raise StateError(
             f"the state of '{first.name}' is one of '{state.meta['operator']}', and the query needs '{operator}'"

@@ -20,6 +20,7 @@ from anabranch.algebra.plans.interpret import Plan
 from anabranch.algebra.plans.written import streams_of
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch import Branch, InputStream, Member, open_branch
+from anabranch.branch.family import operator_of
 from anabranch.branch.intake.entries import Origin, pack
 from anabranch.branch.plans.plans import PlanMember, Planned
 from anabranch.engine.reading import Read, beginning
@@ -145,7 +146,10 @@ def answer_evolving(
     """Answer a query over streams, all of them given as a branch is fed with them."""
     out = Answered()
     inputs = {name: each.stream for name, each in streams.items()}
-    branch = open_branch([Member("", name, query, out, policy)], inputs, None, functions, documents, _Memory())
+    times = {each.name: each.time for each in inputs.values()}
+    operator = operator_of(query, times, endless=all(each.endless for each in inputs.values()))
+    member = Member("", name, query, out, policy)
+    branch = open_branch(operator, [member], inputs, None, functions, documents, _Memory())
     _run(branch, {stream: streams[stream] for stream in query.streams})
     out.aborted = branch.aborted.get("")
     return out

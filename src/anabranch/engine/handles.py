@@ -75,7 +75,7 @@ class Subscription:
     @cached_property
     def frame(self) -> Frame:
         """What stands around the pieces of its answer."""
-        return Frame.of(self.text, self.engine.functions, shows=self.shows, edited=self._unbegun.edited)
+        return Frame.of(self._unbegun, self.engine.functions)
 
     @cached_property
     def shows(self) -> bool:

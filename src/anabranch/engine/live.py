@@ -46,7 +46,8 @@ from anabranch.spark.epoch.metrics import Metrics
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.spark.plan.epoch_plan import Subscription as Registered
-from anabranch.spark.plan.roles import not_begun
+from anabranch.spark.plan.kinds import not_begun
+from anabranch.spark.plan.kinds.kind import Known
 from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Wanted
 from anabranch.spark.session import Session, check_workers, local_session
 from anabranch.spark.sinks import Parquet, Sink
@@ -283,7 +284,7 @@ class Engine:
     def unbegun(self, name: str, text: str) -> Registered:
         """A subscription, as its query is printed, before any epoch has seen it."""
         streams = {each: StreamPlan.of(source, None) for each, source in self._wanted.streams.items()}
-        return not_begun(name, text, streams, tuple(self.functions.items()))
+        return not_begun(name, text, Known(streams, tuple(self.functions.items())))
 
     def cancel(self, subscription: Subscription) -> None:
         """End a subscription, unless that has happened; its answer so far stays."""

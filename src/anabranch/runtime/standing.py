@@ -105,7 +105,7 @@ def standing(
     *,
     past: bool = False,
 ) -> Standing:
-    """Take a checked query apart; one that asks for the past only for who follows that (`runtime/past/remember.py`).
+    """Take a checked query apart; one that asks for the past only for who follows that (`branch/past/`).
 
     `DynamicError` where what stands around the hole fails, for then the query has no answer at all.
     """

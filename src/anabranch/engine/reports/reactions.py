@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 from anabranch.algebra.accents.sets import items_of
 from anabranch.algebra.plans.interpret import Plan as Operators
 from anabranch.algebra.plans.interpret import Query
-from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
+from anabranch.algebra.plans.written import read_plan, streams_of
 from anabranch.algebra.reactions.changes import Change, Closing
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch.plans.sources import partitioned, source_of
@@ -38,7 +38,8 @@ from anabranch.spark.evolution.log import Logged, read_log
 from anabranch.spark.evolution.stream_views import Event, Said, view_from
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
 from anabranch.spark.plan.files import Plans
-from anabranch.spark.plan.roles import shapes_of
+from anabranch.spark.plan.kinds.kind import shapes_of
+from anabranch.spark.plan.kinds.operators import PlanKind
 from anabranch.stream.elements import Accent, DeadLetter, Place, Punctuation
 from anabranch.stream.path import Path
 
@@ -120,7 +121,7 @@ def _groups(plan: Plan, stream: str) -> dict[_Group, list[str]]:
     found: dict[_Group, list[str]] = {}
     for each in plan.subscriptions:
         asked: Lineage | Operators | Dependence
-        if is_plan(each.text):
+        if each.kind == PlanKind.name:
             asked = read_plan(each.text)
             names = streams_of(asked)
         elif each.shows or each.edited:

@@ -11,16 +11,13 @@ ended.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
 from anabranch.algebra.history.replay import CLOSING, OPENING, Moment, Replay
-from anabranch.algebra.plans.written import is_plan
 from anabranch.branch.display.publishing import shown_in
-from anabranch.branch.past.queries import recalled_query
-from anabranch.branch.remote.written import is_sent, read_sent
 from anabranch.branch.state import State
 from anabranch.branch.timeline import moments
 from anabranch.errors import StateError, UsageError
@@ -31,13 +28,14 @@ from anabranch.law.arrivals.past import named
 from anabranch.law.calls import PythonFunction
 from anabranch.law.history.document import Document
 from anabranch.law.history.timeline import answer
-from anabranch.runtime.standing import Standing, standing
-from anabranch.sharing.sent import ReadWindows
+from anabranch.runtime.standing import Standing
 from anabranch.spark.answers.segments import DEAD_LETTERS, Chunk, Index, read_chunk, read_dead_letters, read_index
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest, Manifests
 from anabranch.spark.plan.epoch_plan import Subscription
 from anabranch.spark.plan.files import Plans
+from anabranch.spark.plan.kinds import KINDS, not_begun
+from anabranch.spark.plan.kinds.kind import Known
 from anabranch.spark.sinks.pieces import results_in
 from anabranch.spark.state.files import read_blob
 from anabranch.stream.elements import DeadLetter
@@ -61,26 +59,20 @@ class Frame:
         return results_in(text, values=self.plain or (self.spaced and chunk.entries > 1))
 
     @staticmethod
-    def of(
-        text: str,
-        functions: Mapping[str, PythonFunction] | None = None,
-        *,
-        shows: bool = False,
-        edited: Collection[str] = (),
-    ) -> Frame:
-        """The frame of a query that was checked; a display is a document.
-
-        What the builder made has none, nor have windows that are sent.
-        """
-        if shows:
+    def of(asked: Subscription, functions: Mapping[str, PythonFunction] | None = None) -> Frame:
+        """The frame of a subscription's answer; a display is a document."""
+        if asked.shows:
             return Frame(OPENING, CLOSING, f"{OPENING}{CLOSING}")
-        if is_sent(text) and isinstance(operator := read_sent(text), ReadWindows):
-            return Frame.of(operator.text, functions)
-        if is_plan(text):
+        query = KINDS[asked.kind].framed(asked.text, functions or {}, asked.edited)
+        if query is None:
             return Frame("", "", "")
-        past = recalled_query(parse(text), functions, text, edited)
-        query = past.standing if past and past.standing else standing(parse(text), functions)
         return Frame(query.opening, query.closing, query.empty, not query.separate, _are_plain(query))
+
+
+def empty_answer(text: str) -> str:
+    """The answer of a query over items that has not begun."""
+    asked = not_begun("", text, Known({}))
+    return Frame.of(replace(asked, shows=False)).empty
 
 
 def _are_plain(query: Standing) -> bool:
@@ -167,8 +159,7 @@ class AnswerLog:
         return None
 
     def answer(self, subscription: Subscription, functions: Mapping[str, PythonFunction] | None = None) -> Answer:
-        frame = Frame.of(subscription.text, functions, shows=subscription.shows, edited=subscription.edited)
-        return Answer(subscription, frame, self, functions)
+        return Answer(subscription, Frame.of(subscription, functions), self, functions)
 
     def shown(self, subscription: Subscription, functions: Mapping[str, PythonFunction] | None = None) -> str:
         """What the display of a subscription shows now."""

@@ -24,7 +24,7 @@ from anabranch.spark.evolution.log import Logged
 from anabranch.spark.faults import Fault
 from anabranch.spark.intake.ranges import Position, Range
 from anabranch.spark.plan.files import PlanFile
-from anabranch.spark.plan.roles import Functions
+from anabranch.spark.plan.kinds.kind import Functions
 from anabranch.spark.state.files import Kept, kept_from_json
 
 

@@ -32,9 +32,10 @@ from anabranch.spark.evolution.following import Following
 from anabranch.spark.evolution.stream_views import borders, view_from
 from anabranch.spark.faults import Fault
 from anabranch.spark.intake.ranges import Position, Range
+from anabranch.spark.plan.branches import BranchPlan, branches_of, documents_of
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import PlanFile
-from anabranch.spark.plan.roles import BranchPlan, Functions, branches_of, documents_of
+from anabranch.spark.plan.kinds.kind import Functions
 from anabranch.stream.reading.parse import parse_root
 from anabranch.stream.tree import Element
 
@@ -203,9 +204,9 @@ def programme_of(
         if not branch.panes:
             continue
         role, name = branch.roles[0], branch.streams[0]
-        if role.panes is not None:
+        if role.query.panes is not None:
             view = beginning(role.subscription, name, dict(evolved).get(name, ()))
-            plans[name][branch.number] = Counting(role.subscription.name, role.panes, view)
+            plans[name][branch.number] = Counting(role.subscription.name, role.query.panes, view)
     given = dict(functions), documents_of(plan.documents)
     counted = {
         name: PaneTaking.of(plans[name], streams[name], roots[name], *given, sharing=plan.sharing) for name in streams

@@ -98,7 +98,7 @@ class StreamPlan:
     @property
     def namespaces(self) -> Mapping[str, str]:
         """The prefixes that the root declares."""
-        return _declared(self.root)
+        return declared_by(self.root)
 
     def evolution(self) -> Evolution:
         """The evolution of a partition at its beginning."""
@@ -106,8 +106,8 @@ class StreamPlan:
 
 
 @lru_cache
-def _declared(root: str) -> Mapping[str, str]:
-    """Read once, and not for each subscription."""
+def declared_by(root: str) -> Mapping[str, str]:
+    """The prefixes that a root declares; it is read once, and not for each subscription."""
     return parse_root(root.encode()).namespaces
 
 
@@ -121,6 +121,10 @@ class Subscription:
     text: str
     first: int
     """The epoch it begins with."""
+    kind: str = "items"
+    """What kind of query it is, decided when it was registered (`kinds/`)."""
+    streams: tuple[str, ...] = ()
+    """Those that it reads."""
     late: tuple[str, ...] = ()
     """The streams of which an element was committed before it began (LAWS 3.6)."""
     joined: int | None = None

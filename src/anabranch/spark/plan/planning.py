@@ -15,10 +15,9 @@ from functools import partial
 from anabranch.law.calls import PythonFunction
 from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.intake.order import Form
-from anabranch.spark.plan.dividing import strands_for
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
 from anabranch.spark.plan.files import PlanFile, Plans
-from anabranch.spark.plan.membership import subscriptions_of
+from anabranch.spark.plan.membership import strands_for, subscriptions_of
 from anabranch.spark.plan.wanted import Settings, Wanted
 
 

@@ -45,9 +45,7 @@ class AnswerFile(GrowingFile):
     def take(self, subscription: Subscription, epoch: int, texts: Iterable[str]) -> None:
         """Write what an epoch adds to the answer of a subscription."""
         begins = self.begins(subscription.id)
-        shows, edited = subscription.shows, subscription.edited
-        frame = Frame.of(subscription.text, self._functions, shows=shows, edited=edited) if begins else None
-        opening = (frame.opening,) if frame else ()
+        opening = (Frame.of(subscription, self._functions).opening,) if begins else ()
         self.append(subscription.id, epoch, (*opening, *texts))
 
 

@@ -26,12 +26,13 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from anabranch.algebra.plans.written import is_plan, read_plan
+from anabranch.algebra.plans.written import read_plan
 from anabranch.errors import StateError, UsageError
 from anabranch.language import parse
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.plan.epoch_plan import Subscription
+from anabranch.spark.plan.kinds.operators import PlanKind
 from anabranch.spark.sinks.alike import rows_alike
 from anabranch.spark.sinks.growing import GrowingFile, move_aside
 from anabranch.spark.sinks.pieces import Row, take_apart
@@ -177,7 +178,7 @@ class ParquetFolder:
 def _columns(subscription: Subscription) -> _Columns:
     """The columns that a query tells of, or a plan of operators."""
     text = subscription.text
-    if not is_plan(text):
+    if subscription.kind != PlanKind.name:
         return columns(parse(text))
     return {name: given for name, given in computed_columns(read_plan(text)).items() if "/" not in name}
 

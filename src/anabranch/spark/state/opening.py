@@ -7,26 +7,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
-from anabranch.branch import Branch, InputStream, Member, State, open_branch
-from anabranch.branch.display.branch import Displayed, DisplayMember, DisplayQuery, Given, Stranded
+from anabranch.branch import Branch, InputStream, State
+from anabranch.branch.display.branch import Given
 from anabranch.branch.display.strand_merge import Braided
 from anabranch.branch.document.keeper import Keeper
-from anabranch.branch.past.mixing import Mixed
-from anabranch.branch.past.queries import RecalledMember, RecalledQuery
-from anabranch.branch.past.recalling import Recalled
-from anabranch.branch.plans.plans import PlanMember, Planned
 from anabranch.branch.ports import Output, Start
-from anabranch.branch.remote.gathering import Gathered, SentMember
-from anabranch.branch.remote.queries import SentQuery
 from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
-from anabranch.runtime.standing import Standing
 from anabranch.spark.epoch.job import Job
 from anabranch.spark.evolution.changes import Change
 from anabranch.spark.evolution.log import logged_changes
 from anabranch.spark.evolution.stream_views import StreamView, view_from
+from anabranch.spark.plan.branches import BranchPlan, documents_of, keeper_of
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
-from anabranch.spark.plan.roles import BranchPlan, documents_of, keeper_of
+from anabranch.spark.plan.kinds.display import DisplayKind
+from anabranch.spark.plan.kinds.kind import BranchSetup, Seat
 from anabranch.spark.state.files import Kept, StateWriter
 from anabranch.stream.elements import DeadLetter, Punctuation
 from anabranch.stream.path import Path
@@ -57,31 +52,13 @@ class Opening:
         inputs = {name: replace(stream, starts=self._starts(name, branch)) for name, stream in sights}
         if branch.kept is not None:
             return Keeper(inputs[branch.kept], state, self.plan.limits, self.nobody, self.files)
-        role, out = branch.roles[0], outputs[0]
-        if isinstance(role.query, DisplayQuery):
-            shown = DisplayMember(branch.keys[0], role.subscription.name, role.query, out)
-            given = self._given(branch, state)
-            if branch.strand is None:
-                return Displayed(shown, inputs, state, given, self.files)
-            strand = replace(shown, strand=(branch.strand, branch.strands))
-            return Stranded(strand, inputs, state, given, self.files)
-        if isinstance(role.query, RecalledQuery):
-            name, policy = role.subscription.name, role.subscription.policy
-            recalled = RecalledMember(branch.keys[0], name, role.query, out, policy)
-            hosting = Mixed if role.query.edited else Recalled
-            return hosting(recalled, inputs, state, self._given(branch, state), self.files)
-        if isinstance(role.query, SentQuery):
-            sent = SentMember(branch.keys[0], role.subscription.name, role.query, out)
-            return Gathered(sent, inputs[role.query.stream], state, *self.known)
-        if not isinstance(role.query, Standing):
-            name, policy = role.subscription.name, role.subscription.policy
-            member = PlanMember(branch.keys[0], name, role.query, out, policy)
-            return Planned(member, inputs, state, self.files)
-        members = [
-            Member(key, role.subscription.name, role.standing, out, role.subscription.policy, role.sends)
+        strand = None if branch.strand is None else (branch.strand, branch.strands)
+        setup = BranchSetup(inputs, state, self._given(branch, state), self.files, strand)
+        seats = [
+            Seat(key, role.subscription, role.query, out)
             for key, role, out in zip(branch.keys, branch.roles, outputs, strict=True)
         ]
-        return open_branch(members, inputs, state, *self.known, self.files)
+        return seats[0].query.open(seats, setup)
 
     def _given(self, branch: BranchPlan, state: State | None) -> Given:
         """What a query over updates is given; one that begins late, the documents as they stand (LAWS 3.6)."""
@@ -111,10 +88,10 @@ class Opening:
     def braid(self, branch: BranchPlan, out: Output) -> Braided:
         """Where the strands of a query come together."""
         (role,) = branch.roles
-        assert isinstance(role.query, DisplayQuery)
-        read = (each for each in self.plan.streams if each.stream in role.streams)
+        assert isinstance(role.query, DisplayKind)
+        read = (each for each in self.plan.streams if each.stream in role.query.streams)
         roots = {each.stream: parse_root(each.root.encode()) for each in read}
-        shown = DisplayMember(branch.keys[0], role.subscription.name, role.query, out)
+        shown = role.query.member(Seat(branch.keys[0], role.subscription, role.query, out))
         given = Given(*self.known, self.plan.limits)
         return Braided(shown, roots, self.state(branch.number), given, self.files)
 

@@ -33,8 +33,8 @@ from anabranch.spark.epoch.passage import Passage
 from anabranch.spark.evolution.following import Follower, follower_of, keep_follower
 from anabranch.spark.evolution.stream_views import Said, StreamView, view_from
 from anabranch.spark.intake.ranges import Range
+from anabranch.spark.plan.branches import documents_of
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
-from anabranch.spark.plan.roles import documents_of
 from anabranch.stream.elements import DeadLetter, Punctuation
 from anabranch.stream.reading.parse import parse_root
 

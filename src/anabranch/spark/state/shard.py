@@ -38,8 +38,8 @@ from anabranch.spark.epoch.job import Job, Report
 from anabranch.spark.epoch.rows import ALL, DRIVER, Outbox, Row, read_rows
 from anabranch.spark.evolution.stream_views import borders
 from anabranch.spark.faults import Fault
+from anabranch.spark.plan.branches import BranchPlan, Role, branches_of, shard_of
 from anabranch.spark.plan.epoch_plan import Plan
-from anabranch.spark.plan.roles import BranchPlan, Role, branches_of, shard_of
 from anabranch.spark.state.files import Kept, StateWriter
 from anabranch.spark.state.opening import Opening
 from anabranch.spark.state.pane_branches import PaneBranch, PaneBranches
@@ -188,11 +188,12 @@ class _Shard:
             sight = branch.streams, branch.late
             if sight not in inputs:
                 inputs[sight] = self.opening.input(branch.streams[0], branch)
-            assert role.panes is not None, "only such branches are counted"
-            made = PaneWindows if role.panes.sending is None else SentWindows
-            windows = made(role.panes, name, inputs[sight], state, output, *self.opening.known)
+            panes = role.query.panes
+            assert panes is not None, "only such branches are counted"
+            made = PaneWindows if panes.sending is None else SentWindows
+            windows = made(panes, name, inputs[sight], state, output, *self.opening.known)
             (stream,) = branch.streams
-            counting = Counting(name, role.panes, beginning(role.subscription, stream, parting[stream]))
+            counting = Counting(name, panes, beginning(role.subscription, stream, parting[stream]))
             return PaneBranch(stream, counting, role.subscription.policy, windows, output, state is None)
 
         counted = PaneBranches(self.job, opened)
