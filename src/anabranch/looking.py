@@ -23,7 +23,7 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.spark.evolution.stream_views import Said
 from anabranch.spark.plan.branches import keeper_of, numbers_of
-from anabranch.spark.plan.epoch_plan import Plan, StreamPlan, Subscription
+from anabranch.spark.plan.epoch_plan import Plan, Registration, StreamPlan
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.kinds import KINDS
 from anabranch.spark.plan.kinds.kind import edited_streams
@@ -60,7 +60,7 @@ def holdings(file: Path) -> list[Holding]:
     newest = manifests.load(epochs[-1])
     plan = Plans(checkpoint.plans).of(newest.epoch)
     assert plan is not None, "an epoch with a manifest has a plan"
-    members: dict[int, list[Subscription]] = {}
+    members: dict[int, list[Registration]] = {}
     for each in plan.load().subscriptions:
         members.setdefault(each.branch, []).append(each)
     branches = {number: (tuple(each.name for each in served), _kind(served[0])) for number, served in members.items()}
@@ -77,7 +77,7 @@ def holdings(file: Path) -> list[Holding]:
     return found
 
 
-def _kind(subscription: Subscription) -> str:
+def _kind(subscription: Registration) -> str:
     return "display" if subscription.shows else KINDS[subscription.kind].label
 
 

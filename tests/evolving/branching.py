@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from algebra.accented import HERE, item
-from anabranch.branch import Branch, Member, State, open_branch
+from anabranch.branch import Branch, BranchMember, BranchState, open_branch
 from anabranch.branch.evolution import following
 from anabranch.branch.family import operator_of
 from anabranch.branch.ports import InputStream
@@ -65,12 +65,12 @@ class Together(Question):
         """Whether another process opens the branch next."""
         self._opened: Branch | None = None
 
-    def open(self, taken: Taken, state: State | None) -> Branch:
+    def open(self, taken: Taken, state: BranchState | None) -> Branch:
         self.note()
         if self.elsewhere:
             following._left.clear()
         named = enumerate(zip(self.standings, self.takens, strict=True))
-        members = [Member(f"q{number}", f"q{number}", query, out) for number, (query, out) in named]
+        members = [BranchMember(f"q{number}", f"q{number}", query, out) for number, (query, out) in named]
         times = {name: each.time for name, each in self.inputs.items()}
         endless = all(each.endless for each in self.inputs.values())
         operator = operator_of(self.standings[0], times, endless=endless)

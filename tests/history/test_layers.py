@@ -14,7 +14,7 @@ from anabranch.branch import cache as left
 from anabranch.branch.display.continuous import Continuous
 from anabranch.branch.document.layers import Layer, read_layers, shown
 from anabranch.branch.document.resumed import Resumed
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
 from history.asking import elements
 from history.following import TICKER, Followed, items, replaced
@@ -172,7 +172,7 @@ def test_a_text_from_its_edits(long: int) -> None:
 
 def test_layers_of_another_release_are_refused() -> None:
     """Those of before ids were forgotten have no version of their own, and are called the first."""
-    state = State.from_bytes(Layer.of(Followed(TICKER, s="").machine.encode()).to_bytes())
-    older = State({key: value for key, value in state.meta.items() if key != "version"}, state.tables)
+    state = BranchState.from_bytes(Layer.of(Followed(TICKER, s="").machine.encode()).to_bytes())
+    older = BranchState({key: value for key, value in state.meta.items() if key != "version"}, state.tables)
     with pytest.raises(StateError, match="of updates is of version 1, and this release reads version 2"):
         Layer.from_bytes(older.to_bytes())

@@ -14,8 +14,7 @@ from anabranch.law.arrivals.past import Past
 from anabranch.law.inputs import Arrival, Input
 from anabranch.law.paths import base_of
 from anabranch.law.slices import WholeNeeded
-from anabranch.runtime.past.asked import asked_of, only_past
-from anabranch.runtime.past.recollection import Recollection
+from anabranch.runtime.past.recollection import Recollection, asked_of, only_past
 from anabranch.runtime.units import NOTHING, piece_of
 from history.past import checked, given, item, stream
 

@@ -11,7 +11,7 @@ from anabranch.network.topology import Topology
 from anabranch.peers.programs import over
 from anabranch.peers.running import RunningNetwork
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.plan.wanted import Wanted
+from anabranch.spark.plan.wanted import Workload
 from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
 
@@ -26,7 +26,7 @@ class BareWorkings:
         self._epoch_bytes = epoch_bytes
         self._queries: Mapping[str, str] = {}
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Workload) -> None:
         self._trunk._sources = tuple(wanted.streams.values())
         self._trunk.courses = wanted.courses
         self._queries = wanted.subscriptions

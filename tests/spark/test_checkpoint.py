@@ -17,7 +17,7 @@ from anabranch.spark.checkpoint.folder import Checkpoint, RunLock
 from anabranch.spark.checkpoint.manifest import Carried, Manifest, Manifests
 from anabranch.spark.checkpoint.recovery import check_spark
 from anabranch.spark.checkpoint.retention import Keep
-from anabranch.spark.plan.epoch_plan import Plan, Subscription
+from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import Plans
 from anabranch.stream.elements import Place
 from anabranch.stream.limits import Limits
@@ -216,7 +216,7 @@ def test_a_full_disk_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_plans_are_shared_and_dropped_with_their_epochs(tmp_path: Path) -> None:
     """Epochs with the same plan share its file, which goes with the last of them."""
     plans = Plans(tmp_path)
-    one, two = (Plan((), (Subscription(n, "q", "text", n),), Limits(), n) for n in range(2))
+    one, two = (Plan((), (Registration(n, "q", "text", n),), Limits(), n) for n in range(2))
     for epoch, plan in enumerate((one, one, two, two)):
         plans.begin(epoch, plan)
     assert len(list(tmp_path.glob("*.plan"))) == 2

@@ -8,15 +8,15 @@ import pytest
 
 from anabranch.branch.remote.written import write_tuples
 from anabranch.errors import StateError
-from anabranch.spark.plan.epoch_plan import Plan, StreamPlan, Subscription
+from anabranch.spark.plan.epoch_plan import Plan, Registration, StreamPlan
 from anabranch.spark.plan.kinds import KINDS, decide, read_query
-from anabranch.spark.plan.kinds.kind import Known
+from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.plan.membership import subscriptions_of
 from anabranch.stream.limits import Limits
 
 S, T, U = (StreamPlan(name, "lines", "<r/>", "i", None, time="t") for name in "stu")
 EDITED = replace(U, updates=True)
-KNOWN = Known({"s": S, "t": T, "u": EDITED})
+KNOWN = QueryContext({"s": S, "t": T, "u": EDITED})
 ITEMS = 'stream("s")/r/i'
 WINDOW = 'for $w in stream("s")/r/i|t diff 5| return <w>{ count($w) }</w>'
 HELD = 'for $w in stream("s")/r/i|t diff 5| return <w>{ $w/n }</w>'
@@ -25,8 +25,8 @@ INTERVAL = """for $x in stream("s")/r/i for $y in stream("t")/r/i
     where $x/t >= $y/t - 5 and $x/t <= $y/t + 5 return <p>{ $x/n, $y/n }</p>"""
 
 
-def kind(text: str, known: Known = KNOWN, *, timed: bool = False) -> str:
-    return decide(Subscription(0, "q", text, 0, timed=timed), known)[0].kind
+def kind(text: str, known: QueryContext = KNOWN, *, timed: bool = False) -> str:
+    return decide(Registration(0, "q", text, 0, timed=timed), known)[0].kind
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def kind(text: str, known: Known = KNOWN, *, timed: bool = False) -> str:
 )
 def test_a_query_has_one_kind(text: str, expected: str) -> None:
     """It is written into the plan, and read back as that."""
-    asked, query = decide(Subscription(0, "q", text, 0), KNOWN)
+    asked, query = decide(Registration(0, "q", text, 0), KNOWN)
     assert (asked.kind, asked.streams) == (expected, query.streams)
     if expected != "unread":
         assert type(read_query(asked, KNOWN)) is KINDS[expected] is type(query)
@@ -57,7 +57,7 @@ def test_a_query_has_one_kind(text: str, expected: str) -> None:
 
 def test_what_a_kind_depends_on() -> None:
     """On the order of a stream's partitions, on whether moments are told, and on whether the streams end."""
-    merged = Known({"s": replace(S, partitions=2), "t": T})
+    merged = QueryContext({"s": replace(S, partitions=2), "t": T})
     assert [kind(text, merged) for text in (ITEMS, WINDOW)] == ["items in order", "windows"]
     assert [kind(text, timed=True) for text in (ITEMS, WINDOW)] == ["items in order", "windows"]
     assert kind(INTERVAL, replace(KNOWN, endless=False)) == "whole"
@@ -79,4 +79,4 @@ def test_it_is_decided_anew_where_a_stream_changes() -> None:
 def test_a_kind_that_a_query_is_not() -> None:
     """A plan that says what cannot be is refused by name."""
     with pytest.raises(StateError, match="'q' was registered as 'windows by panes'"):
-        read_query(Subscription(0, "q", HELD, 0, kind="windows by panes", streams=("s",)), KNOWN)
+        read_query(Registration(0, "q", HELD, 0, kind="windows by panes", streams=("s",)), KNOWN)

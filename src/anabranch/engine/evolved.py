@@ -19,9 +19,9 @@ from anabranch.algebra.accents.passing import judged
 from anabranch.algebra.plans.interpret import Plan
 from anabranch.algebra.plans.written import streams_of
 from anabranch.algebra.reactions.signature import Policy
-from anabranch.branch import Branch, InputStream, Member, open_branch
+from anabranch.branch import Branch, BranchMember, InputStream, open_branch
 from anabranch.branch.family import operator_of
-from anabranch.branch.intake.entries import Origin, pack
+from anabranch.branch.intake.entries import FeedOrigin, pack
 from anabranch.branch.plans.plans import PlanMember, Planned
 from anabranch.engine.reading import Read, beginning
 from anabranch.law import Input
@@ -77,7 +77,7 @@ def _feeds(
     for each in elements:
         cut = Cut(each.place.offset, each.place.offset, str(next(numbers)).encode(), encoding=_NO_TEXT)
         files.setdefault(each.place.partition, []).append(cut)
-    return (pack(Origin(stream, partition, file), cuts) for file, cuts in files.items())
+    return (pack(FeedOrigin(stream, partition, file), cuts) for file, cuts in files.items())
 
 
 class _Recalled:
@@ -148,7 +148,7 @@ def answer_evolving(
     inputs = {name: each.stream for name, each in streams.items()}
     times = {each.name: each.time for each in inputs.values()}
     operator = operator_of(query, times, endless=all(each.endless for each in inputs.values()))
-    member = Member("", name, query, out, policy)
+    member = BranchMember("", name, query, out, policy)
     branch = open_branch(operator, [member], inputs, None, functions, documents, _Memory())
     _run(branch, {stream: streams[stream] for stream in query.streams})
     out.aborted = branch.aborted.get("")

@@ -16,7 +16,7 @@ from anabranch.engine.reports.html import latest, subscription_html
 from anabranch.spark.answers.log import Frame
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.plan.epoch_plan import Subscription as Registered
+from anabranch.spark.plan.epoch_plan import Registration as Registered
 from anabranch.stream.reading.source import Source
 
 if TYPE_CHECKING:

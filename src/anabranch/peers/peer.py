@@ -20,7 +20,7 @@ from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.intake.folders import listing
-from anabranch.spark.plan.wanted import EPOCH_BYTES, Wanted
+from anabranch.spark.plan.wanted import EPOCH_BYTES, Workload
 
 
 def checkpoint_of(network: Path, peer: str) -> Path:
@@ -38,7 +38,7 @@ class Workings(Protocol):
 
     checkpoint: Checkpoint
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Workload) -> None:
         """Do this from the next epoch on."""
 
     def hold(self, holds: Mapping[str, int]) -> None:
@@ -101,7 +101,7 @@ class Peer:
         if self._holds is not None:
             self._hold({name: self._holds.get(name, 0) for name in self._coming_in()})
         self.workings.want(
-            Wanted(
+            Workload(
                 program.streams,
                 program.subscriptions,
                 epoch_bytes=self.epoch_bytes,

@@ -22,7 +22,7 @@ from anabranch.spark.epoch.streaming import StreamedTrunk
 from anabranch.spark.epoch.streaming_query import pool_of
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.epoch.usage import PoolUsage
-from anabranch.spark.plan.wanted import Epoch, Listener, Settings, Wanted
+from anabranch.spark.plan.wanted import Epoch, Listener, Settings, Workload
 from anabranch.spark.session import Session, local_session
 
 Open: TypeAlias = Callable[[str, Path], Workings]
@@ -63,7 +63,7 @@ class TrunkWorkings:
     ) -> None:
         self._trunk.__exit__(kind, error, trace)
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Workload) -> None:
         self._trunk.want(wanted)
         self._reads = bool(wanted.streams)
 

@@ -14,7 +14,7 @@ from anabranch.branch.display.publishing import Showing
 from anabranch.branch.display.strands import Braid
 from anabranch.branch.document.resumed import Resumed
 from anabranch.branch.ports import Spill
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
 from anabranch.stream.tree import Element
 
@@ -23,7 +23,7 @@ class Braided:
     """A branch whose answer is on display, behind its strands."""
 
     def __init__(
-        self, member: DisplayMember, roots: Mapping[str, Element], state: State | None, given: Given, spill: Spill
+        self, member: DisplayMember, roots: Mapping[str, Element], state: BranchState | None, given: Given, spill: Spill
     ) -> None:
         if state is not None and state.meta["operator"] != "display":
             raise StateError(f"the state of '{member.name}' is that of another kind of branch")
@@ -51,9 +51,9 @@ class Braided:
         if finished and (error := self._machine.failure) is not None:
             self.aborted[self._member.key] = error.message
 
-    def save(self) -> State:
+    def save(self) -> BranchState:
         """What must be remembered; the epoch is over."""
-        return State(self._showing.save(self._resumed, self.held), {})
+        return BranchState(self._showing.save(self._resumed, self.held), {})
 
     @property
     def held(self) -> int:

@@ -24,10 +24,9 @@ from anabranch.branch.document.projection import Kept
 from anabranch.branch.document.resumed import Resumed
 from anabranch.branch.document.state import Data, decode, encode, undisturbed
 from anabranch.branch.intake.backlog import Key
-from anabranch.branch.intake.merge import Came
-from anabranch.branch.intake.merged import Merged
+from anabranch.branch.intake.merge import Came, Merged
 from anabranch.branch.ports import InputStream, Output, Spill
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
 from anabranch.language import ast, parse
 from anabranch.law.history.document import Document
@@ -41,7 +40,9 @@ from anabranch.stream.serialize import serialize
 class Keeper(Merged):
     """A branch that keeps the document of one stream."""
 
-    def __init__(self, stream: InputStream, state: State | None, limits: Limits, out: Output, spill: Spill) -> None:
+    def __init__(
+        self, stream: InputStream, state: BranchState | None, limits: Limits, out: Output, spill: Spill
+    ) -> None:
         super().__init__([stream], spill, self)
         self._stream = stream
         self._out = out
@@ -72,11 +73,11 @@ class Keeper(Merged):
 
     # --- between epochs -----------------------------------------------------------------------------------
 
-    def save(self) -> State | None:
+    def save(self) -> BranchState | None:
         """What must be remembered; the epoch is over."""
         merge, waiting = self._merge.save()
         layers = self._resumed.save(self.held)
-        return State({"operator": "keeper", "merge": merge, "layers": layers}, {"waiting": waiting})
+        return BranchState({"operator": "keeper", "merge": merge, "layers": layers}, {"waiting": waiting})
 
     @property
     def held(self) -> int:
@@ -89,7 +90,7 @@ class Keeper(Merged):
         return (*super().spilled, *self._resumed.refs)
 
 
-def document_of(state: State, stream: InputStream, limits: Limits, spill: Spill) -> Document:
+def document_of(state: BranchState, stream: InputStream, limits: Limits, spill: Spill) -> Document:
     """The document that a keeper's state holds, for one who begins with it: lives begin now."""
     kept = _All(stream, limits)
     with undisturbed():
@@ -97,13 +98,13 @@ def document_of(state: State, stream: InputStream, limits: Limits, spill: Spill)
     return kept.whole().begun_at(kept.now)
 
 
-def _resumed(stream: InputStream, state: State | None, limits: Limits, spill: Spill) -> Resumed[_All]:
+def _resumed(stream: InputStream, state: BranchState | None, limits: Limits, spill: Spill) -> Resumed[_All]:
     ground = stream.name, serialize(stream.root), stream.retain, limits
     kept = None if state is None else _layers(state, stream)
     return Resumed(lambda: _All(stream, limits), ground, kept, spill)
 
 
-def _layers(state: State, stream: InputStream) -> Data:
+def _layers(state: BranchState, stream: InputStream) -> Data:
     if state.meta["operator"] != "keeper":
         raise StateError(f"the state of the stream '{stream.name}' is that of another kind of branch")
     return state.meta["layers"]

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from anabranch.algebra.history.edits import Edit, Insert, Remove
 from anabranch.branch.document.state import Data
 from anabranch.branch.ports import Spill
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
 
 _ROWS = pa.schema([("stream", pa.string()), ("kind", pa.int8()), ("number", pa.int64()), ("row", pa.large_string())])
@@ -104,11 +104,11 @@ class Layer:
 
     def to_bytes(self) -> bytes:
         meta = {"operator": "layer", "version": _VERSION, "streams": self.streams, "more": self.more}
-        return State(meta, {"rows": self.rows, "edits": self.edits}).to_bytes()
+        return BranchState(meta, {"rows": self.rows, "edits": self.edits}).to_bytes()
 
     @staticmethod
     def from_bytes(data: bytes) -> Layer:
-        state = State.from_bytes(data)
+        state = BranchState.from_bytes(data)
         version = state.meta.get("version", 1)
         if version != _VERSION:
             raise StateError(

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from anabranch.algebra.reactions.readings import Reading, holds
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch.evolution.changelog import Said
-from anabranch.branch.held_items import Held
+from anabranch.branch.held_items import HeldNode
 from anabranch.branch.ports import InputStream
 from anabranch.errors import Aborted
 from anabranch.predicate import Predicate
@@ -38,7 +38,7 @@ class _Purged:
     path: Path
     items: Predicate
 
-    def concerns(self, held: Held) -> bool:
+    def concerns(self, held: HeldNode) -> bool:
         return (
             held.kept.number < self.before
             and held.clause == self.clause
@@ -127,12 +127,12 @@ class Follower:
         """A piece in the current units of the output."""
         return self._outlet.forward(values)
 
-    def seen(self, held: Sequence[Held], nodes: Sequence[Value]) -> list[Value | None]:
+    def seen(self, held: Sequence[HeldNode], nodes: Sequence[Value]) -> list[Value | None]:
         """The nodes of what is held, without what was forgotten; None for one that is gone itself."""
         if not self._purged:
             return list(nodes)
         return [self._seen(each, node) for each, node in zip(held, nodes, strict=True)]
 
-    def _seen(self, held: Held, node: Value) -> Value | None:
+    def _seen(self, held: HeldNode, node: Value) -> Value | None:
         gone = frozenset(each.path for each in self._purged if each.concerns(held))
         return held.without(gone) if gone else node

@@ -23,7 +23,7 @@ from anabranch.algebra.accents.sets import Domains
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch.evolution.changelog import Event, Key, Said, begun, begun_to_json, is_superfluous
 from anabranch.branch.evolution.follower import Follower
-from anabranch.branch.intake.merge import Changed, Merge, Signal
+from anabranch.branch.intake.merge import Changed, Merge, StreamSignal
 from anabranch.branch.ports import InputStream, Start
 from anabranch.law.evolution.vantage import Vantage
 from anabranch.runtime.evolution.lineage import Lineage, leads
@@ -119,7 +119,7 @@ class Following:
         """An accent, or what is left of a bad one."""
         self._hear(Said(changed.stream.name, changed.partition, self._shelf.taken, changed.change))
 
-    def signal(self, signal: Signal) -> None:
+    def signal(self, signal: StreamSignal) -> None:
         """A punctuation, or a partition's end, of which nothing is said."""
         if signal.given is not None:
             self.punctuation(signal.stream.name, signal.partition, signal.given)

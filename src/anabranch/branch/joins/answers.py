@@ -17,7 +17,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.branch.held_items import Held
+from anabranch.branch.held_items import HeldNode
 from anabranch.branch.joins.nested import Led
 from anabranch.branch.members import Asker
 from anabranch.branch.ports import InputStream
@@ -66,7 +66,7 @@ _Answer: TypeAlias = Callable[[Indices, Indices], None]
 class Items(Protocol):
     """The items of a side by their numbers."""
 
-    def held(self, number: int) -> Held: ...
+    def held(self, number: int) -> HeldNode: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from fractions import Fraction
 
 from anabranch.algebra.window import Extent
 from anabranch.branch.joins.step_join import Pairing, Side, StepJoin
-from anabranch.branch.windows.selection import Judge
+from anabranch.branch.windows.selection import WindowSelection
 
 _LOOKED_AT = 16
 """How many wide pairings are looked at for each, so that thousands cost no more than thousands of times one."""
@@ -99,7 +99,7 @@ def shifts(narrow: Sequence[Extent], wide: Sequence[Extent]) -> tuple[int, ...] 
     return tuple(found)
 
 
-def _has_settled(side: Side, other: Side, judge: Judge, shift: int) -> bool:
+def _has_settled(side: Side, other: Side, judge: WindowSelection, shift: int) -> bool:
     following = max(side.next, judge.first_window(side.extent))
     if following != max(other.next, judge.first_window(other.extent)) + shift:
         return False

@@ -11,10 +11,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from anabranch.branch.intake.batches import Batch, BatchReader
-from anabranch.branch.intake.merge import Source
+from anabranch.branch.intake.batches import BatchReader, EntryBatch
+from anabranch.branch.intake.merge import MergeInput
 from anabranch.branch.joins.step_join import Side
-from anabranch.branch.windows.selection import Judge
+from anabranch.branch.windows.selection import WindowSelection
 from anabranch.columnar.scan.entries import common_unit, in_unit
 from anabranch.columnar.scan.kernels import Bytes, Indices
 from anabranch.columnar.scan.kernels_entries import VOID
@@ -24,8 +24,8 @@ from anabranch.columnar.scan.kernels_entries import VOID
 class JoinSide:
     """What one side of the joins consists of: its input, its `for`, its windows; and who reads its entries."""
 
-    source: Source
-    judge: Judge
+    source: MergeInput
+    judge: WindowSelection
     windows: Sequence[Side]
     """One for each pairing."""
     reader: BatchReader
@@ -47,7 +47,7 @@ class Shown:
     """The first and the largest value that arrive."""
 
 
-def unit_of(sides: Sequence[JoinSide], batches: Sequence[Batch]) -> int:
+def unit_of(sides: Sequence[JoinSide], batches: Sequence[EntryBatch]) -> int:
     """The unit for all values and sizes."""
     exact: list[Fraction] = []
     for side in sides:
@@ -60,7 +60,7 @@ def unit_of(sides: Sequence[JoinSide], batches: Sequence[Batch]) -> int:
     return common_unit([each.values for each in batches], exact)
 
 
-def shown(side: JoinSide, batch: Batch, taken: int, unit: int) -> Shown:
+def shown(side: JoinSide, batch: EntryBatch, taken: int, unit: int) -> Shown:
     """Where items stand, and which of those that arrive are late (LAWS 3.2)."""
     stream = side.source.stream
     slack = in_unit(stream.slack, unit)

@@ -21,7 +21,7 @@ from anabranch.branch.past.mixture import NOWHERE, Mixture
 from anabranch.branch.past.queries import RecalledMember
 from anabranch.branch.past.recalling import REACHES_ROOT, Recalled
 from anabranch.branch.ports import InputStream, Spill
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.law.history.changed import Dependence
 from anabranch.law.history.settings import Around
 from anabranch.law.inputs import Arrival, element_time
@@ -37,7 +37,7 @@ class Mixed(Recalled):
         self,
         member: RecalledMember,
         inputs: Mapping[str, InputStream],
-        state: State | None,
+        state: BranchState | None,
         given: Given,
         spill: Spill,
     ) -> None:
@@ -128,7 +128,7 @@ class Mixed(Recalled):
     def _put_away(self) -> dict[str, Any]:
         return {**super()._put_away(), "edited": self._mixture.encode()}
 
-    def _restore(self, state: State) -> None:
+    def _restore(self, state: BranchState) -> None:
         super()._restore(state)
         self._mixture.decode(state.meta["edited"])
         for arrival in self._recollection.arrivals:

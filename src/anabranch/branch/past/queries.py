@@ -19,7 +19,7 @@ from anabranch.law.arrivals.mixed import mixes
 from anabranch.law.arrivals.past import named
 from anabranch.law.arrivals.recall import asks
 from anabranch.law.calls import PythonFunction
-from anabranch.runtime.past.asked import Asked, asked_of, only_past
+from anabranch.runtime.past.recollection import PastPath, asked_of, only_past
 from anabranch.runtime.standing import Standing, standing
 
 
@@ -30,7 +30,7 @@ class RecalledQuery:
     query: ast.Query
     text: str
     streams: tuple[str, ...]
-    asked: tuple[Asked, ...]
+    asked: tuple[PastPath, ...]
     standing: Standing | None
     """How its results stand, one round after the other; None where it is on display."""
     edited: tuple[str, ...] = ()

@@ -31,14 +31,13 @@ from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch import cache as left
 from anabranch.branch.evolution.changelog import Event, Said, begun, begun_to_json
 from anabranch.branch.intake.backlog import Key
-from anabranch.branch.intake.merge import Changed, Released, Signal
-from anabranch.branch.intake.merged import Merged
+from anabranch.branch.intake.merge import Changed, Merged, Released, StreamSignal
 from anabranch.branch.plans.cache import Followed, Ground
 from anabranch.branch.plans.changelog import PlanLog, Told
 from anabranch.branch.plans.pace import Pace, Reached, with_origins
 from anabranch.branch.plans.sources import partitioned, source_of
 from anabranch.branch.ports import InputStream, Output, Spill
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.errors import Aborted, StateError, StreamError
 from anabranch.law.evolution.vantage import Vantage
 from anabranch.predicate import compare
@@ -69,7 +68,7 @@ class Planned(Merged):
     """A branch that has a plan."""
 
     def __init__(
-        self, member: PlanMember, inputs: Mapping[str, InputStream], state: State | None, spill: Spill
+        self, member: PlanMember, inputs: Mapping[str, InputStream], state: BranchState | None, spill: Spill
     ) -> None:
         self._member = member
         self._inputs = inputs
@@ -118,7 +117,7 @@ class Planned(Merged):
                 case Changed(stream, partition, change):
                     self._place = change.place
                     self._hear(Said(stream.name, partition, 0, change))
-                case Signal():
+                case StreamSignal():
                     self._signal(each)
 
     def _finish(self) -> None:
@@ -142,7 +141,7 @@ class Planned(Merged):
             self._give(self._query.take(source_of(*key), reading), tree)
         self._reach(origin.stream)
 
-    def _signal(self, signal: Signal) -> None:
+    def _signal(self, signal: StreamSignal) -> None:
         stream, given = signal.stream.name, signal.given
         if given is not None:
             self._place = given.place
@@ -208,7 +207,7 @@ class Planned(Merged):
 
     # --- between epochs -----------------------------------------------------------------------------------------
 
-    def save(self) -> State | None:
+    def save(self) -> BranchState | None:
         """What must be remembered; the epoch is over."""
         merge, waiting = self._merge.save()
         meta = {
@@ -225,9 +224,9 @@ class Planned(Merged):
         kept = [(way, json.dumps(row)) for way, rows in saved.items() for row in rows]
         columns = [[way for way, _ in kept], [row for _, row in kept]]
         self._leave(meta)
-        return State(meta, {"waiting": waiting, "kept": pa.table(columns, schema=_ROWS)})
+        return BranchState(meta, {"waiting": waiting, "kept": pa.table(columns, schema=_ROWS)})
 
-    def _restore(self, state: State) -> None:
+    def _restore(self, state: BranchState) -> None:
         if state.meta["operator"] != "plan":
             raise StateError(f"the state of '{self._member.name}' is that of another kind of branch")
         self._merge.restore(state.meta["merge"], state.tables["waiting"])

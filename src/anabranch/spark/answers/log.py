@@ -18,7 +18,7 @@ from functools import partial
 
 from anabranch.algebra.history.replay import CLOSING, OPENING, Moment, Replay
 from anabranch.branch.display.publishing import shown_in
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.branch.timeline import moments
 from anabranch.errors import StateError, UsageError
 from anabranch.language import parse
@@ -32,10 +32,10 @@ from anabranch.runtime.standing import Standing
 from anabranch.spark.answers.segments import DEAD_LETTERS, Chunk, Index, read_chunk, read_dead_letters, read_index
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest, Manifests
-from anabranch.spark.plan.epoch_plan import Subscription
+from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.kinds import KINDS, not_begun
-from anabranch.spark.plan.kinds.kind import Known
+from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.sinks.pieces import results_in
 from anabranch.spark.state.files import read_blob
 from anabranch.stream.elements import DeadLetter
@@ -59,7 +59,7 @@ class Frame:
         return results_in(text, values=self.plain or (self.spaced and chunk.entries > 1))
 
     @staticmethod
-    def of(asked: Subscription, functions: Mapping[str, PythonFunction] | None = None) -> Frame:
+    def of(asked: Registration, functions: Mapping[str, PythonFunction] | None = None) -> Frame:
         """The frame of a subscription's answer; a display is a document."""
         if asked.shows:
             return Frame(OPENING, CLOSING, f"{OPENING}{CLOSING}")
@@ -71,7 +71,7 @@ class Frame:
 
 def empty_answer(text: str) -> str:
     """The answer of a query over items that has not begun."""
-    asked = not_begun("", text, Known({}))
+    asked = not_begun("", text, QueryContext({}))
     return Frame.of(replace(asked, shows=False)).empty
 
 
@@ -87,7 +87,7 @@ def _are_plain(query: Standing) -> bool:
 class Answer:
     """The committed answer to one subscription; iterating gives its text in pieces."""
 
-    subscription: Subscription
+    subscription: Registration
     frame: Frame
     log: AnswerLog
     functions: Mapping[str, PythonFunction] | None = None
@@ -149,7 +149,7 @@ class AnswerLog:
         self._segments = checkpoint.segments
         self._states = checkpoint.states
 
-    def subscription(self, name: str) -> Subscription | None:
+    def subscription(self, name: str) -> Registration | None:
         """The newest subscription of a name that a committed epoch has seen."""
         kept = self.manifests.epochs()
         for plan in self._plans.newest_first(kept[-1] if kept else -1):
@@ -158,10 +158,10 @@ class AnswerLog:
                     return each
         return None
 
-    def answer(self, subscription: Subscription, functions: Mapping[str, PythonFunction] | None = None) -> Answer:
+    def answer(self, subscription: Registration, functions: Mapping[str, PythonFunction] | None = None) -> Answer:
         return Answer(subscription, Frame.of(subscription, functions), self, functions)
 
-    def shown(self, subscription: Subscription, functions: Mapping[str, PythonFunction] | None = None) -> str:
+    def shown(self, subscription: Registration, functions: Mapping[str, PythonFunction] | None = None) -> str:
         """What the display of a subscription shows now."""
         found = self._kept(subscription)
         if found is not None:
@@ -173,7 +173,7 @@ class AnswerLog:
         nothing = {name: Document(implied_root("root")) for name in named(query)}
         return answer(query, nothing, functions=functions).text
 
-    def moments(self, subscription: Subscription) -> Iterator[Shown]:
+    def moments(self, subscription: Registration) -> Iterator[Shown]:
         """What the display of a subscription has shown, after each moment that changed it."""
         if not subscription.shows:
             raise UsageError(
@@ -186,7 +186,7 @@ class AnswerLog:
                 yield Shown(Fraction(moment.at), text)
                 before = text
 
-    def check_followed(self, subscription: Subscription) -> None:
+    def check_followed(self, subscription: Registration) -> None:
         """See to it that a display can be followed from its beginning; retention may have dropped that."""
         kept = self.manifests.epochs()
         if kept and kept[0] > subscription.first:
@@ -195,14 +195,14 @@ class AnswerLog:
                 hint="'anabranch answer' prints what it shows now",
             )
 
-    def _replayed(self, subscription: Subscription, replay: Replay) -> Iterator[Moment]:
+    def _replayed(self, subscription: Registration, replay: Replay) -> Iterator[Moment]:
         """Follow a display from its beginning; after each yield it shows what it has shown then."""
         self.check_followed(subscription)
         for manifest in self.manifests.since(subscription.first):
             for chunk in self.chunks(manifest, subscription.id):
                 yield from replay.feed(self.text(chunk))
 
-    def _kept(self, subscription: Subscription) -> str | None:
+    def _kept(self, subscription: Registration) -> str | None:
         """What a display at work showed at the end of the newest epoch; None where there is none."""
         kept = self.manifests.epochs()
         file = self._plans.of(kept[-1]) if kept else None
@@ -211,7 +211,7 @@ class AnswerLog:
         state = self.manifests.load(kept[-1]).states.get(subscription.branch)
         try:
             read = partial(read_blob, self._states)
-            return None if state is None else shown_in(State.from_bytes(read(state.state)), read)
+            return None if state is None else shown_in(BranchState.from_bytes(read(state.state)), read)
         except StateError:
             return None  # a run at work has swept it away meanwhile
 

@@ -22,8 +22,8 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.spark.plan.kinds import not_begun
-from anabranch.spark.plan.kinds.kind import Known
-from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Wanted
+from anabranch.spark.plan.kinds.kind import QueryContext
+from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Workload
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
@@ -122,7 +122,7 @@ def run_queries(
 
     with Trunk(spark, work, settings, registered, Listener(show)) as trunk:
         trunk.want(
-            Wanted(
+            Workload(
                 streams,
                 texts,
                 epoch_bytes=epoch_bytes,
@@ -137,7 +137,7 @@ def run_queries(
     # A stream without a byte has no epoch, and so no plan; its subscriptions have an answer all the same.
     known = {each.name: each for each in plan.subscriptions} if plan else {}
     views = {name: StreamPlan.of(source, None) for name, source in streams.items()}
-    unread = Known(views, tuple(registered.items()), endless=False)
+    unread = QueryContext(views, tuple(registered.items()), endless=False)
     found = {name: known.get(name) or not_begun(name, text, unread) for name, text in texts.items()}
     answers = {name: display.log.answer(each, registered) for name, each in found.items()}
     return Outcome(answers, display.progress, display.aborted, display.log)

@@ -18,7 +18,7 @@ from anabranch.runtime.standing import Standing, standing
 from anabranch.runtime.units import Units
 from anabranch.spark.evolution.following import Alike
 from anabranch.spark.plan.branches import documents_of
-from anabranch.spark.plan.epoch_plan import Plan, Subscription
+from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.kinds.kind import Functions, shapes_of
 from anabranch.spark.plan.kinds.standing import ItemKind
 from anabranch.stream.tree import Element
@@ -85,7 +85,7 @@ def item_queries(
     return asked
 
 
-def beginning(subscription: Subscription, stream: str, borders: tuple[int, ...]) -> int:
+def beginning(subscription: Registration, stream: str, borders: tuple[int, ...]) -> int:
     """The first epoch whose changes a subscription saw itself, as far as it matters; -1 for the stream's beginning."""
     seen = bisect_left(borders, subscription.first) if stream in subscription.late else 0
     return borders[seen - 1] + 1 if seen else -1

@@ -201,12 +201,10 @@ def programme_of(
     asked = item_queries(plan, functions, roots, dict(evolved))
     plans: dict[str, dict[int, Counting]] = {name: {} for name in streams}
     for branch in branches:
-        if not branch.panes:
-            continue
-        role, name = branch.roles[0], branch.streams[0]
-        if role.query.panes is not None:
-            view = beginning(role.subscription, name, dict(evolved).get(name, ()))
-            plans[name][branch.number] = Counting(role.subscription.name, role.query.panes, view)
+        if branch.panes is not None:
+            first, name = branch.twins[0][0], branch.streams[0]
+            view = beginning(first, name, dict(evolved).get(name, ()))
+            plans[name][branch.number] = Counting(first.name, branch.panes, view)
     given = dict(functions), documents_of(plan.documents)
     counted = {
         name: PaneTaking.of(plans[name], streams[name], roots[name], *given, sharing=plan.sharing) for name in streams

@@ -13,12 +13,13 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
+from anabranch.branch.panes.plan import PanePlan
 from anabranch.errors import UsageError
 from anabranch.law import Input, document_input
-from anabranch.spark.plan.epoch_plan import Plan, Subscription
+from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import PlanFile
 from anabranch.spark.plan.kinds import KINDS, read_query
-from anabranch.spark.plan.kinds.kind import Functions, Known, QueryKind, edited_streams
+from anabranch.spark.plan.kinds.kind import Functions, QueryContext, QueryKind, edited_streams
 from anabranch.stream.reading.parse import parse_document
 
 MOST_STRANDS = 1 << 10
@@ -28,21 +29,15 @@ _STRANDS = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
-    """A subscription with its query."""
-
-    subscription: Subscription
-    query: QueryKind
-
-
-@dataclass(frozen=True, slots=True)
 class BranchPlan:
     """The members of a branch; all see the same elements of the same streams. A keeper has none."""
 
     number: int
-    twins: tuple[tuple[Role, ...], ...]
-    """Those with the same query together; each has its own answer, and one computation serves them."""
-    keys: tuple[str, ...]
+    queries: tuple[QueryKind, ...] = ()
+    """All of one kind."""
+    twins: tuple[tuple[Registration, ...], ...] = ()
+    """For each query those that ask it; each has its own answer, and one computation serves them."""
+    keys: tuple[str, ...] = ()
     """What tells each of the queries from the others, in every epoch."""
     kept: str | None = None
     """The stream whose document it keeps."""
@@ -57,26 +52,21 @@ class BranchPlan:
         return self.strands > 0 and self.strand is None
 
     @property
-    def roles(self) -> tuple[Role, ...]:
-        """One for each query."""
-        return tuple(each[0] for each in self.twins)
-
-    @property
     def streams(self) -> tuple[str, ...]:
         """The streams that it takes."""
         if self.is_braid:
             return ()
-        return self.twins[0][0].query.streams if self.kept is None else (self.kept,)
+        return self.queries[0].streams if self.kept is None else (self.kept,)
 
     @property
     def late(self) -> tuple[str, ...]:
         """The streams that had begun before the branch did (LAWS 3.6)."""
-        return self.twins[0][0].subscription.late if self.kept is None else ()
+        return self.twins[0][0].late if self.kept is None else ()
 
     @property
-    def panes(self) -> bool:
-        """Whether its windows are counted by panes."""
-        return self.kept is None and self.twins[0][0].query.panes is not None
+    def panes(self) -> PanePlan | None:
+        """How its windows are counted by panes, where they are."""
+        return self.queries[0].panes if self.kept is None else None
 
     def shard(self, plan: Plan) -> int:
         """The shard that it belongs to."""
@@ -92,28 +82,32 @@ def shard_of(number: int, plan: Plan) -> int:
 def branches_of(file: PlanFile, functions: Functions) -> tuple[BranchPlan, ...]:
     """The branches of a plan, found once per process."""
     plan = file.load()
-    known = Known({stream.stream: stream for stream in plan.streams}, functions, not plan.finite)
-    members: dict[int, list[Role]] = {}
+    known = QueryContext({stream.stream: stream for stream in plan.streams}, functions, not plan.finite)
+    members: dict[int, list[Registration]] = {}
     for each in plan.subscriptions:
         if KINDS[each.kind].is_branch and not each.aborted and set(each.streams) <= known.streams.keys():
-            members.setdefault(each.branch, []).append(Role(each, read_query(each, known)))
-    keepers = (BranchPlan(keeper_of(each), (), (), each) for each in edited_streams(plan.streams))
-    return (*keepers, *(each for roles in members.values() for each in _branches(roles)))
+            members.setdefault(each.branch, []).append(each)
+    keepers = (BranchPlan(keeper_of(each), kept=each) for each in edited_streams(plan.streams))
+    return (*keepers, *(each for served in members.values() for each in _branches(served, known)))
 
 
-def _branches(roles: list[Role]) -> Iterator[BranchPlan]:
+def _branches(served: list[Registration], known: QueryContext) -> Iterator[BranchPlan]:
     """The branch of some subscriptions, and its strands."""
-    twins: dict[str, list[Role]] = {}
-    for role in roles:
-        twins.setdefault(role.query.key, []).append(role)
-    first, *strands = numbers_of(roles[0].subscription)
-    branch = BranchPlan(first, tuple(map(tuple, twins.values())), tuple(twins), strands=len(strands))
+    queries: dict[str, QueryKind] = {}
+    twins: dict[str, list[Registration]] = {}
+    for each in served:
+        query = read_query(each, known)
+        twins.setdefault(query.key, []).append(each)
+        queries.setdefault(query.key, query)
+    first, *strands = numbers_of(served[0])
+    found = tuple(queries.values()), tuple(map(tuple, twins.values())), tuple(twins)
+    branch = BranchPlan(first, *found, strands=len(strands))
     yield branch
-    for count, each in enumerate(strands):
-        yield replace(branch, number=each, strand=count)
+    for strand, number in enumerate(strands):
+        yield replace(branch, number=number, strand=strand)
 
 
-def numbers_of(subscription: Subscription) -> tuple[int, ...]:
+def numbers_of(subscription: Registration) -> tuple[int, ...]:
     """The numbers of the branch that serves a subscription, and of its strands."""
     number = subscription.branch
     return (number, *(_STRANDS + number * MOST_STRANDS + strand for strand in range(subscription.strands)))

@@ -112,7 +112,7 @@ def declared_by(root: str) -> Mapping[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
+class Registration:
     """A query as registered; a changed one is another subscription under the same name."""
 
     id: int
@@ -155,7 +155,7 @@ class Plan:
     """What an epoch runs with."""
 
     streams: tuple[StreamPlan, ...]
-    subscriptions: tuple[Subscription, ...]
+    subscriptions: tuple[Registration, ...]
     limits: Limits
     next_id: int
     """The number that the next subscription gets."""

@@ -23,16 +23,16 @@ from typing import Any, TypeAlias
 
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
-from anabranch.spark.plan.epoch_plan import Plan, Subscription
+from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.stream.plain import from_plain, to_plain
 
 _VERSION = 2
 """The first did not say what kinds of queries subscriptions ask."""
 _BLOCK = 500
-_FIELDS = attrgetter(*(each.name for each in fields(Subscription)))
+_FIELDS = attrgetter(*(each.name for each in fields(Registration)))
 """A subscription as it stands in a block."""
 
-_Block: TypeAlias = tuple[Subscription, ...]
+_Block: TypeAlias = tuple[Registration, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ def _head(file: PlanFile) -> dict[str, Any]:
 
 def _load_block(path: Path, digest: str) -> _Block:
     if digest not in _blocks:
-        _keep(digest, tuple(Subscription(*_with_tuples(each)) for each in json.loads(_read(path, digest))))
+        _keep(digest, tuple(Registration(*_with_tuples(each)) for each in json.loads(_read(path, digest))))
     return _blocks[digest]
 
 

@@ -21,9 +21,9 @@ from anabranch.algebra.reactions.signature import Policy
 from anabranch.runtime.standing import Standing
 from anabranch.runtime.units import looks_outside
 from anabranch.spark.plan.branches import MOST_STRANDS
-from anabranch.spark.plan.epoch_plan import Plan, StreamPlan, Subscription
+from anabranch.spark.plan.epoch_plan import Plan, Registration, StreamPlan
 from anabranch.spark.plan.kinds import decide, read_query
-from anabranch.spark.plan.kinds.kind import Functions, Known, QueryKind
+from anabranch.spark.plan.kinds.kind import Functions, QueryContext, QueryKind
 from anabranch.stream.reading.parse import parse_root
 
 _MANY = 4
@@ -55,7 +55,7 @@ def subscriptions_of(
     strands: Callable[[int], int] = lambda others: 0,
     rooted: Collection[str] = (),
     checked: Collection[str] = (),
-) -> tuple[tuple[Subscription, ...], int]:
+) -> tuple[tuple[Registration, ...], int]:
     """The subscriptions of an epoch, by their numbers, and the number that the next one gets.
 
     Who was there with the same query and policy goes on, others begin here; `begun` are the streams that had elements
@@ -77,13 +77,13 @@ def subscriptions_of(
         for name, text in wanted.items()
         if name in held and (held[name].text, held[name].policy) == (text, chosen.get(name, "accumulate"))
     }
-    known = Known({stream.stream: stream for stream in streams}, functions, endless)
+    known = QueryContext({stream.stream: stream for stream in streams}, functions, endless)
     queries = _decide_anew(found, before, known)
     branches = {_sight(each): each.branch for each in found.values() if each.family and not each.aborted}
     for name, text in wanted.items():
         if name in found:
             continue
-        new, query = decide(Subscription(following, name, text, epoch, timed=timed), known)
+        new, query = decide(Registration(following, name, text, epoch, timed=timed), known)
         late = tuple(stream for stream in query.streams if stream in begun)
         divided = strands(sum(each.shows and not each.aborted for each in found.values())) if query.shows else 0
         divided = divided if divided and query.can_be_divided(known) else 0
@@ -108,7 +108,7 @@ def subscriptions_of(
     return tuple(sorted(found.values(), key=attrgetter("id"))), following
 
 
-def _decide_anew(found: dict[str, Subscription], before: Plan | None, known: Known) -> dict[str, QueryKind]:
+def _decide_anew(found: dict[str, Registration], before: Plan | None, known: QueryContext) -> dict[str, QueryKind]:
     """Decide once more what kind of query those ask whose streams are not what they were; gives their queries."""
     earlier = {each.stream: each for each in before.streams} if before else {}
     changed = {name for name, stream in known.streams.items() if earlier.get(name) != stream}
@@ -135,7 +135,7 @@ class _Outside:
         return self._known[id(query)][1]
 
 
-def _sight(subscription: Subscription) -> tuple[str, Policy, int, tuple[str, ...]]:
+def _sight(subscription: Registration) -> tuple[str, Policy, int, tuple[str, ...]]:
     """What members of one branch have in common: the family and the policy, and the elements they see."""
     first = subscription.first if subscription.late else -1
     return subscription.family, subscription.policy, first, subscription.late

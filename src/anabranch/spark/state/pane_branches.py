@@ -23,7 +23,7 @@ from anabranch.branch.panes.panes import PaneWindows
 from anabranch.branch.panes.states import pack
 from anabranch.branch.ports import Output
 from anabranch.branch.remote.making import SentWindows
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.columnar.items.answering import StreamAnswers
 from anabranch.columnar.panes.counted import Reach
 from anabranch.runtime.evolution.lineage import Lineage
@@ -245,7 +245,7 @@ class PaneBranches:
 
     # --- the end of the epoch ---------------------------------------------------------------------------------
 
-    def save(self) -> tuple[State, dict[int, int]] | None:
+    def save(self) -> tuple[BranchState, dict[int, int]] | None:
         """Answer what is complete; gives what to remember, and by branch how many panes that are."""
         for kin in self._kin.values():
             keep_follower(kin.stream, kin.policy, kin.view, kin.follower)

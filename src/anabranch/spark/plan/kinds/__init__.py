@@ -9,9 +9,9 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from anabranch.errors import StateError
-from anabranch.spark.plan.epoch_plan import Subscription
+from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.plan.kinds.display import DisplayKind
-from anabranch.spark.plan.kinds.kind import Known, QueryKind
+from anabranch.spark.plan.kinds.kind import QueryContext, QueryKind
 from anabranch.spark.plan.kinds.operators import PlanKind
 from anabranch.spark.plan.kinds.past import PastKind
 from anabranch.spark.plan.kinds.remote import RemotePaneKind, RemoteTupleKind, RemoteWindowKind
@@ -47,13 +47,13 @@ KINDS = MappingProxyType({each.name: each for each in _ORDER})
 """All kinds, by the names that plans have."""
 
 
-def decide(asked: Subscription, known: Known) -> tuple[Subscription, QueryKind]:
+def decide(asked: Registration, known: QueryContext) -> tuple[Registration, QueryKind]:
     """Decide what kind of query a subscription asks; gives the subscription with that, and the query."""
     query = next(query for each in _ORDER if (query := each.read(asked, known)) is not None)
     return replace(asked, kind=query.name, streams=query.streams), query
 
 
-def read_query(asked: Subscription, known: Known) -> QueryKind:
+def read_query(asked: Registration, known: QueryContext) -> QueryKind:
     """The query of a subscription whose kind was decided, over streams that are there."""
     query = KINDS[asked.kind].read(asked, known)
     if query is None:
@@ -61,13 +61,13 @@ def read_query(asked: Subscription, known: Known) -> QueryKind:
     return query
 
 
-def alone_as(name: str, text: str, known: Known) -> QueryKind | None:
+def alone_as(name: str, text: str, known: QueryContext) -> QueryKind | None:
     """A query that has no property tree, and so is explained by itself; None for others."""
-    asked = Subscription(-1, name, text, 0)
+    asked = Registration(-1, name, text, 0)
     return PlanKind.read(asked, known) or PastKind.read(asked, known) or DisplayKind.read(asked, known)
 
 
-def not_begun(name: str, text: str, known: Known) -> Subscription:
+def not_begun(name: str, text: str, known: QueryContext) -> Registration:
     """A subscription that no epoch has seen."""
-    found, query = decide(Subscription(-1, name, text, 0), known)
+    found, query = decide(Registration(-1, name, text, 0), known)
     return replace(found, shows=query.shows, edited=query.edited)

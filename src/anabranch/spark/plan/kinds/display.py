@@ -18,8 +18,8 @@ from anabranch.branch.display.strands import spreads
 from anabranch.language import ast, parse
 from anabranch.language.rewrite import parts
 from anabranch.law.arrivals.past import named
-from anabranch.spark.plan.epoch_plan import Subscription
-from anabranch.spark.plan.kinds.kind import BranchSetup, Functions, Known, QueryKind, Seat
+from anabranch.spark.plan.epoch_plan import Registration
+from anabranch.spark.plan.kinds.kind import BranchSetup, Functions, QueryContext, QueryKind, Seat
 from anabranch.stream.reading.parse import parse_root
 
 
@@ -33,7 +33,7 @@ class DisplayKind(QueryKind):
     query: DisplayQuery
 
     @classmethod
-    def read(cls, asked: Subscription, known: Known) -> Self | None:
+    def read(cls, asked: Registration, known: QueryContext) -> Self | None:
         found = _display(asked.text, known.edited)
         if found is None:
             return None
@@ -42,7 +42,7 @@ class DisplayKind(QueryKind):
     def family(self, text: str, strands: int) -> str:
         return super().family(f"in {strands} strands {text}" if strands else text, strands)
 
-    def can_be_divided(self, known: Known) -> bool:
+    def can_be_divided(self, known: QueryContext) -> bool:
         if len(self.streams) != 1:
             return False
         stream = known.streams[self.streams[0]]

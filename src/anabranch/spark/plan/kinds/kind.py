@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import ClassVar, Self, TypeAlias
 
-from anabranch.branch import Branch, InputStream, State
+from anabranch.branch import Branch, BranchState, InputStream
 from anabranch.branch.display.branch import Given
 from anabranch.branch.panes.plan import PanePlan
 from anabranch.branch.ports import Output, Spill
@@ -20,14 +20,14 @@ from anabranch.language import parse
 from anabranch.law.calls import PythonFunction
 from anabranch.runtime.shapes import Shapes
 from anabranch.runtime.standing import Standing, standing
-from anabranch.spark.plan.epoch_plan import StreamPlan, Subscription
+from anabranch.spark.plan.epoch_plan import Registration, StreamPlan
 
 Functions: TypeAlias = tuple[tuple[str, PythonFunction], ...]
 """What the user registered, by name."""
 
 
 @dataclass(frozen=True)
-class Known:
+class QueryContext:
     """What is known where queries are read."""
 
     streams: Mapping[str, StreamPlan]
@@ -46,7 +46,7 @@ class Seat:
     """One of the queries that a branch serves: its key in the branch, who asks it, and where its answer goes."""
 
     key: str
-    asked: Subscription
+    asked: Registration
     query: QueryKind
     out: Output
 
@@ -56,7 +56,7 @@ class BranchSetup:
     """What a branch is opened with beside its queries; for one of several strands, which it is, and of how many."""
 
     inputs: Mapping[str, InputStream]
-    state: State | None
+    state: BranchState | None
     given: Given
     files: Spill
     strand: tuple[int, int] | None = None
@@ -89,7 +89,7 @@ class QueryKind(ABC):
 
     @classmethod
     @abstractmethod
-    def read(cls, asked: Subscription, known: Known) -> Self | None:
+    def read(cls, asked: Registration, known: QueryContext) -> Self | None:
         """Read a query of this kind; None where it is of none of those that come up to here."""
 
     def family(self, text: str, strands: int) -> str:
@@ -101,7 +101,7 @@ class QueryKind(ABC):
         """What tells it from the other queries of its branch; where only equal ones share a branch, nothing does."""
         return ""
 
-    def can_be_divided(self, known: Known) -> bool:
+    def can_be_divided(self, known: QueryContext) -> bool:
         """Whether it can be answered in strands."""
         return False
 

@@ -10,8 +10,8 @@ from anabranch.algebra.plans.interpret import Plan as Operators
 from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
 from anabranch.branch import Branch
 from anabranch.branch.plans.plans import PlanMember, Planned
-from anabranch.spark.plan.epoch_plan import Subscription
-from anabranch.spark.plan.kinds.kind import BranchSetup, Known, QueryKind, Seat
+from anabranch.spark.plan.epoch_plan import Registration
+from anabranch.spark.plan.kinds.kind import BranchSetup, QueryContext, QueryKind, Seat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class PlanKind(QueryKind):
     operators: Operators
 
     @classmethod
-    def read(cls, asked: Subscription, known: Known) -> Self | None:
+    def read(cls, asked: Registration, known: QueryContext) -> Self | None:
         if not is_plan(asked.text):
             return None
         found = read_plan(asked.text)

@@ -14,9 +14,9 @@ from anabranch.branch.past.recalling import Recalled
 from anabranch.language import parse
 from anabranch.law.calls import PythonFunction
 from anabranch.runtime.standing import Standing
-from anabranch.spark.plan.epoch_plan import Subscription
+from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.plan.kinds.display import may_read
-from anabranch.spark.plan.kinds.kind import BranchSetup, Functions, Known, QueryKind, Seat
+from anabranch.spark.plan.kinds.kind import BranchSetup, Functions, QueryContext, QueryKind, Seat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class PastKind(QueryKind):
     query: RecalledQuery
 
     @classmethod
-    def read(cls, asked: Subscription, known: Known) -> Self | None:
+    def read(cls, asked: Registration, known: QueryContext) -> Self | None:
         found = _recalled(asked.text, known.functions, known.edited)
         if found is None:
             return None

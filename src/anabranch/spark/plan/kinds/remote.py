@@ -21,8 +21,8 @@ from anabranch.language import parse
 from anabranch.law.calls import PythonFunction
 from anabranch.runtime.standing import Standing, standing
 from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows, SendTuples
-from anabranch.spark.plan.epoch_plan import StreamPlan, Subscription
-from anabranch.spark.plan.kinds.kind import BranchSetup, Known, QueryKind, Seat
+from anabranch.spark.plan.epoch_plan import Registration, StreamPlan
+from anabranch.spark.plan.kinds.kind import BranchSetup, QueryContext, QueryKind, Seat
 from anabranch.spark.plan.kinds.standing import PaneKind, StandingKind, operator_in, taken_apart
 
 
@@ -36,7 +36,7 @@ class RemoteTupleKind(StandingKind):
     sends = True
 
     @classmethod
-    def read(cls, asked: Subscription, known: Known) -> Self | None:
+    def read(cls, asked: Registration, known: QueryContext) -> Self | None:
         operator = read_sent(asked.text) if is_sent(asked.text) else None
         if not isinstance(operator, SendTuples):
             return None
@@ -54,7 +54,7 @@ class RemotePaneKind(PaneKind):
     has_frame = False
 
     @classmethod
-    def read(cls, asked: Subscription, known: Known) -> Self | None:
+    def read(cls, asked: Registration, known: QueryContext) -> Self | None:
         operator = read_sent(asked.text) if is_sent(asked.text) else None
         if not isinstance(operator, MakeWindows):
             return None
@@ -76,7 +76,7 @@ class RemoteWindowKind(QueryKind):
     query: SentQuery
 
     @classmethod
-    def read(cls, asked: Subscription, known: Known) -> Self | None:
+    def read(cls, asked: Registration, known: QueryContext) -> Self | None:
         operator = read_sent(asked.text) if is_sent(asked.text) else None
         if not isinstance(operator, PutTogether | ReadWindows):
             return None

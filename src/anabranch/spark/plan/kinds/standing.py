@@ -14,13 +14,13 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Self
 
-from anabranch.branch import Branch, Member, open_branch
+from anabranch.branch import Branch, BranchMember, open_branch
 from anabranch.branch.family import family_of, operator_of, twin_of
 from anabranch.branch.panes.plan import pane_plan
 from anabranch.language import parse
 from anabranch.runtime.standing import Standing, standing
-from anabranch.spark.plan.epoch_plan import StreamPlan, Subscription
-from anabranch.spark.plan.kinds.kind import BranchSetup, Functions, Known, QueryKind, Seat, shapes_of
+from anabranch.spark.plan.epoch_plan import Registration, StreamPlan
+from anabranch.spark.plan.kinds.kind import BranchSetup, Functions, QueryContext, QueryKind, Seat, shapes_of
 from anabranch.stream.path import Path
 
 
@@ -36,7 +36,7 @@ class StandingKind(QueryKind):
     """As a rule it is called as people call the kind."""
 
     @classmethod
-    def read(cls, asked: Subscription, known: Known) -> Self | None:
+    def read(cls, asked: Registration, known: QueryContext) -> Self | None:
         if operator_in(_shape(asked, known), known) != cls.label:
             return None
         found = taken_apart(asked.text, known.functions)
@@ -54,7 +54,7 @@ class StandingKind(QueryKind):
         for each in seats:
             assert isinstance(each.query, StandingKind), "a branch serves queries of one kind"
             given = each.query.standing, each.out, each.asked.policy, self.sends
-            members.append(Member(each.key, each.asked.name, *given))
+            members.append(BranchMember(each.key, each.asked.name, *given))
         known = setup.given.functions, setup.given.documents
         return open_branch(self.operator, members, setup.inputs, setup.state, *known, setup.files)
 
@@ -66,14 +66,14 @@ class UnreadKind(StandingKind):
     is_branch = False
 
     @classmethod
-    def read(cls, asked: Subscription, known: Known) -> Self | None:
+    def read(cls, asked: Registration, known: QueryContext) -> Self | None:
         found = _shape(asked, known)
         if cls._is_it(found, asked, known):
             return cls(streams=found.streams, standing=found, operator=cls.label)
         return None
 
     @staticmethod
-    def _is_it(found: Standing, asked: Subscription, known: Known) -> bool:
+    def _is_it(found: Standing, asked: Registration, known: QueryContext) -> bool:
         return not set(found.streams) <= known.streams.keys()
 
 
@@ -83,7 +83,7 @@ class ItemKind(UnreadKind):
     name = label = "items"
 
     @staticmethod
-    def _is_it(found: Standing, asked: Subscription, known: Known) -> bool:
+    def _is_it(found: Standing, asked: Registration, known: QueryContext) -> bool:
         is_apart = not asked.timed and found.kind == "items" and found.separate
         return is_apart and not any(_is_merged(known.streams[name]) for name in found.streams)
 
@@ -102,7 +102,7 @@ class PaneKind(StandingKind):
     label = "windows"
 
     @classmethod
-    def read(cls, asked: Subscription, known: Known) -> Self | None:
+    def read(cls, asked: Registration, known: QueryContext) -> Self | None:
         found = None if asked.timed else super().read(asked, known)
         if found is None:
             return None
@@ -148,11 +148,11 @@ class BlockingKind(StandingKind):
     name = label = "whole"
 
 
-def _shape(asked: Subscription, known: Known) -> Standing:
+def _shape(asked: Registration, known: QueryContext) -> Standing:
     return shapes_of(known.functions).of(asked.text).shape.standing
 
 
-def operator_in(query: Standing, known: Known) -> str:
+def operator_in(query: Standing, known: QueryContext) -> str:
     """The operator that a query needs over streams that are there."""
     given = {name: known.streams[name].time for name in query.streams}
     times = {name: None if path is None else Path.parse(path) for name, path in given.items()}
