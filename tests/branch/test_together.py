@@ -13,7 +13,7 @@ from anabranch.branch import BranchMember
 from anabranch.branch.held_items import HeldNode, Shelf
 from anabranch.branch.intake.batches import BatchReader, EntryBatch
 from anabranch.branch.intake.lookahead import NextEntries
-from anabranch.branch.joins.nested import Leaders, Led, shifts
+from anabranch.branch.joins.answers import Leaders, Led, shifts
 from anabranch.branch.joins.step_join import Pairing, StepJoin
 from anabranch.branch.members import Asker
 from anabranch.columnar.match.selecting import CompiledFor

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 from unittest import mock
 
-from anabranch.algebra.history.edits import Edit, apply
+from anabranch.algebra.history.display import Edit
 from anabranch.branch import cache as left
 from anabranch.branch.display.continuous import Continuous
 from anabranch.branch.document.layers import Layers, read_layers, shown
@@ -21,6 +21,7 @@ from anabranch.law.history.document import Document
 from anabranch.law.history.timeline import Arriving, answer, arrivals
 from anabranch.stream.reading.parse import implied_root
 from history.asking import elements
+from history.editing import apply
 from history.writing import Writer
 
 

@@ -7,7 +7,6 @@ from fractions import Fraction
 from pathlib import Path
 from random import Random
 
-from anabranch.algebra.history.edits import apply
 from anabranch.algebra.history.replay import Replay
 from anabranch.errors import AnabranchError, DynamicError
 from anabranch.language import check, parse
@@ -20,6 +19,7 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Contents, Source
 from anabranch.stream.tree import STREAM_NAMESPACE
+from history.editing import apply
 from history.following import Asking
 from history.writing import Writer
 

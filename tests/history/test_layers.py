@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from anabranch.algebra.history.edits import Edit, Insert, Remove, apply
+from anabranch.algebra.history.display import Edit, Insert, Remove
 from anabranch.branch import cache as left
 from anabranch.branch.display.continuous import Continuous
 from anabranch.branch.document.layers import Layer, read_layers, shown
@@ -17,6 +17,7 @@ from anabranch.branch.document.resumed import Resumed
 from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
 from history.asking import elements
+from history.editing import apply
 from history.following import TICKER, Followed, items, replaced
 
 

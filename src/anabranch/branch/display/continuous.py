@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from anabranch.algebra.history.display import Display, Piece
-from anabranch.algebra.history.edits import Edit, Insert, Remove
+from anabranch.algebra.history.display import Display, Edit, Insert, Piece, Remove
 from anabranch.branch.display.entrywise import Site
 from anabranch.branch.display.evaluation import Evaluation, Scope
 from anabranch.branch.display.parts import Beside, Built, Computed, Each, Fixed, Part, Whole

@@ -14,7 +14,7 @@ from anabranch.branch.display.parts import Each
 from anabranch.branch.document.projection import Kept
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.law.evaluate import Row
+from anabranch.law.evaluate import ResultRow
 from anabranch.law.history.document import Document
 from anabranch.stream.elements import DeadLetter
 
@@ -71,7 +71,7 @@ class Entrywise:
         kept[self.part.stream].unsaved.entries.update(dict.fromkeys(met))  # of these, what they give
         return dict.fromkeys((*own, *sorted(met))) if met else own
 
-    def rows(self, entry: int) -> list[Row]:
+    def rows(self, entry: int) -> list[ResultRow]:
         """What an entry gives; nothing where it is gone, or fails so that all fails."""
         try:
             return self.tried(entry)
@@ -79,7 +79,7 @@ class Entrywise:
             self.fails(entry, error)
             return []
 
-    def tried(self, entry: int) -> list[Row]:
+    def tried(self, entry: int) -> list[ResultRow]:
         """What an entry gives; nothing where it is gone."""
         kept = self._site.kept
         self._site.failing.pop((self._id, entry), None)

@@ -15,7 +15,7 @@ from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
-from anabranch.law.evaluate import Known, Row
+from anabranch.law.evaluate import Known, ResultRow
 from anabranch.law.history.document import Document
 from anabranch.law.history.evaluate import HistoryEvaluator
 from anabranch.law.inputs import Input
@@ -59,13 +59,13 @@ class Evaluation:
         self.functions = functions
         self._inputs, self._name, self._text = inputs, name, text
 
-    def rows(self, expression: ast.Expression, scope: Scope, documents: Mapping[str, Document]) -> list[Row]:
+    def rows(self, expression: ast.Expression, scope: Scope, documents: Mapping[str, Document]) -> list[ResultRow]:
         """The results of an expression in the order of the document, with their ranks where it asks for an order."""
         evaluator = self._evaluator(documents, {})
         if isinstance(expression, ast.Flwor) and expression.order:
             rows = evaluator.rows(expression, scope.env)
         else:
-            rows = [Row((), evaluator.top(expression, scope.env))]
+            rows = [ResultRow((), evaluator.top(expression, scope.env))]
         self.aside = list(dict.fromkeys(evaluator.dead))
         return rows
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from anabranch.algebra.history.edits import Edit
+from anabranch.algebra.history.display import Edit
 from anabranch.algebra.history.publishing import Published, Told, heartbeat
 from anabranch.branch.display.continuous import Change, Continuous
 from anabranch.branch.document.layers import read_layers, shown

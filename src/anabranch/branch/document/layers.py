@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anabranch.algebra.history.edits import Edit, Insert, Remove
+from anabranch.algebra.history.display import Edit, Insert, Remove
 from anabranch.branch.document.state import Data
 from anabranch.branch.ports import Spill
 from anabranch.branch.state import BranchState

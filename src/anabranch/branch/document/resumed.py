@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
-from anabranch.algebra.history.edits import Edit, Insert
+from anabranch.algebra.history.display import Edit, Insert
 from anabranch.branch import cache as left
 from anabranch.branch.document.layers import Layer, Layers
 from anabranch.branch.document.state import Data, undisturbed

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from anabranch.branch.intake.backlog import Backlog
 from anabranch.branch.intake.entries import FeedOrigin, RawEntry, cuts
 from anabranch.branch.intake.merge import Merge, MergeInput
-from anabranch.columnar.joins.merging import merged
+from anabranch.columnar.joins.kernels import merged
 from anabranch.columnar.scan.entries import Decimals, common_unit, in_unit
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.template import is_plain_around

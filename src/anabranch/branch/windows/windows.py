@@ -37,9 +37,8 @@ from anabranch.branch.intake.merge import Merge, StreamSignal
 from anabranch.branch.members import Asker, Everyone
 from anabranch.branch.windows.selection import WindowSelection
 from anabranch.columnar.match.selecting import CompiledFor, compile_for
-from anabranch.columnar.scan.entries import common_unit, in_unit
+from anabranch.columnar.scan.entries import SELECTED, VOID, common_unit, in_unit
 from anabranch.columnar.scan.kernels import Flags, Indices
-from anabranch.columnar.scan.kernels_entries import SELECTED, VOID
 from anabranch.columnar.scan.template import Template, is_plain_root
 from anabranch.law.rounds.windows import Reach, extent_of
 

@@ -22,12 +22,12 @@ from typing import TypeAlias, Unpack
 from anabranch.errors import DynamicError, Unsupported
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
-from anabranch.law.answer import Shown
+from anabranch.law.answer import ShownAnswer
 from anabranch.law.arrivals.qualified import Qualified, Wanted, is_path, qualified
 from anabranch.law.arrivals.recall import asks
 from anabranch.law.construct import content_text
 from anabranch.law.env import Env
-from anabranch.law.evaluate import Row
+from anabranch.law.evaluate import ResultRow
 from anabranch.law.history.document import Document
 from anabranch.law.history.evaluate import HistoryEvaluator, Unit
 from anabranch.law.history.settings import Around
@@ -49,7 +49,7 @@ class Stood:
 
     items: frozenset[str]
     """The streams of items."""
-    rows: dict[tuple[int, Place], list[Row]] = field(default_factory=dict)
+    rows: dict[tuple[int, Place], list[ResultRow]] = field(default_factory=dict)
 
 
 class MixedEvaluator(HistoryEvaluator):
@@ -81,7 +81,7 @@ class MixedEvaluator(HistoryEvaluator):
         clauses: Sequence[ast.For | ast.Let],
         env: Env,
         unit: Unit,
-        found: list[tuple[Unit, Row]],
+        found: list[tuple[Unit, ResultRow]],
         failed: dict[Unit, DynamicError],
     ) -> None:
         first = clauses[0] if clauses else None
@@ -98,9 +98,9 @@ class MixedEvaluator(HistoryEvaluator):
 
     def _run(
         self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], environments: Sequence[Env], entry: Child
-    ) -> list[Row]:
+    ) -> list[ResultRow]:
         """The results of one item's round; what fails is set aside."""
-        found: list[tuple[Unit, Row]] = []
+        found: list[tuple[Unit, ResultRow]] = []
         failed: dict[Unit, DynamicError] = {}
         rounds = super()._rounds
         self.apart(lambda: [rounds(flwor, clauses, env, (entry,), found, failed) for env in environments])
@@ -225,7 +225,7 @@ def mixed_displays(
     arriving: Iterable[Arriving],
     dead: list[DeadLetter],
     **around: Unpack[Around],
-) -> Iterator[Shown]:
+) -> Iterator[ShownAnswer]:
     """What is on display after every moment, also where that is the same; as `history.timeline.timeline` otherwise."""
     refuse_asking_items(query, items, around.get("text"))
     stood = Stood(items)
@@ -235,9 +235,9 @@ def mixed_displays(
             now = max(document.now for document in documents.values())
             evaluator = MixedEvaluator(query, documents, now, stood, **around)
             try:
-                shown = Shown(now, content_text(evaluator.top(query.body, Env.of(query))))
+                shown = ShownAnswer(now, content_text(evaluator.top(query.body, Env.of(query))))
             except DynamicError as error:
-                shown = Shown(now, "", error)
+                shown = ShownAnswer(now, "", error)
                 if error.message != failing:
                     letter = DeadLetter(each.element.place, error.message, "", error.code, around.get("name"))
                     evaluator.dead.append(letter)

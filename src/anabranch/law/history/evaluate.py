@@ -26,7 +26,7 @@ from anabranch.language.checks.unbounded import flows
 from anabranch.language.printer import print_query
 from anabranch.language.rewrite import parts
 from anabranch.law.env import Env
-from anabranch.law.evaluate import Evaluator, Row
+from anabranch.law.evaluate import Evaluator, ResultRow
 from anabranch.law.history.document import Document
 from anabranch.law.history.settings import Around
 from anabranch.law.history.versions import Asked, cut, within
@@ -243,9 +243,9 @@ class HistoryEvaluator(Evaluator):
             rows.sort(key=lambda row: row.ranks[index], reverse=flwor.order[index].descending)
         return [value for row in rows for value in row.values]
 
-    def rows(self, flwor: ast.Flwor, env: Env) -> list[Row]:
+    def rows(self, flwor: ast.Flwor, env: Env) -> list[ResultRow]:
         """The results of all rounds that do not fail, in the order in which they are run."""
-        found: list[tuple[Unit, Row]] = []
+        found: list[tuple[Unit, ResultRow]] = []
         failed: dict[Unit, DynamicError] = {}
         self._rounds(flwor, flwor.clauses, env, (), found, failed)
         for unit, error in failed.items():
@@ -258,7 +258,7 @@ class HistoryEvaluator(Evaluator):
         clauses: Sequence[ast.For | ast.Let],
         env: Env,
         unit: Unit,
-        found: list[tuple[Unit, Row]],
+        found: list[tuple[Unit, ResultRow]],
         failed: dict[Unit, DynamicError],
     ) -> None:
         """The rows of all rounds, each with its unit; a unit of which some round fails falls with all of its rows."""
@@ -285,7 +285,7 @@ class HistoryEvaluator(Evaluator):
         clauses: Sequence[ast.For | ast.Let],
         environments: Sequence[Env],
         unit: Unit,
-        found: list[tuple[Unit, Row]],
+        found: list[tuple[Unit, ResultRow]],
         failed: dict[Unit, DynamicError],
     ) -> None:
         """The rounds of one entry, with its nodes bound in turn."""

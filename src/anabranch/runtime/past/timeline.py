@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.law.answer import Shown
+from anabranch.law.answer import ShownAnswer
 from anabranch.law.arrivals.past import Past
 from anabranch.law.arrivals.recall import Recalling, asks
 from anabranch.law.calls import PythonFunction
@@ -46,7 +46,7 @@ class Timeline:
         self.failure: DynamicError | None = None
         """Why the query fails as a whole at the latest moment, if it does."""
 
-    def __iter__(self) -> Iterator[Shown]:
+    def __iter__(self) -> Iterator[ShownAnswer]:
         shown = ""
         for number, moment in enumerate(self._past.moments):
             try:
@@ -56,7 +56,7 @@ class Timeline:
                     self.dead[DeadLetter(moment.place, error.message, "", error.code, self._evaluator.name)] = None
                 answer, self.failure = "", error
             if answer != shown:
-                yield Shown(moment.now, answer)
+                yield ShownAnswer(moment.now, answer)
                 shown = answer
 
     def _at(self, moment: int) -> str:

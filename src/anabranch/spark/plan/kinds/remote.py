@@ -20,7 +20,7 @@ from anabranch.errors import UsageError
 from anabranch.language import parse
 from anabranch.law.calls import PythonFunction
 from anabranch.runtime.standing import Standing, standing
-from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows, SendTuples
+from anabranch.sharing.remote import MakeWindows, PutTogether, ReadWindows, SendTuples
 from anabranch.spark.plan.epoch_plan import Registration, StreamPlan
 from anabranch.spark.plan.kinds.kind import BranchSetup, QueryContext, QueryKind, Seat
 from anabranch.spark.plan.kinds.standing import PaneKind, StandingKind, operator_in, taken_apart
