@@ -14,7 +14,7 @@ from anabranch.algebra.plans.builder import linear, stream
 from anabranch.algebra.plans.interpret import Plan
 from anabranch.algebra.plans.written import streams_of
 from anabranch.algebra.reactions.signature import Policy
-from anabranch.branch import cache as left
+from anabranch.branch import cache
 from anabranch.branch.intake.entries import FeedOrigin, pack
 from anabranch.branch.plans.plans import PlanMember, Planned
 from anabranch.branch.ports import InputStream
@@ -69,7 +69,7 @@ class Told:
         data = saved.to_bytes()
         self.size = len(data)
         if self.count % 2:
-            left.here = left.Left()  # as if another process had the branch next
+            cache.here = cache.ProcessCache()  # as if another process had the branch next
         self._open(BranchState.from_bytes(data))
 
     def end(self) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 from unittest import mock
 
 from anabranch.algebra.history.display import Edit
-from anabranch.branch import cache as left
+from anabranch.branch import cache
 from anabranch.branch.display.continuous import Continuous
 from anabranch.branch.document.layers import Layers, read_layers, shown
 from anabranch.branch.document.resumed import Resumed
@@ -93,7 +93,7 @@ class _Away:
     def __init__(self, followed: Followed) -> None:
         self._followed = followed
         self._blobs: list[bytes] = []
-        self._processes = [left.Left() for _ in range(3)]
+        self._processes = [cache.ProcessCache() for _ in range(3)]
         self._random = Random(repr(followed.query))
         self._kept: Any = None
 
@@ -121,7 +121,7 @@ class _Away:
     def _attempt(self) -> Iterator[list[Edit]]:
         here, whole = self._random.choice(self._processes), not self._kept or self._random.random() < 0.1
         edits: list[Edit] = []
-        with mock.patch.object(left, "here", here), mock.patch.object(Layers, "wants_all", return_value=whole):
+        with mock.patch.object(cache, "here", here), mock.patch.object(Layers, "wants_all", return_value=whole):
             resumed = Resumed(self._followed.fresh, "", self._kept, self)
             self._followed.machine = resumed.machine
             yield edits

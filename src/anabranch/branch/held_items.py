@@ -56,7 +56,7 @@ _BEFORE = -(_STREAM << 32)  # the nodes of streams come before those that a quer
 
 
 class HeldItem:
-    """An item with its number, the how many-th it was that the branch took."""
+    """An item with its number among all that the branch took."""
 
     __slots__ = ("_item", "_lacking", "_nodes", "_shelf", "entry", "gone", "number", "units")
 

@@ -157,9 +157,6 @@ class PassingColumns:
         """Take some of what may be taken; False where there is nothing, or nothing for columns."""
         return self._able and self._take()
 
-    def finish(self) -> None:
-        """The inputs have ended, which changes nothing."""
-
     def _take(self) -> bool:
         if not self._may_go_on():
             return False

@@ -118,7 +118,7 @@ class BranchMember:
     policy: Policy = "accumulate"
     """What it does with accents that it cannot let out (LAWS 4.7)."""
     sends: bool = False
-    """Whether it sends tuples: one for which its condition fails goes along, for whoever reads it asks again."""
+    """Whether it sends tuples to another trunk: one whose condition raises an error is sent too, and judged there."""
 
 
 @dataclass(slots=True)

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Protocol
-
-import pyarrow as pa
+from typing import Protocol, TypeAlias
 
 from anabranch.branch.blocking import BlockingBranch
 from anabranch.branch.evolution.following import Following
-from anabranch.branch.held_items import HeldItem, HeldNode, Shelf, kept_table
+from anabranch.branch.held_items import Shelf, kept_table
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.lookahead import Pause
 from anabranch.branch.intake.merge import Changed, Merged, Released, StreamSignal
@@ -84,32 +82,10 @@ def open_branch(
     return _Flowing(operator, askers, inputs, state, spill)
 
 
-class _Operator(Protocol):
-    """What the merge is in front of."""
-
-    def item(self, kept: HeldItem) -> None: ...
-
-    def signal(self, signal: StreamSignal) -> None: ...
-
-    def finish(self) -> None: ...
-
-    def held(self) -> list[HeldNode]: ...
-
-    def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]: ...
-
-    def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None: ...
-
-
-class _ColumnPath(Protocol):
-    """A faster way for what the operator does, which takes all it can of what may be taken and leaves it the rest."""
-
-    def take(self) -> bool:
-        """Take some of it; False where there is nothing, or nothing for columns."""
-
-    def finish(self) -> None:
-        """All inputs have ended, and what they brought was taken."""
-
-
+_Operator: TypeAlias = ItemOperator | Windows | StepJoin | IntervalJoin
+"""What the merge is in front of."""
+_ColumnPath: TypeAlias = PassingColumns | HeldWindowColumns | JoinColumns
+"""A faster way for what the operator does, which takes all it can of what may be taken and leaves it the rest."""
 _OPERATORS: Mapping[str, Callable[[Sequence[Asker], Shelf], _Operator]] = {
     "items": ItemOperator,
     "windows": Windows,
@@ -160,7 +136,7 @@ class _Flowing(Merged):
                 return None
 
     def _finish(self) -> None:
-        if self._columns is not None and self._following.quiet:
+        if isinstance(self._columns, JoinColumns) and self._following.quiet:
             self._columns.finish()
         self._operator.finish()
 

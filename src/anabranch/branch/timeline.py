@@ -22,7 +22,7 @@ from anabranch.stream.elements import DeadLetter, Place
 
 @dataclass(frozen=True, slots=True)
 class AnswerMoment:
-    """A point of the merged streams: the how many-th it is, and the latest time until then."""
+    """A point of the merged streams: its number among all of them, and the latest time until then."""
 
     number: int = 0
     now: Fraction = Fraction(0)

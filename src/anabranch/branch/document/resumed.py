@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from anabranch.algebra.history.display import Edit, Insert
-from anabranch.branch import cache as left
+from anabranch.branch import cache
 from anabranch.branch.document.layers import Layer, Layers
 from anabranch.branch.document.state import Data, undisturbed
 from anabranch.branch.ports import Spill
@@ -50,7 +50,7 @@ class Resumed(Generic[M]):
     def _found(self, fresh: Callable[[], M]) -> M:
         if not self._layers.born:
             return fresh()
-        picked: tuple[str, M] | None = left.here.pick_up((self._layers.born, self._ground))
+        picked: tuple[str, M] | None = cache.here.take((self._layers.born, self._ground))
         if picked is not None:
             save, machine = picked
             if (missed := self._layers.since(save)) is not None:
@@ -71,7 +71,7 @@ class Resumed(Generic[M]):
                 edits = (Insert(0, text()),)
             self._layers.put(Layer.of(self.machine.encode(whole=whole), edits), whole=whole)
         self.machine.settled()
-        left.here.leave((self._layers.born, self._ground), (self._layers.latest, self.machine), held)
+        cache.here.put((self._layers.born, self._ground), (self._layers.latest, self.machine), held)
         return self._layers.save()
 
     @property

@@ -28,7 +28,7 @@ from anabranch.algebra.plans.interpret import Plan, Query
 from anabranch.algebra.reactions.course import Change, Closing
 from anabranch.algebra.reactions.readings import Reading
 from anabranch.algebra.reactions.signature import Policy
-from anabranch.branch import cache as left
+from anabranch.branch import cache
 from anabranch.branch.evolution.changelog import Event, Said, begun, begun_to_json
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Changed, Merged, Released, StreamSignal
@@ -247,11 +247,11 @@ class Planned(Merged):
         """Leave what follows from what was said to whoever opens the branch in this process next."""
         self._query.forget()
         vantages = {key: source.vantage for key, source in self._merge.sources.items()}
-        left.here.leave(self._ground(meta), Followed(self._query, vantages, self._mistrusted))
+        cache.here.put(self._ground(meta), Followed(self._query, vantages, self._mistrusted))
 
     def _pick_up(self, meta: dict[str, Any]) -> bool:
         """Go on with what was left here behind just this, if it was."""
-        found: Followed | None = left.here.pick_up(self._ground(meta))
+        found: Followed | None = cache.here.take(self._ground(meta))
         if found is None:
             return False
         self._query, self._mistrusted = found.query, found.mistrusted

@@ -173,9 +173,6 @@ class HeldWindowColumns:
         """Take some of what may be taken; False where there is nothing, or nothing for columns."""
         return self._able and self._take()
 
-    def finish(self) -> None:
-        """The input has ended: the operator closes what is open."""
-
     def _take(self) -> bool:
         entries = NextEntries.ahead(self._source.backlog, self._sight.most)
         if not entries or not entries.plain or not (self._compiled or self._learn(entries)):

@@ -27,7 +27,7 @@ from anabranch.spark.plan.kinds.standing import PaneKind, StandingKind, operator
 
 
 class RemoteTupleKind(StandingKind):
-    """A join whose tuples are sent: one for which its condition fails goes along, and whoever reads it asks again."""
+    """A join whose tuples are sent; one whose condition raises an error is sent too, and judged where it is read."""
 
     name = "remote tuples"
     label = "plan"
