@@ -35,7 +35,7 @@ from anabranch.spark.epoch.streaming_query import pool_of
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.epoch.usage import PoolUsage
 from anabranch.spark.intake.folders import listing
-from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Wanted
+from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Workload
 from anabranch.spark.session import Session, local_session
 
 
@@ -54,7 +54,7 @@ class EpochRunner(Protocol):
 
     checkpoint: Checkpoint
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Workload) -> None:
         """Do this from the next epoch on."""
 
     def hold(self, holds: Mapping[str, int]) -> None:
@@ -117,7 +117,7 @@ class Peer:
         if self._holds is not None:
             self._hold({name: self._holds.get(name, 0) for name in self._coming_in()})
         self.runner.want(
-            Wanted(
+            Workload(
                 program.streams,
                 program.subscriptions,
                 epoch_bytes=self.epoch_bytes,
@@ -251,7 +251,7 @@ class TrunkRunner:
     ) -> None:
         self._trunk.__exit__(kind, error, trace)
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Workload) -> None:
         self._trunk.want(wanted)
         self._reads = bool(wanted.streams)
 
