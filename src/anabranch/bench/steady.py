@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 from time import perf_counter
@@ -139,21 +139,17 @@ class LongRun:
     def epoch(self, lines: Iterable[str]) -> None:
         """Take some elements, and put everything away."""
         feed = pack(Origin("tickers", 0, "0"), self._cuts(lines))
-        branches = self._opened([None if each is None else State.from_bytes(each) for each in self._states])
+        ours, keepers = (None if each is None else State.from_bytes(each) for each in self._states)
+        branches: list[Branch] = [
+            Displayed(self._member, {"tickers": self._stream}, ours, Given(limits=self._limits), self._away),
+            Keeper(self._stream, keepers, self._limits, self._away, self._away),
+        ]
         for each in branches:
             each.feed(feed)
         left = [each.save() for each in branches]
         self._states = [None if each is None else each.to_bytes() for each in left]
         needed = {ref for each in branches for ref in each.spilled}
         self._away.blobs = {ref: data for ref, data in self._away.blobs.items() if ref in needed}
-
-    def _opened(self, states: Sequence[State | None]) -> list[Branch]:
-        ours, keepers = states
-        given = Given(limits=self._limits)
-        return [
-            Displayed(self._member, {"tickers": self._stream}, ours, given, self._away),
-            Keeper(self._stream, keepers, self._limits, self._away, self._away),
-        ]
 
     def _cuts(self, lines: Iterable[str]) -> list[Cut]:
         found: list[Cut] = []

@@ -37,7 +37,7 @@ from anabranch.sharing.match import matches, merge
 from anabranch.sharing.match_joins import FullResults, join_matches, level, merge_inputs, merge_joins
 from anabranch.sharing.normalize import tree_of, unjoined, unwindowed
 from anabranch.sharing.render import render_join
-from anabranch.sharing.restructure import restructure
+from anabranch.sharing.restructure import sent_windows
 from anabranch.sharing.rules.derive import derive_forest
 from anabranch.sharing.tree import ITEM, OutputAnnotation, PropertyTree, Steps
 from anabranch.stream.schema import Schema
@@ -85,7 +85,7 @@ def need_of(
         return QueryNeeds(merge_inputs(tuple(map(unwindowed, forest.trees))), None, stays, query)
     [tree] = forest.trees
     travels = tree.window is not None and tree.window.reference is not None and not tree.outputs
-    if travels and (restructure(query, tree.schema).tree.window is None or not can_travel(text, tree)):
+    if travels and (sent_windows(query, tree.schema).window is None or not can_travel(text, tree)):
         travels = False  # nothing could be read out of the values
     return QueryNeeds((tree if travels else unwindowed(tree),), query=query)
 
@@ -120,7 +120,7 @@ def widened(flow: Form, need: Form) -> Form | None:
             return alike(merge(flow, need))
         case PropertyForest(), PropertyForest() if isinstance(level(flow, need), FullResults):
             merged = merge_joins(flow, need)
-            return alike_tuples(merged) if isinstance(merged, PropertyForest) else None
+            return alike_tuples(merged) if merged else None
         case _:
             return None
 

@@ -179,9 +179,8 @@ class Planner:
             late = late or self._clock() - begun > self.budget
             return late
 
-        found = Options(self.catalogue, self.topology, self.estimates, self.strategy, is_late, self._number)
-        found.begun = self.begun
-        found.feeding = self._feeding
+        known = self.catalogue, self.topology, self.estimates, self.strategy
+        found = Options(*known, is_late, self._number, self.begun, self._feeding)
         return list(found.of(need, at)), not late
 
     def _take(self, option: Option, subscription: Subscription) -> None:

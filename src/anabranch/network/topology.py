@@ -65,10 +65,6 @@ class Topology:
         """The link between two neighbours."""
         return (first, second) if self.places[first] < self.places[second] else (second, first)
 
-    def bandwidth(self, link: Link) -> float | None:
-        """How many bytes per second a link takes; None for any number."""
-        return self.links[link]
-
     @cached_property
     def _ways(self) -> dict[tuple[str, frozenset[Link]], Mapping[str, str]]:
         return {}

@@ -164,21 +164,20 @@ def explanation(
         at_work = registered if registered is not None and registered.text == text else None
         waiting += at_work is None
         past = None if is_plan(text) else past_of(text, tuple(functions.items()), edited)
+        query: _Query | str = text
         if is_plan(text) or past or display_of(text, edited):
             alone.setdefault(text, []).append(name)
-            if at_work is not None:
-                kind = "plan" if is_plan(text) else "past" if past else "display"
-                kind += f" in {at_work.strands} strands" if at_work.strands else ""
-                members = branches.setdefault(at_work.branch, _Members(kind, _streams_of(text)))
-                members.names.append(name)
-                members.queries.add(text)
-            continue
-        shaped = shapes.of(text)
-        query = shaped.shape, shaped.constants
-        asked.setdefault(query, []).append(name)
-        if at_work is not None and remembers(shaped.shape.standing, streams):
-            standing = shaped.shape.standing
-            members = branches.setdefault(at_work.branch, _Members(standing.kind, standing.streams))
+            kind, read = "plan" if is_plan(text) else "past" if past else "display", _streams_of(text)
+            kind += f" in {at_work.strands} strands" if at_work is not None and at_work.strands else ""
+        else:
+            shaped = shapes.of(text)
+            query = shaped.shape, shaped.constants
+            asked.setdefault(query, []).append(name)
+            kind, read = shaped.shape.standing.kind, shaped.shape.standing.streams
+            if not remembers(shaped.shape.standing, streams):
+                continue
+        if at_work is not None:
+            members = branches.setdefault(at_work.branch, _Members(kind, read))
             members.names.append(name)
             members.queries.add(query)
     chosen, more = _chosen(asked)
@@ -189,7 +188,10 @@ def explanation(
         more.update({name: more.get(name, 0) + len(names) for name in _streams_of(text)})
     return Explanation(
         tuple(_stream_use(name, asked, alone, branches.values()) for name in sources),
-        tuple(_branch_use(number, each) for number, each in sorted(branches.items())),
+        tuple(
+            BranchUse(number, each.kind, each.streams, len(each.names), len(each.queries), tuple(each.names[:_NAMED]))
+            for number, each in sorted(branches.items())
+        ),
         waiting,
         plan.sharing if plan else True,
         tuple(shown),
@@ -209,11 +211,6 @@ def _stream_use(
         len({shape for shape, _ in queries}) + len(made),
         sum(name in each.streams for each in branches),
     )
-
-
-def _branch_use(number: int, found: _Members) -> BranchUse:
-    names = tuple(found.names[:_NAMED])
-    return BranchUse(number, found.kind, found.streams, len(found.names), len(found.queries), names)
 
 
 def _chosen(asked: Mapping[_Query, Sequence[str]]) -> tuple[list[_Query], dict[str, int]]:

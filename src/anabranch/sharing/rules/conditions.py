@@ -209,15 +209,11 @@ def conditions_at_nodes(
     for depth, conditions in found.tails:
         inside = {**names, CONTEXT: StreamNodes(found.path[:depth], input=found.base.input)}
         known = [understand(each, inside, aggregate) for each in conditions]
-        if depth < ITEM or not all(each.exact for each in known) or _names_others(conditions):
+        outside = any(isinstance(part, ast.Variable | ast.Source) for part in parts_of(conditions))
+        if depth < ITEM or not all(each.exact for each in known) or outside:
             return None
         parts[depth] = and_(parts.get(depth, EVERYTHING), *(each.predicate for each in known))
     return tuple(parts.items())
-
-
-def _names_others(conditions: tuple[ast.Expression, ...]) -> bool:
-    """Whether a condition looks at more than the node it stands at."""
-    return any(isinstance(part, ast.Variable | ast.Source) for part in parts_of(conditions))
 
 
 # --- comparisons ----------------------------------------------------------------------------------------------
