@@ -34,14 +34,7 @@ from anabranch.law.paths import Walker, base_of
 from anabranch.law.rounds.rounds import Round, rounds, windows
 from anabranch.law.steps import Counting, Exhausted, text_steps
 from anabranch.values.arithmetic import calculate, negate
-from anabranch.values.atomic import (
-    Atomic,
-    OrderRank,
-    WrittenDouble,
-    as_number,
-    compare,
-    order_rank,
-)
+from anabranch.values.atomic import Atomic, OrderRank, WrittenDouble, as_number, compare, order_rank
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
 from anabranch.values.sequences import NODES, Value, Values, at_most_one, atom, atomize, truth
 

@@ -16,16 +16,7 @@ from typing import TypeAlias
 from anabranch.errors import DynamicError
 from anabranch.law.aggregates import exact_sum, extreme, rounded
 from anabranch.stream.tree import Attribute, Element, Instruction
-from anabranch.values.atomic import (
-    Atomic,
-    Measured,
-    Numeric,
-    Untyped,
-    as_number,
-    exact_value,
-    spell,
-    to_double,
-)
+from anabranch.values.atomic import Atomic, Measured, Numeric, Untyped, as_number, exact_value, spell, to_double
 from anabranch.values.sequences import NODES, Value, Values, at_most_one, atom, atomize, truth
 
 Body: TypeAlias = Callable[..., Values]

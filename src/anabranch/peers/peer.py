@@ -117,12 +117,7 @@ class Peer:
         if self._holds is not None:
             self._hold({name: self._holds.get(name, 0) for name in self._coming_in()})
         self.runner.want(
-            Wanted(
-                program.streams,
-                program.subscriptions,
-                epoch_bytes=self.epoch_bytes,
-                courses=program.courses or {},
-            )
+            Wanted(program.streams, program.subscriptions, epoch_bytes=self.epoch_bytes, courses=program.courses or {})
         )
 
     def hold(self, number: int) -> None:

@@ -176,13 +176,7 @@ def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> 
     }
     return {
         peer: PeerProgram(
-            peer,
-            streams[peer],
-            answers[peer],
-            tuple(made[peer]),
-            tuple(handed_on[peer]),
-            courses[peer],
-            in_turn[peer],
+            peer, streams[peer], answers[peer], tuple(made[peer]), tuple(handed_on[peer]), courses[peer], in_turn[peer]
         )
         for peer in peers
     }

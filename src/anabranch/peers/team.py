@@ -40,11 +40,7 @@ class Team:
     """The peers, and the plan that is in force among them; one at a time may tell them what to do."""
 
     def __init__(
-        self,
-        folder: Path,
-        peers: Mapping[str, Peer],
-        streams: Mapping[str, RegisteredStream],
-        pool: Executor,
+        self, folder: Path, peers: Mapping[str, Peer], streams: Mapping[str, RegisteredStream], pool: Executor
     ) -> None:
         """Peers are run by the threads of a pool; `streams` may change in between."""
         self.peers = peers

@@ -8,7 +8,6 @@ What the language refuses by name is in `language/checks/refusals.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, cast
 
 from anabranch.errors import QueryError

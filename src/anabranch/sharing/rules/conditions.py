@@ -26,18 +26,7 @@ from typing import TypeAlias
 
 from anabranch.language import ast
 from anabranch.language.rewrite import parts as parts_of
-from anabranch.predicate import (
-    EVERYTHING,
-    NOTHING,
-    Operator,
-    Predicate,
-    Term,
-    and_,
-    compare,
-    difference,
-    not_,
-    or_,
-)
+from anabranch.predicate import EVERYTHING, NOTHING, Operator, Predicate, Term, and_, compare, difference, not_, or_
 from anabranch.predicate.formula import MIRRORED
 from anabranch.sharing.tree import ITEM, AggregateAnnotation, Steps, is_value, item_term
 
