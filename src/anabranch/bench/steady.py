@@ -20,7 +20,7 @@ from anabranch.bench.harness.timing import Figures
 from anabranch.bench.memory import resident
 from anabranch.bench.workloads.tickers import RISEN, replacement, ticker
 from anabranch.branch import Branch, InputStream, State
-from anabranch.branch.display.branch import Displayed, DisplayMember, DisplayQuery, Given
+from anabranch.branch.display.branch import BranchContext, Displayed, DisplayMember, DisplayQuery
 from anabranch.branch.document.keeper import Keeper
 from anabranch.branch.intake.entries import Origin, pack
 from anabranch.language import check, parse
@@ -141,7 +141,7 @@ class LongRun:
         feed = pack(Origin("tickers", 0, "0"), self._cuts(lines))
         ours, keepers = (None if each is None else State.from_bytes(each) for each in self._states)
         branches: list[Branch] = [
-            Displayed(self._member, {"tickers": self._stream}, ours, Given(limits=self._limits), self._away),
+            Displayed(self._member, {"tickers": self._stream}, ours, BranchContext(limits=self._limits), self._away),
             Keeper(self._stream, keepers, self._limits, self._away, self._away),
         ]
         for each in branches:

@@ -16,15 +16,16 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
+from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
-from anabranch.language.signatures import AGGREGATES, SIGNATURES
+from anabranch.language.signatures import SIGNATURES
 from anabranch.law.env import Env
 from anabranch.law.paths import base_of
 from anabranch.law.spelling import Namespaces, Spelling
-from anabranch.runtime.evolution.calculating import MOST_DIGITS, calculated, operand
 from anabranch.runtime.evolution.lineage import Lineage, Look, Need, Origin, Site
 from anabranch.runtime.evolution.parts import (
     ITSELF,
+    MOST_DIGITS,
     MOST_PARTS,
     Computed,
     Constant,
@@ -36,12 +37,14 @@ from anabranch.runtime.evolution.parts import (
     Scope,
     at_top,
     bound,
+    calculated,
     few,
     inside,
     is_element,
     is_node,
     looks_of,
     maybe,
+    operand,
     stepped,
     value_site,
 )
@@ -275,9 +278,8 @@ class _Tracer:
             arguments = (scope.of(_CONTEXT),)
         match arguments:
             case ((Nodes() as only,),) if builtin and only.is_known and only.path.steps:
-                for function in AGGREGATES:
-                    if function == name:
-                        return (Computed(Origin(only.input, only.path, function), only.always),)
+                if name in AGGREGATES:
+                    return (Computed(Origin(only.input, only.path, name), only.always),)
                 if name in ("data", "string"):
                     return (replace(only, kind="text"),)
                 if name == "number" and not only.many:
