@@ -75,13 +75,18 @@ def _over_items(loop: Loop, plain: PropertyTree) -> tuple[PropertyTree, ast.Quer
     for _ in range(_MOST_ATTEMPTS):
         attempt = _Attempt(plain, loop, asked_again)
         outputs = attempt.outputs()
-        if outputs is None or not _is_proven(outputs, [loop.item], attempt.selection):
+        if outputs is None or not _is_proven(outputs, [item_of(loop)], attempt.selection):
             return None
         needed = [each for each, anchors, gone in attempt.gone if not _is_proven(outputs, anchors, gone)]
         if not needed:
             return replace(plain, outputs=outputs), attempt.query
         asked_again += needed
     return None
+
+
+def item_of(loop: Loop) -> Steps:
+    """The path of the items that a loop runs over."""
+    return tuple(step.test.local for step in loop.source.steps if isinstance(step.test, ast.NameTest))
 
 
 def _is_proven(outputs: Iterable[OutputAnnotation], anchors: Iterable[Steps], condition: Predicate) -> bool:
@@ -103,7 +108,7 @@ class _Attempt:
 
     def __init__(self, plain: PropertyTree, loop: Loop, asked_again: list[ast.If]) -> None:
         self.plain = plain
-        self.item = loop.item
+        self.item = item_of(loop)
         self.asked_again = asked_again
         self.pieces: list[tuple[ast.Expression, Predicate]] = []
         """The expressions that it consists of, each with the conditions under which it stands in the original."""

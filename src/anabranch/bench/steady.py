@@ -18,7 +18,6 @@ from time import perf_counter
 
 from anabranch.bench.harness.timing import Figures
 from anabranch.bench.memory import resident
-from anabranch.bench.workloads.tickers import RISEN, replacement, ticker
 from anabranch.branch import Branch, InputStream, State
 from anabranch.branch.display.branch import BranchContext, Displayed, DisplayMember, DisplayQuery
 from anabranch.branch.document.keeper import Keeper
@@ -29,10 +28,29 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Cut
 from anabranch.stream.reading.parse import implied_root
 from anabranch.stream.reading.reader import ElementReader
+from anabranch.stream.tree import STREAM_NAMESPACE
 
+RISEN = """
+    for $q in stream("tickers")/tickers/ticker
+    where $q/quote >= $q/quote#1 * 1.1
+    order by ($q/quote - $q/quote#1) div $q/quote
+    return <quote>{ $q/name, $q/quote }</quote>"""
+"""Query 2 of the history paper, over a ticker whose quotes are replaced again and again."""
 _POINTS = 10
 _EPOCH = 200
 """The updates of an epoch: some of the regions, so that its layer is small."""
+
+
+def ticker(number: int, quote: int) -> str:
+    """A ticker whose quote can be replaced."""
+    region = f'<s:mutable id="{number}"><quote>{quote}</quote></s:mutable>'
+    return f'<ticker xmlns:s="{STREAM_NAMESPACE}"><name>T{number}</name>{region}</ticker>'
+
+
+def replacement(number: int, quote: int, at: int) -> str:
+    """A new quote."""
+    content = f"<quote>{quote}</quote>"
+    return f'<s:replace xmlns:s="{STREAM_NAMESPACE}" target="{number}" at="{at}">{content}</s:replace>'
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,8 @@ def _circle(peers: Iterable[str]) -> dict[str, tuple[float, float]]:
 def _peer_lines(catalogue: Catalogue, peer: str, rates: Rates) -> list[Line]:
     """What a peer does, in a few words."""
     flows = catalogue.flows.values()
-    sources = [_said(name, rates.sources.get(name, peer), peer) for name in _sources(flows, peer)]
+    here = [each.name for each in flows if not each.inputs and each.at == peer]
+    sources = [_said(name, rates.sources.get(name, peer), peer) for name in here]
     own = [each for each in flows if each.inputs and each.made_at == peer and not catalogue.is_copy(each)]
     joins = [each.name for each in own if catalogue.is_join(each)]
     made = [each.name for each in own if not catalogue.is_join(each)]
@@ -164,10 +165,6 @@ def _peer_lines(catalogue: Catalogue, peer: str, rates: Rates) -> list[Line]:
     answers = [_said(each.name, each.by, peer) for each in catalogue.subscriptions.values() if each.at == peer]
     found = [("source of", sources), ("joins", joins), ("makes", made), ("hands on", handed), ("answers", answers)]
     return [Line(verb, shortened(", ".join(names), _WORDS - len(verb))) for verb, names in found if names]
-
-
-def _sources(flows: Iterable[Flow], peer: str) -> list[str]:
-    return [each.name for each in flows if not each.inputs and each.at == peer]
 
 
 def _said(name: str, by: str, peer: str) -> str:
