@@ -144,7 +144,7 @@ class Options:
     """The number of the next flow."""
     begun: Collection[str] = ()
     """The flows that have begun: those of them that remember something are as they are, and nobody else's."""
-    feeding: Callable[[PropertyForest], tuple[PropertyTree, ...]] = inputs_of
+    fed_inputs: Callable[[PropertyForest], tuple[PropertyTree, ...]] = inputs_of
     """What a join on the way is given."""
     _widenings: dict[tuple[str, Form], dict[str, Form] | None] = field(default_factory=dict)
 
@@ -230,7 +230,7 @@ class Options:
         changes[name] = wider
         if isinstance(wider, PropertyForest) and flow.before is None:
             sources = {self.catalogue.flows[each].streams: each for each in flow.inputs}
-            return all(self._widen(sources[(tree.stream,)], tree, changes) for tree in self.feeding(wider))
+            return all(self._widen(sources[(tree.stream,)], tree, changes) for tree in self.fed_inputs(wider))
         return all(self._widen(each, wider, changes) for each in flow.inputs)
 
     def _chain(self, anchor: Flow, place: str, form: Form, to: str, number: int | None = None) -> tuple[Flow, ...]:

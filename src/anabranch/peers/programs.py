@@ -19,7 +19,7 @@ from anabranch.language import ast, check, parse, print_query
 from anabranch.language.rewrite import rebuild
 from anabranch.network.catalogue import Catalogue, Flow
 from anabranch.network.description import RegisteredStream
-from anabranch.network.needs import QueryNeeds, asks_when, is_verbatim, references
+from anabranch.network.needs import QueryNeeds, depends_on_time, is_sent_verbatim, window_references
 from anabranch.network.operators import Ask, HandOn, answering, arriving, operator
 from anabranch.peers.links import Link
 from anabranch.sharing.forest import PropertyForest
@@ -36,8 +36,8 @@ def axes(stream: str, registered: RegisteredStream, needs: Iterable[QueryNeeds])
     """
     source = registered.source
     asking = [each for each in needs if stream in each.streams]
-    is_merged = any(map(asks_when, asking))
-    found = {path for need in asking for path in (references(need) or {}).get(stream, ())}
+    is_merged = any(map(depends_on_time, asking))
+    found = {path for need in asking for path in (window_references(need) or {}).get(stream, ())}
     if is_merged and source.time is not None:
         found.add(f"*/{source.time}")
     return tuple(Axis(path, "0" if is_merged else str(source.slack)) for path in sorted(found))
@@ -123,7 +123,7 @@ def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> 
     """What all peers do."""
     needs = [each.need for each in catalogue.subscriptions.values()]
     edited = {name for name, each in sources.registered.items() if each.source.updates}
-    dated = {stream for need in needs if asks_when(need) for stream in need.streams}
+    dated = {stream for need in needs if depends_on_time(need) for stream in need.streams}
     made = {peer: PeerProgram() for peer in peers}
 
     def reads(peer: str, names: tuple[str, ...]) -> None:
@@ -153,7 +153,7 @@ def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> 
         reads(peer, given)
         if found.kind == "selection":
             origin = sources.origin(flow)
-            if is_verbatim(origin) or (origin.source.time is None and flow.streams[0] in dated):
+            if is_sent_verbatim(origin) or (origin.source.time is None and flow.streams[0] in dated):
                 found = replace(found, kind="whole")
             made[peer].courses[found.stream] = axes(flow.streams[0], origin, needs)
         made[peer].made.append(found)
