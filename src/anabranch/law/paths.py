@@ -178,7 +178,7 @@ class Walker(Counting):
         return self._filter(list(in_document_order(reached)), taken.tail, env, part)
 
     def look_at(self, nodes: Sequence[Node]) -> None:
-        """Called with the nodes that each step reaches, for those who must know."""
+        """Called with the nodes that each step reaches; subclasses may count or check them."""
 
     def _filter(
         self, values: Values, tail: Sequence[ast.Predicate | ast.Qualifier], env: Env, part: Slice | None

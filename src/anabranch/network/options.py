@@ -143,7 +143,7 @@ class Options:
     number: int
     """The number of the next flow."""
     begun: Collection[str] = ()
-    """The flows that have begun: those of them that remember something are as they are, and nobody else's."""
+    """The flows that have begun: those that have state (windows, tuples) are neither changed nor shared any more."""
     fed_inputs: Callable[[PropertyForest], tuple[PropertyTree, ...]] = inputs_of
     """What a join on the way is given."""
     _widenings: dict[tuple[str, Form], dict[str, Form] | None] = field(default_factory=dict)
@@ -329,7 +329,7 @@ class Options:
 
 
 def is_loose(flow: Flow) -> bool:
-    """Whether a flow remembers nothing, so that it may be changed under its readers, and who begins later may join."""
+    """Whether a flow has no state, so that it may be changed under its readers, and later subscriptions may read it."""
     return not isinstance(flow.form, PropertyForest) and flow.form.window is None
 
 

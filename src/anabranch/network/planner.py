@@ -8,8 +8,8 @@ Three strategies can be compared:
 
 Every option has a price (`options.py`), and the cheapest is taken; after the time budget, the cheapest
 that was found by then.
-Then those for whom a flow of their own is made are planned again, if that makes the whole cheaper: so who comes first
-does not decide for ever.
+Then subscriptions that have a flow of their own are planned again, if that makes the whole cheaper: so the order of
+registration does not decide for ever.
 A subscription that ends frees what only it needed; flows stay as wide as they are, for the next one, until a link is
 short of bandwidth: then what flows over it is narrowed to what is still asked for (section 4).
 
@@ -86,8 +86,8 @@ class Planner:
         self.edited: frozenset[str] = frozenset()
         """The streams of updates."""
         self.begun: frozenset[str] = frozenset()
-        """The flows that have begun: of these, windows and joins on the way are as they are, and nobody else's; and
-        while there are any, a subscription is not answered out of other flows."""
+        """The flows that have begun: of these, windows and joins on the way are neither changed nor shared any more;
+        and while there are any, a subscription is not moved to other flows."""
         self._clock = clock
         self._sent_needs = sent_needs
         self._fed_inputs = fed_inputs
@@ -244,7 +244,7 @@ class Planner:
         return Decision(f"stream {name}", steps(old, self.catalogue))
 
     def end_stream(self, name: str) -> Decision:
-        """A stream has ended, and with it who reads nothing else; a join goes on with its other inputs."""
+        """A stream has ended, and so do subscriptions that read nothing else; a join goes on with its other inputs."""
         flow = self.catalogue.flows.get(name)
         if flow is None or flow.inputs:
             raise UsageError(f"there is no stream '{name}'")
@@ -294,7 +294,7 @@ class Planner:
         return tuple(reversed(found))
 
     def _asked(self, flow: Flow) -> Form | None:
-        """What those who read a flow need of it, merged; None where it cannot be said in one form."""
+        """What the readers of a flow need of it, merged; None where no one form has all of it."""
         forms: list[Form] = [each.need.of(flow.form) for each in self.catalogue.answered[flow.name]]
         for reader in self.catalogue.readers[flow.name]:
             if isinstance(reader.form, PropertyForest) and not isinstance(flow.form, PropertyForest):

@@ -72,7 +72,7 @@ class LetterFile:
                 yield from log.buried(manifest)
 
     def _as_reported(self, letter: DeadLetter, catalogue: Catalogue) -> Iterator[DeadLetter]:
-        """A letter as it is told, for each whom it concerns."""
+        """A letter as it is reported: once for each subscription that it concerns."""
         if letter.subscription is None:
             if letter.place.stream in self._streams:
                 yield letter

@@ -30,7 +30,7 @@ from anabranch.stream.reading.source import Source
 
 
 def axes(stream: str, registered: RegisteredStream, needs: Iterable[QueryNeeds]) -> tuple[Axis, ...]:
-    """By what it is told how far a stream is, for those who need it.
+    """The paths by which the progress of a stream is measured, for the subscriptions that need it.
 
     Where times decide in which order streams are merged, no item may be below those before it.
     """

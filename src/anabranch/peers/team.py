@@ -192,8 +192,8 @@ class Team:
     def _programs(self, catalogue: Catalogue) -> dict[str, PeerProgram]:
         """What peers do.
 
-        Who has begun to read a flow that has evolved or is edited goes on, also where nobody asks for it for a while:
-        it would not know later what it has missed.
+        A peer that has begun to read a flow with accents or updates reads on while no subscription needs the flow:
+        otherwise it would miss what changed meanwhile.
         """
         found = programs(catalogue, self._sources, tuple(self.peers))
         for flow in catalogue.hops:

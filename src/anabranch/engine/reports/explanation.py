@@ -139,7 +139,7 @@ _Query: TypeAlias = tuple[Shape, tuple[Constant, ...]]
 
 @dataclass(slots=True)
 class _Members:
-    """Who is in a branch; only `explanation` adds to it."""
+    """The subscriptions in a branch; only `explanation` adds to it."""
 
     kind: str
     streams: tuple[str, ...]

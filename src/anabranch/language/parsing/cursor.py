@@ -178,12 +178,8 @@ class Cursor:
 
     def __init__(self, text: str) -> None:
         if len(text) > MAX_CHARACTERS:
-            raise QueryError(
-                f"the query has {len(text):,} characters, more than the {MAX_CHARACTERS:,} allowed",
-                text=text[:200],
-                span=Span(0, 0),
-                hint="split it into several subscriptions",
-            )
+            message = f"the query has {len(text):,} characters, more than the {MAX_CHARACTERS:,} allowed"
+            raise QueryError(message, text=text[:200], span=Span(0, 0), hint="split it into several subscriptions")
         if found := _NO_CHARACTER.search(text):
             raise _error(text, *found.span(), f"character {found.group()!a} cannot stand in a query")
         self.text = text
