@@ -25,11 +25,11 @@ from anabranch.peers.links import Link
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.remote import MakeWindows, PutTogether, ReadWindows
 from anabranch.sharing.tree import PropertyTree
-from anabranch.spark.evolution.courses import Axis
+from anabranch.spark.evolution.progress import ProgressAxis
 from anabranch.stream.reading.source import Source
 
 
-def axes(stream: str, registered: RegisteredStream, needs: Iterable[QueryNeeds]) -> tuple[Axis, ...]:
+def axes(stream: str, registered: RegisteredStream, needs: Iterable[QueryNeeds]) -> tuple[ProgressAxis, ...]:
     """The paths by which the progress of a stream is measured, for the subscriptions that need it.
 
     Where times decide in which order streams are merged, no item may be below those before it.
@@ -40,7 +40,7 @@ def axes(stream: str, registered: RegisteredStream, needs: Iterable[QueryNeeds])
     found = {path for need in asking for path in (window_references(need) or {}).get(stream, ())}
     if is_merged and source.time is not None:
         found.add(f"*/{source.time}")
-    return tuple(Axis(path, "0" if is_merged else str(source.slack)) for path in sorted(found))
+    return tuple(ProgressAxis(path, "0" if is_merged else str(source.slack)) for path in sorted(found))
 
 
 FLOW = "flow "
@@ -72,7 +72,7 @@ class PeerProgram:
     made: list[MadeFlow] = field(default_factory=list)
     handed_on: list[tuple[str, str]] = field(default_factory=list)
     """Flows that are sent as they came, each with the one it is the same as."""
-    courses: dict[str, tuple[Axis, ...]] = field(default_factory=dict)
+    courses: dict[str, tuple[ProgressAxis, ...]] = field(default_factory=dict)
     in_turn: bool = False
     """Whether it counts when something reaches this peer: a stream that does not say so comes in, or is asked, here."""
 
