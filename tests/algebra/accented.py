@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from algebra.plan_runs import run
 from anabranch.algebra.accents.boxes import overlap, within
 from anabranch.algebra.accents.items import leaves, spelled, values
 from anabranch.algebra.accents.sets import items_of
 from anabranch.algebra.operators.operator import Operator
-from anabranch.algebra.plans.admitted import Element
-from anabranch.algebra.plans.interpret import Apply, Plan, StreamSource, run
+from anabranch.algebra.plans.interpret import Apply, Element, Plan, StreamSource
 from anabranch.algebra.reactions.readings import Spelling
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.logic import EVERYTHING

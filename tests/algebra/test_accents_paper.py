@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from algebra.accented import CELSIUS, add, alter, drop, item, path, same, show, together
 from algebra.evolving import faults
+from algebra.plan_runs import leaving, run
 from anabranch.algebra.accents.boxes import for_all, for_some, within
 from anabranch.algebra.accents.items import spelled
 from anabranch.algebra.accents.sets import below, items_of
-from anabranch.algebra.plans.admitted import Element
 from anabranch.algebra.plans.builder import DerivedStream, stream
-from anabranch.algebra.plans.interpret import Apply, Query, leaving, run
+from anabranch.algebra.plans.interpret import Apply, Element, Query
 from anabranch.errors import Aborted
 from anabranch.predicate import Domain, Finite, Predicate, and_, or_
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item, Punctuation

@@ -13,13 +13,13 @@ from itertools import product
 import pytest
 
 from algebra.accented import add, alter, closed, drop, item, path, show
+from algebra.plan_runs import leaving
 from anabranch.algebra.accents.index import Box
 from anabranch.algebra.accents.possible import possible
 from anabranch.algebra.accents.sets import fulfils
 from anabranch.algebra.operators.join import Join
-from anabranch.algebra.plans.admitted import Element
 from anabranch.algebra.plans.builder import DerivedStream, stream
-from anabranch.algebra.plans.interpret import Apply, Query, leaving
+from anabranch.algebra.plans.interpret import Apply, Element, Query
 from anabranch.algebra.reactions.course import Course
 from anabranch.errors import Aborted
 from anabranch.predicate import Domain, Finite, Predicate

@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 from algebra.accented import CELSIUS, HERE, add, alter, answer, closed, drop, item, path, same, shown, together
+from algebra.plan_runs import run
 from anabranch.algebra.aggregate import Function
 from anabranch.algebra.operators.grouped import Aggregate
 from anabranch.algebra.operators.intersect import Intersect
@@ -16,7 +17,7 @@ from anabranch.algebra.operators.project import Project
 from anabranch.algebra.operators.select import Select
 from anabranch.algebra.operators.union import Union
 from anabranch.algebra.operators.windowed import Window
-from anabranch.algebra.plans.interpret import Apply, Query, StreamSource, run
+from anabranch.algebra.plans.interpret import Apply, Query, StreamSource
 from anabranch.algebra.window import Extent
 from anabranch.errors import Aborted
 from anabranch.predicate import Finite, Reals

@@ -11,11 +11,11 @@ import pytest
 
 from algebra.accented import alter, item, show
 from algebra.evolving import STATEFUL, Planner, faults, merged, stream
+from algebra.plan_runs import leaving, run
 from anabranch.algebra.accents.items import altered, spelled
 from anabranch.algebra.accents.sets import fulfils, items_of
 from anabranch.algebra.operators.union import Union
-from anabranch.algebra.plans.admitted import Element
-from anabranch.algebra.plans.interpret import Apply, Plan, Query, StreamSource, leaving, run
+from anabranch.algebra.plans.interpret import Apply, Element, Plan, Query, StreamSource
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item
 from anabranch.stream.path import Path

@@ -7,10 +7,10 @@ from fractions import Fraction
 import pytest
 
 from algebra.accented import HERE, add, alter, closed, drop, item, path, show
+from algebra.plan_runs import leaving
 from anabranch.algebra.operators.construct import Construct, Copy, Linear
-from anabranch.algebra.plans.admitted import Element
 from anabranch.algebra.plans.builder import DerivedStream, stream
-from anabranch.algebra.plans.interpret import Apply, Query, StreamSource, leaving
+from anabranch.algebra.plans.interpret import Apply, Element, Query, StreamSource
 from anabranch.errors import Aborted
 from anabranch.stream.description import parse
 from anabranch.stream.elements import DeadLetter, Doubt

@@ -22,7 +22,7 @@ from anabranch.columnar.panes.panes import Member, PaneCounter
 from anabranch.columnar.panes.query import CompiledMany, compile_many
 from anabranch.columnar.panes.sharing import relaxed, shared
 from anabranch.columnar.scan import untemplated as guided
-from anabranch.columnar.scan.shred import Shredded, Shredder, Wanted
+from anabranch.columnar.scan.shred import Shredded, Shredder, WantedLeaves
 from anabranch.columnar.scan.template import Template
 from anabranch.errors import BadItem
 from anabranch.language import check, parse
@@ -196,7 +196,7 @@ class Stream:
         wanted = matcher = None
         if compiled is not None and template is not None:
             leaves = tuple(sorted(compiled.leaves))
-            wanted = Wanted(template, leaves, tuple(leaf in compiled.numbers for leaf in leaves))
+            wanted = WantedLeaves(template, leaves, tuple(leaf in compiled.numbers for leaf in leaves))
             matcher = Matcher.of(compiled.conditions, wanted)
         reader = self.reader()
         shredder = Shredder(LineSplitter(self.limits, Carry(start)), self.limits)

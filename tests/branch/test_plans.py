@@ -9,10 +9,10 @@ import pytest
 
 from algebra.accented import CELSIUS, alter, closed, drop, item
 from algebra.evolving import STATEFUL
+from algebra.plan_runs import run
 from algebra.test_square import OPERATORS, World
-from anabranch.algebra.plans.admitted import Element
 from anabranch.algebra.plans.builder import linear, stream
-from anabranch.algebra.plans.interpret import Plan, run
+from anabranch.algebra.plans.interpret import Element, Plan
 from anabranch.algebra.plans.written import streams_of
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch import cache as left

@@ -10,10 +10,11 @@ import pytest
 from algebra import evolving as algebra_evolving
 from algebra.accented import CELSIUS, HERE, add, alter, closed, drop, path, show
 from algebra.evolving import stream
+from algebra.plan_runs import run
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.operators.project import Project
 from anabranch.algebra.operators.select import Select
-from anabranch.algebra.plans.interpret import Apply, StreamSource, run
+from anabranch.algebra.plans.interpret import Apply, StreamSource
 from anabranch.errors import Aborted, StreamError
 from anabranch.logic import EVERYTHING
 from anabranch.predicate import Finite

@@ -16,11 +16,12 @@ from pyspark.sql import SparkSession
 import anabranch
 from algebra.accented import HERE
 from algebra.evolving import Planner, stream
+from algebra.plan_runs import run
 from anabranch.algebra.accents.items import values
 from anabranch.algebra.operators.construct import Computed, Construct
 from anabranch.algebra.operators.operator import Operator
 from anabranch.algebra.plans import builder
-from anabranch.algebra.plans.interpret import Plan, run
+from anabranch.algebra.plans.interpret import Plan
 from anabranch.algebra.plans.written import streams_of, write_plan
 from anabranch.engine.evolved import answer_plan, fed
 from anabranch.engine.reading import read_stream

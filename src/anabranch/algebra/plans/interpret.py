@@ -4,8 +4,12 @@ A plan is a tree: sources, and operators applied to plans.
 `Query` feeds each element through all operators above its source before it takes the next one, so what comes out
 follows from the order of the elements alone; whoever feeds it merges the sources (LAWS 1.2).
 Values go from operator to operator as readings and are written once, where they leave.
-Every source is judged first (`admitted.py`): what is not valid is set aside, and where it leaves a path unknown, a
-query that reads the path there, or shows it in its answer, aborts (LAWS 4.5).
+Every source is judged first: operators get to see it without what is bad (LAWS 4.5).
+An accent that is refused leaves its path unknown for the items that it describes, until a drop makes it known again.
+That needs no element of its own in the streams between operators: each item that is concerned says so
+(`algebra/reactions/readings.py`).
+A query aborts where it meets such an item and reads the path, or shows it in its answer, so one that has selected
+others goes on.
 
 A query can be left and taken up again: what operators know of evolution follows from the accents and punctuations that
 came, so whoever remembers these gives them once more to a query that has seen no item; `save` gives all the rest.
@@ -16,22 +20,65 @@ It is the law in executable form: obviously right, never fast.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from anabranch.algebra.accents.sets import UNDECLARED, Domains, description_of
+from anabranch.algebra.accents.evolution import Evolution
+from anabranch.algebra.accents.passing import judged
+from anabranch.algebra.accents.sets import UNDECLARED, Domains, items_of
 from anabranch.algebra.operators.operator import Flowing, Heartbeat, Operation, Operator
 from anabranch.algebra.operators.windowed import Numbering
-from anabranch.algebra.plans.admitted import Element, Judged
 from anabranch.algebra.reactions.changes import Change, Closing
-from anabranch.algebra.reactions.readings import Reading, Spelling
+from anabranch.algebra.reactions.readings import Reading
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.errors import Aborted, DynamicError
 from anabranch.predicate import Predicate
-from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation
+from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation
 from anabranch.stream.path import Path
-from anabranch.values.numbers import nearest_double, spell_double
+from anabranch.stream.tree import Element as Tree
+
+Element: TypeAlias = Item | Accent | Punctuation
+"""What a stream of items has, and what an answer has."""
+
+
+class Judged:
+    """One source; only `take` changes it."""
+
+    def __init__(self, declares: Callable[[Path], bool] | None = None, domains: Domains = UNDECLARED) -> None:
+        self.bad: list[DeadLetter] = []
+        """What was set aside so far."""
+        self._evolution = Evolution(declares, domains)
+        self._mistrusted: dict[Path, str] = {}
+        """The paths that have been unknown for some items, with the last reason."""
+
+    def take(self, element: Element | DeadLetter) -> Flowing | None:
+        """The next element, or None where it is set aside, or was when it was read."""
+        match judged(element, self._evolution):
+            case Item(tree):
+                return self._reading(tree)
+            case Accent(where, evolution):
+                return Change(items_of(where), evolution)
+            case Punctuation(where, _, at):
+                if where is not None:
+                    return Closing(items_of(where))
+                assert at is not None, "a punctuation has a description or a time"
+                return Heartbeat(at)
+            case DeadLetter() as letter:
+                self.bad.append(letter)
+                doubtful = [element.evolution.path] if isinstance(element, Accent) else []
+                doubtful += [each.path for each in letter.doubts]
+                self._mistrusted.update(dict.fromkeys(doubtful, letter.reason))
+                return None
+            case other:
+                raise AssertionError(other)  # updates are not for this algebra
+
+    def _reading(self, tree: Tree) -> Reading:
+        reading = Reading(tree)
+        for path, reason in self._mistrusted.items():
+            if self._evolution.state(path, tree).unit is None:
+                reading = reading.mistrusted(path, reason)
+        return reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,33 +275,3 @@ class Query:
 
 def _named(way: tuple[int, ...]) -> str:
     return "/".join(map(str, way))
-
-
-def run(
-    plan: Plan,
-    elements: Iterable[tuple[str, Element]],
-    *,
-    policy: Policy = "accumulate",
-    domains: Domains = UNDECLARED,
-    declares: Callable[[Path], bool] | None = None,
-    spelling: Spelling = lambda value: spell_double(nearest_double(value)),
-) -> list[Element]:
-    """What a plan answers to finite streams, merged into one sequence of (source, element)."""
-    query = Query(plan, policy=policy, domains=domains, declares=declares)
-    found = [each for source, element in elements for each in query.feed(source, element)]
-    found += query.end()
-    return [leaving(each, index, spelling) for index, each in enumerate(found)]
-
-
-def leaving(flowing: Flowing, index: int, spelling: Spelling) -> Element:
-    """What operators give as an element of the answer; its place counts the elements."""
-    place = Place("answer", "0", index)
-    match flowing:
-        case Reading():
-            return Item(flowing.written(spelling), place)
-        case Change(where, evolution):
-            return Accent(description_of(where), evolution, place)
-        case Closing(where):
-            return Punctuation(description_of(where), place)
-        case Heartbeat(at):
-            return Punctuation(None, place, at)

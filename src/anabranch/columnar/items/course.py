@@ -51,7 +51,7 @@ class Follows(Protocol):
         """What an item adds to an answer."""
 
 
-class Course(Protocol):
+class PartitionCourse(Protocol):
     """One partition where its reading stands; reading an element takes it in."""
 
     @property
@@ -73,7 +73,7 @@ class Course(Protocol):
         """What an entry is, without any consequence."""
 
 
-def changes(course: Course, shredded: Shredded, unknown: Flags) -> dict[int, StreamElement | DeadLetter]:
+def changes(course: PartitionCourse, shredded: Shredded, unknown: Flags) -> dict[int, StreamElement | DeadLetter]:
     """The entries of a batch that say something of those behind them, among those that may be anything."""
     found: dict[int, StreamElement | DeadLetter] = {}
     for entry in map(int, np.flatnonzero(unknown)):
@@ -86,7 +86,7 @@ def changes(course: Course, shredded: Shredded, unknown: Flags) -> dict[int, Str
 
 
 def suspects(
-    course: Course, shredded: Shredded, known: Flags, said: Mapping[int, StreamElement | DeadLetter]
+    course: PartitionCourse, shredded: Shredded, known: Flags, said: Mapping[int, StreamElement | DeadLetter]
 ) -> Flags | None:
     """The known entries of a stretch without accents that may be bad items after all; None if there are none."""
     forbidden = list(course.evolution.forbidden())

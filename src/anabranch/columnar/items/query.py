@@ -91,11 +91,11 @@ def compile_query(hole: ast.Expression, root: str, template: Template) -> Compil
     """
     try:
         return _compiled(hole, root, template)
-    except Other:
+    except NotColumnar:
         return None
 
 
-class Other(Exception):
+class NotColumnar(Exception):
     """The query is not made for columns."""
 
 
@@ -106,10 +106,10 @@ class Visits:
         self._left = MOST_VISITS
 
     def spend(self, visits: int) -> None:
-        """Visit so many elements of the template; `Other` where they become too many."""
+        """Visit so many elements of the template; `NotColumnar` where they become too many."""
         self._left -= visits
         if self._left < 0:
-            raise Other
+            raise NotColumnar
 
 
 def _compiled(hole: ast.Expression, root: str, template: Template) -> CompiledQuery:
@@ -119,8 +119,8 @@ def _compiled(hole: ast.Expression, root: str, template: Template) -> CompiledQu
             if not found:
                 return CompiledQuery(tuple(conditions) or ALWAYS, ())
             if len(found) > 1:
-                raise Other  # several rounds to an item
-            scope = Scope({variable: found[0]})
+                raise NotColumnar  # several rounds to an item
+            scope = TemplateScope({variable: found[0]})
             if where is not None:
                 conditions.append(scope.condition(where))
             while isinstance(result, ast.If) and result.otherwise == ast.Sequence(()):
@@ -131,7 +131,7 @@ def _compiled(hole: ast.Expression, root: str, template: Template) -> CompiledQu
             conditions, found = source_spots(hole, root, template)
             return CompiledQuery(tuple(conditions) or ALWAYS, joined([each.copy for each in found], (template,)))
         case _:
-            raise Other
+            raise NotColumnar
 
 
 def source_spots(
@@ -142,16 +142,16 @@ def source_spots(
         case ast.Path(ast.Source("stream"), (top, *steps)) if steps and not top.tail:
             pass
         case _:
-            raise Other
+            raise NotColumnar
     found = [Spot(template, -1, side)] if _child_name(top) in (root, "*") else []
     conditions: list[Tree[ItemTest]] = []
     for step in steps:
         found = [each for parent in found for each in parent.children(step)]
         for predicate in step.tail:
             if len(found) > 1 or not isinstance(predicate, ast.Predicate):
-                raise Other
+                raise NotColumnar
             if found:
-                conditions.append(Scope({None: found[0]}).condition(predicate.condition))
+                conditions.append(TemplateScope({None: found[0]}).condition(predicate.condition))
     return conditions if found else [*conditions, Settled(NO)], found
 
 
@@ -168,7 +168,7 @@ class Spot:
         """The gap that is its text; only what holds nothing else has one."""
         leaf = self.template.parts[self.number].leaf
         if leaf is None:
-            raise Other
+            raise NotColumnar
         return leaf
 
     @property
@@ -196,7 +196,7 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class TemplateScope:
     """What names stand for; None is the name of the context item."""
 
     names: Mapping[str | None, Spot]
@@ -218,7 +218,7 @@ class Scope:
             case ast.Path():
                 return Settled(YES if self.spots(expression) else NO)
             case _:
-                raise Other
+                raise NotColumnar
 
     def _test(self, operator: Operator, path: ast.Expression, literal: ast.Expression) -> Tree[ItemTest]:
         """A comparison holds if it holds for one of the elements at the path."""
@@ -238,14 +238,14 @@ class Scope:
             case ast.Sequence(items):
                 return [fragment for each in items for fragment in self.result(each)]
             case ast.Flwor((ast.For(variable, ast.Path() as path, None),), None, (), inside):
-                scopes = (Scope({**self.names, variable: each}, self.visits) for each in self.spots(path))
+                scopes = (TemplateScope({**self.names, variable: each}, self.visits) for each in self.spots(path))
                 return [fragment for each in scopes for fragment in each.result(inside)]
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
                 return [self._text(each) for each in self.spots(ast.Path(start, tuple(steps)))]
             case ast.Path() | ast.Variable():
                 return [self._copy(each) for each in self.spots(expression)]
             case _:
-                raise Other
+                raise NotColumnar
 
     def _copy(self, spot: Spot) -> Fragment:
         fragment = spot.copy
@@ -259,7 +259,7 @@ class Scope:
     def _constructor(self, constructor: ast.ElementConstructor) -> list[Fragment]:
         names = [constructor.name, *(each.name for each in constructor.attributes)]
         if constructor.namespaces or any(":" in name for name in names) or len(set(names[1:])) < len(names) - 1:
-            raise Other
+            raise NotColumnar
         tag: list[Fragment] = [f"<{constructor.name}".encode()]
         for attribute in constructor.attributes:
             tag += [f' {attribute.name}="'.encode(), *self._attribute_value(attribute), b'"']
@@ -302,12 +302,12 @@ class Scope:
                 found = self.spots(ast.ContextItem() if start is None else start)
                 for step in steps:
                     if step.tail:
-                        raise Other
+                        raise NotColumnar
                     found = [each for parent in found for each in parent.children(step)]
                     self.visits.spend(1 + len(found))
                 return found
             case _:
-                raise Other
+                raise NotColumnar
 
 
 def _child_name(step: ast.Step) -> str:
@@ -316,7 +316,7 @@ def _child_name(step: ast.Step) -> str:
         case ast.Step("child", ast.NameTest(local, None), _, False):
             return local
         case _:
-            raise Other
+            raise NotColumnar
 
 
 def is_literal(expression: ast.Expression) -> bool:
@@ -335,7 +335,7 @@ def simple_number(literal: ast.Expression) -> float:
             assert isinstance(exponent, int), "a literal is finite"
             if len(digits) + max(0, exponent) <= MOST_DIGITS and exponent >= -MOST_DIGITS:
                 return float(exact)
-    raise Other
+    raise NotColumnar
 
 
 def joined(fragments: Sequence[Fragment], templates: Sequence[Template]) -> tuple[Fragment, ...]:

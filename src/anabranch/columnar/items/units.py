@@ -57,7 +57,7 @@ class Followed(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
+class StretchUnits:
     """How the queries of a program are answered in a stretch in which nothing changes."""
 
     by_law: frozenset[int]
@@ -80,10 +80,10 @@ class Units:
         return replace(shredded, values=values)
 
 
-NO_UNITS = Units(frozenset(), {})
+NO_UNITS = StretchUnits(frozenset(), {})
 
 
-def units_of(program: Program, template: Template, groups: Sequence[Followed]) -> Units:
+def units_of(program: Program, template: Template, groups: Sequence[Followed]) -> StretchUnits:
     """How queries are answered; `groups` are those of the program, in its order."""
     by_law: set[int] = set()
     maps: dict[int, Changes] = {}
@@ -96,7 +96,7 @@ def units_of(program: Program, template: Template, groups: Sequence[Followed]) -
             by_law.update(group.numbers)
         else:
             maps |= needed
-    return Units(frozenset(by_law), {gap: changes for gap, changes in maps.items() if changes})
+    return StretchUnits(frozenset(by_law), {gap: changes for gap, changes in maps.items() if changes})
 
 
 def _units(compiled: CompiledQuery, template: Template, group: Followed) -> dict[int, Changes] | None:

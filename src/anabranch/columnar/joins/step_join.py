@@ -18,7 +18,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.items.layout import Fragments, laid_out
+from anabranch.columnar.items.layout import fragments_of, laid_out
 from anabranch.columnar.joins import kernels as kernels_joins
 from anabranch.columnar.joins.condition import PairCondition, PairJudge
 from anabranch.columnar.joins.kernels import (
@@ -71,7 +71,7 @@ class Lane:
     """What those that arrive are to the join: `VOID`, `SHOWN` or `SELECTED`."""
 
 
-class StepJoin:
+class StepJoinLanes:
     """Two lanes while items arrive; the only one to change its state is whoever asks for `pairs`."""
 
     def __init__(self, first: Lane, second: Lane) -> None:
@@ -93,21 +93,16 @@ class StepJoin:
             for item in range(base + lane.held, base + lane.held + lane.waiting):
                 kernels_joins.wait(window, item, self._values[item], self._positions, self._waiting[side])
 
-    def pairs(self, arrivals: Indices, *, ended: bool) -> Iterator[tuple[Indices, Indices]]:
+    def pairs(
+        self, arrivals: Indices, *, ended: bool, placed: bool = False
+    ) -> Iterator[tuple[Indices, Indices, NDArray[np.int64]]]:
         """Let items arrive, each from the side that is given; the pairs that come of it, by number, in order.
 
+        If `placed`, each comes with the positions at which both windows then stand.
         What is given is overwritten when the next is asked for.
         """
-        return ((x, y) for x, y, _ in self._pairs(arrivals, ended, np.empty((2, 0), np.int64)))
-
-    def placed_pairs(self, arrivals: Indices, *, ended: bool) -> Iterator[tuple[Indices, Indices, NDArray[np.int64]]]:
-        """The same, and the positions at which both windows stand when each pair is made."""
-        return self._pairs(arrivals, ended, np.empty((2, BLOCK), np.int64))
-
-    def _pairs(
-        self, arrivals: Indices, ended: bool, places: NDArray[np.int64]
-    ) -> Iterator[tuple[Indices, Indices, NDArray[np.int64]]]:
         x, y = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+        places = np.empty((2, BLOCK if placed else 0), np.int64)
         at, is_done = 0, False
         while not is_done:
             meetings = np.empty((max(MEETINGS, int(self._sides[:, WAITING].max()) + 1), MEETING), np.int64)
@@ -157,7 +152,7 @@ class StepJoin:
 
 
 @dataclass(frozen=True, slots=True)
-class Laid:
+class AnswerBlock:
     """Answers one behind the other: how many, and how long the first is."""
 
     data: bytes
@@ -199,7 +194,11 @@ class RunTexts:
         runs = np.zeros((len(join.runs), 2), np.int64)
         places = size = 0
         for number, run in enumerate(join.runs):
-            texts, offsets = _texts(sides[run.side], Fragments.of([run.fragments], join.sides[run.side].wanted))
+            shredded = sides[run.side]
+            fragments = fragments_of([run.fragments], join.sides[run.side].wanted)
+            # what does not fit has the empty piece
+            picks = np.where(shredded.fits, np.arange(len(shredded.fits)), -1)
+            texts, offsets = laid_out(shredded, fragments, picks, [b""])
             runs[number] = run.side, places
             edges.append(offsets + size)
             store.append(texts)
@@ -221,14 +220,14 @@ class PairAnswers:
         self._texts = columns.texts(join)
         self._slow = slow
 
-    def answer(self, x: Indices, y: Indices) -> Iterator[Laid]:
+    def answer(self, x: Indices, y: Indices) -> Iterator[AnswerBlock]:
         """The answers to some pairs, in order."""
         verdicts = self._judge.verdicts(x, y)
         unclear = np.flatnonzero(verdicts == UNCLEAR)
         for start, end in pairwise([0, *unclear[SLOW::SLOW], len(x)]):
             yield from self._answer(x[start:end], y[start:end], verdicts[start:end])
 
-    def _answer(self, x: Indices, y: Indices, verdicts: Verdicts) -> Iterator[Laid]:
+    def _answer(self, x: Indices, y: Indices, verdicts: Verdicts) -> Iterator[AnswerBlock]:
         texts = self._texts
         taken = np.flatnonzero(verdicts == YES) if len(texts.runs) else np.empty(0, np.int64)
         pieces: list[tuple[int, bytes]] = []
@@ -250,14 +249,5 @@ class PairAnswers:
             out = np.empty(size + STRIDE, np.uint8)
             some = picks[start:end]
             lay_out_pairs(texts.runs, texts.edges, texts.store, x, y, some, ready, bounds, out)
-            yield Laid(out[:size].tobytes(), end - start, int(offsets[start + 1] - offsets[start]))
+            yield AnswerBlock(out[:size].tobytes(), end - start, int(offsets[start + 1] - offsets[start]))
             start = end
-
-
-def _texts(shredded: Shredded, fragments: Fragments) -> tuple[Bytes, Indices]:
-    """What a run gives for each item, one behind the other, and where each begins and ends; for what does not fit,
-    nothing.
-    """
-    picks = np.where(shredded.fits, np.arange(len(shredded.fits)), -1)
-    data, offsets = laid_out(shredded, fragments, picks, [b""])
-    return np.frombuffer(data, np.uint8), offsets

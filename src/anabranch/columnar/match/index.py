@@ -30,7 +30,7 @@ from anabranch.columnar.match.condition import NO, UNCLEAR, YES, Condition, Numb
 from anabranch.columnar.match.forms import NumberRanking
 from anabranch.columnar.match.kernels import OPEN, TAKEN, Pairs
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers, Places
-from anabranch.columnar.scan.shred import Shredded, Wanted
+from anabranch.columnar.scan.shred import Shredded, WantedLeaves
 
 _ROOM, _MOST_PAIRS = 1 << 12, 1 << 20
 """Room for pairs: to begin with, and at most, unless there is but one entry."""
@@ -95,7 +95,9 @@ NO_MATCHES = Matches(0, np.empty(0, np.int32), np.empty(0, np.int32), _NONE, _NO
 class Matcher:
     """Conditions ready to be matched; they are numbered from 0 on."""
 
-    def __init__(self, count: int, groups: Sequence[Alike], others: Sequence[tuple[int, Condition]], wanted: Wanted):
+    def __init__(
+        self, count: int, groups: Sequence[Alike], others: Sequence[tuple[int, Condition]], wanted: WantedLeaves
+    ):
         """`others` are conditions without a form, by number; `wanted` says which leaf is in which row."""
         self._count = count
         self._others = others
@@ -110,7 +112,7 @@ class Matcher:
         """Those of the last batch."""
 
     @staticmethod
-    def of(conditions: Sequence[Condition], wanted: Wanted) -> Matcher:
+    def of(conditions: Sequence[Condition], wanted: WantedLeaves) -> Matcher:
         """The matcher of some conditions."""
         return Matcher(len(conditions), *gathered(enumerate(conditions)), wanted)
 

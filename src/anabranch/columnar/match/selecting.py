@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from anabranch.columnar.items.query import Other, Scope, Spot, source_spots
+from anabranch.columnar.items.query import NotColumnar, Spot, TemplateScope, source_spots
 from anabranch.columnar.match.condition import ALWAYS, Condition, NumberTest, tests
-from anabranch.columnar.scan.shred import Wanted
+from anabranch.columnar.scan.shred import WantedLeaves
 from anabranch.columnar.scan.template import Template
 from anabranch.language import ast
 from anabranch.stream.path import Path
@@ -27,7 +27,7 @@ class CompiledFor:
     """The leaf of a time window's reference."""
     time: int | None
     """That of an item's time, where it has one."""
-    wanted: Wanted
+    wanted: WantedLeaves
 
 
 def compile_for(clause: ast.For, root: str, template: Template, time: Path | None) -> CompiledFor | None:
@@ -42,9 +42,9 @@ def compile_for(clause: ast.For, root: str, template: Template, time: Path | Non
         if found and isinstance(clause.window, ast.TimeWindow):
             reference = reference_leaf(clause.window, root, only(found))
         elif len(found) > 1:
-            raise Other
+            raise NotColumnar
         moment = time_leaf(time, template)
-    except Other:
+    except NotColumnar:
         return None
     condition = tuple(conditions) or ALWAYS
     tested = tests(condition)
@@ -54,10 +54,10 @@ def compile_for(clause: ast.For, root: str, template: Template, time: Path | Non
     return CompiledFor(bool(found), condition, reference, moment, wanted)
 
 
-def wanted_leaves(template: Template, leaves: set[int], numbers: set[int]) -> Wanted:
+def wanted_leaves(template: Template, leaves: set[int], numbers: set[int]) -> WantedLeaves:
     """Some leaves of a template, and which of them are read as numbers."""
     ordered = tuple(sorted(leaves))
-    return Wanted(template, ordered, tuple(leaf in numbers for leaf in ordered))
+    return WantedLeaves(template, ordered, tuple(leaf in numbers for leaf in ordered))
 
 
 def time_leaf(path: Path | None, template: Template) -> int | None:
@@ -67,7 +67,7 @@ def time_leaf(path: Path | None, template: Template) -> int | None:
     spots = [Spot(template, each) for each in template.children(-1)]
     for name in path.steps:
         if name.startswith("@"):
-            raise Other
+            raise NotColumnar
         spots = [each for spot in spots for each in spot.children(ast.Step("child", ast.NameTest(name)))]
     return only(spots).leaf if spots else None
 
@@ -83,13 +83,13 @@ def reference_leaf(window: ast.TimeWindow, root: str, spot: Spot) -> int:
             number = spot.template.parts[number].parent
         above = [ast.NameTest(name) for name in (root, *reversed(names))]
         if [step.test for step in path.steps[: len(above)]] != above:
-            raise Other
+            raise NotColumnar
         path = ast.Path(None, path.steps[len(above) :])
-    return only(Scope({None: spot}).spots(path)).leaf
+    return only(TemplateScope({None: spot}).spots(path)).leaf
 
 
 def only(spots: list[Spot]) -> Spot:
     """The only one of them; without it, or with others, this is not for columns."""
     if len(spots) != 1:
-        raise Other
+        raise NotColumnar
     return spots[0]

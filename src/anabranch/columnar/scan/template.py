@@ -52,7 +52,7 @@ def is_plain_root(root: Element) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TemplatePart:
     """An element of the template, with its place relative to the gaps inside it."""
 
     name: str
@@ -76,7 +76,7 @@ class Template:
     """Fixed bytes, one piece more than there are gaps, and the elements they spell, in document order."""
 
     pieces: tuple[bytes, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[TemplatePart, ...]
 
     @staticmethod
     def of(item: Element) -> Template | None:
@@ -118,7 +118,7 @@ class _Reading:
     """An item being taken apart: the pieces so far, the last of them open."""
 
     pieces: list[bytearray] = field(default_factory=lambda: [bytearray()])
-    parts: list[Part] = field(default_factory=list)
+    parts: list[TemplatePart] = field(default_factory=list)
 
     def write(self, text: str) -> None:
         self.pieces[-1] += text.encode()
@@ -134,7 +134,7 @@ class _Reading:
             return False
         name, children = element.name.local, [each for each in element.children if not isinstance(each, _REMARKS)]
         number, first, begin = len(self.parts), len(self.pieces) - 1, len(self.pieces[-1])
-        self.parts.append(Part(name, parent, None, 0, 0, 0, 0, b""))
+        self.parts.append(TemplatePart(name, parent, None, 0, 0, 0, 0, b""))
         self.write(f"<{name}")
         for attribute in element.attributes:
             self.write(f' {attribute.name.local}="')
@@ -155,7 +155,7 @@ class _Reading:
             self.write(f"</{name}>")
         last, back, ahead = len(self.pieces) - 2, len(self.pieces[first]) - begin, len(self.pieces[-1])
         fixed = bytes(self.pieces[-1][begin:]) if last < first else b""
-        self.parts[number] = Part(name, parent, leaf, first, last, back, ahead, fixed)
+        self.parts[number] = TemplatePart(name, parent, leaf, first, last, back, ahead, fixed)
         return True
 
 
