@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from anabranch.columnar.items.query import wanted_leaves
 from anabranch.columnar.match.condition import (
     NO,
     UNCLEAR,
@@ -20,8 +21,7 @@ from anabranch.columnar.match.condition import (
     judge,
 )
 from anabranch.columnar.match.index import Matcher, Matches
-from anabranch.columnar.match.selecting import wanted_leaves
-from anabranch.columnar.scan import untemplated as guided
+from anabranch.columnar.scan import untemplated
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.columnar.scan.template import Template
 from anabranch.logic import And, Not, Or, Tree
@@ -47,7 +47,7 @@ def _batch(random: Random, items: int) -> Shredded:
     limits = Limits()
     head, *rest = Shredder(LineSplitter(limits), limits).feed(("\n" * 8 + "".join(lines)).encode(), wanted)
     found = rest[-1] if rest else head
-    guided.fill(found, limits)
+    untemplated.fill(found, limits)
     return found
 
 

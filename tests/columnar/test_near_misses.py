@@ -7,7 +7,7 @@ from xml.parsers import expat
 
 import pytest
 
-from anabranch.columnar.scan import untemplated as guided
+from anabranch.columnar.scan import untemplated
 from anabranch.columnar.scan.shred import Shredder, WantedLeaves
 from anabranch.columnar.scan.template import Template
 from anabranch.stream.limits import Limits
@@ -52,7 +52,7 @@ def called_good(lines: list[bytes]) -> list[bool]:
     data = b"".join(line + b"\n" for line in lines)
     found: list[bool] = []
     for shredded in Shredder(LineSplitter(LIMITS, Carry(100)), LIMITS).feed(data, wanted):
-        found += (shredded.fits | guided.fill(shredded, LIMITS)).tolist()
+        found += (shredded.fits | untemplated.fill(shredded, LIMITS)).tolist()
     return found
 
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from anabranch.branch.intake.entries import Entry
 from anabranch.branch.ports import InputStream
-from anabranch.columnar.scan.template import Template, is_plain_around
-from anabranch.columnar.scan.trees import UsualTrees
+from anabranch.columnar.scan.template import Template, UsualTrees, is_plain_around
 from anabranch.stream.elements import Accent, Alter, DeadLetter, Doubt, Drop, Item, Place, StreamElement
 from anabranch.stream.tree import Element
 

@@ -30,9 +30,8 @@ from anabranch.branch.intake.merge import Merge, Source
 from anabranch.branch.items.answers import answer_in_columns
 from anabranch.branch.items.items import Passing
 from anabranch.columnar.items.layout import Laid
-from anabranch.columnar.items.query import NotColumnar, compile_query
+from anabranch.columnar.items.query import NotColumnar, compile_query, time_leaf, wanted_leaves
 from anabranch.columnar.match.condition import NO, UNCLEAR, YES, Verdicts, judge
-from anabranch.columnar.match.selecting import time_leaf, wanted_leaves
 from anabranch.columnar.scan.entries import Decimals, shred_entries
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.shred import Shredded, WantedLeaves

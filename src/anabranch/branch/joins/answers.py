@@ -36,11 +36,11 @@ from anabranch.branch.joins.step_join import JoinWindow, Pairing, StepJoin
 from anabranch.branch.members import Asker
 from anabranch.branch.ports import InputStream
 from anabranch.branch.windows.selection import Judge
+from anabranch.columnar.items.query import CompiledFor
 from anabranch.columnar.joins.condition import relaxed
 from anabranch.columnar.joins.pairs import CompiledJoin, compile_join, read_together
 from anabranch.columnar.joins.step_join import PairAnswers, PairColumns
 from anabranch.columnar.match.condition import NO, UNCLEAR, Settled
-from anabranch.columnar.match.selecting import CompiledFor
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.template import Template
 from anabranch.errors import DynamicError

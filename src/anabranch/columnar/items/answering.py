@@ -3,7 +3,7 @@
 Queries that are made for columns are judged together (`columnar/match/index.py`), and their answers laid out, without
 a step of Python for any single item or query.
 *Takers* see the same items in the same pass: they gather what windows and joins go on with.
-Where the stream evolves (`course.py`), a batch is answered in stretches in which nothing changes.
+Where the stream evolves (`evolution.py`), a batch is answered in stretches in which nothing changes.
 What remains is read by the real parser and answered by the reference evaluator, one by one and in order: items of
 another look, items whose condition is unclear, and every item for a query that is not made for columns.
 So which way an item takes never shows in an answer.
@@ -25,13 +25,21 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.items.course import Follows, PartitionCourse, changes, suspects
+from anabranch.columnar.items.evolution import (
+    NO_UNITS,
+    Followed,
+    Follows,
+    PartitionCourse,
+    StretchUnits,
+    changes,
+    suspects,
+    units_of,
+)
 from anabranch.columnar.items.kernels import Fragments, OwnedTexts
 from anabranch.columnar.items.layout import NO_FRAGMENTS, Dealt, Scratch, dealt
 from anabranch.columnar.items.programs import Compile, ItemQueries, ItemQuery, Program, program_of
-from anabranch.columnar.items.units import NO_UNITS, Followed, StretchUnits, units_of
 from anabranch.columnar.match.index import NO_MATCHES, Matches
-from anabranch.columnar.scan import untemplated as guided
+from anabranch.columnar.scan import untemplated
 from anabranch.columnar.scan.kernels import Flags, Indices, Places
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.columnar.scan.template import Template, is_plain_root
@@ -45,28 +53,29 @@ from anabranch.stream.schema import Schema
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element
 
-_Sayings: TypeAlias = Mapping[int, StreamElement | DeadLetter]
+_Controls: TypeAlias = Mapping[int, StreamElement | DeadLetter]
+"""Accents and punctuations, also bad ones, by entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Entries in a row, which of them are good items for certain, and what they say of those behind them."""
+    """Entries in a row between which nothing changes: which are good items for certain, and which control elements."""
 
     shredded: Shredded
     known: Flags
-    said: _Sayings
+    controls: _Controls
 
     @property
-    def is_said(self) -> bool:
-        """Whether there is nothing but what is said, and no item."""
-        return len(self.said) == len(self.known)
+    def has_no_item(self) -> bool:
+        """Whether all of them are control elements."""
+        return len(self.controls) == len(self.known)
 
     def part(self, first: int, last: int) -> Stretch:
-        return self._cut(first, last, {entry: each for entry, each in self.said.items() if first <= entry < last})
+        return self._cut(first, last, {entry: each for entry, each in self.controls.items() if first <= entry < last})
 
-    def _cut(self, first: int, last: int, said: _Sayings) -> Stretch:
-        """A part in which this is said."""
-        moved = {entry - first: each for entry, each in said.items()}
+    def _cut(self, first: int, last: int, controls: _Controls) -> Stretch:
+        """A part with these control elements."""
+        moved = {entry - first: each for entry, each in controls.items()}
         return Stretch(self.shredded.part(first, last), self.known[first:last], moved)
 
     def without(self, doubtful: Flags) -> Stretch:
@@ -80,7 +89,7 @@ class Stretch:
         """
         begin = 0
         passed: dict[int, StreamElement | DeadLetter] = {}
-        for entry, each in self.said.items():
+        for entry, each in self.controls.items():
             if isinstance(each, Punctuation) and not (course and course.parted):
                 passed[entry] = each
                 continue
@@ -186,7 +195,7 @@ class AnswerBatch:
             out.lay(found.data.data, self.delivery.rows(found))
 
 
-class ByLaw:
+class SingleItemAnswers:
     """Answers single items by the law, and holds the pieces."""
 
     def __init__(self, members: Sequence[ItemQuery], out: Answers, course: PartitionCourse | None) -> None:
@@ -332,18 +341,18 @@ class StreamAnswers:
     ) -> int:
         known = shredded.fits
         if self._schema is None:
-            known = known | guided.fill(shredded, self._limits)
+            known = known | untemplated.fill(shredded, self._limits)
         stretch = Stretch(shredded, known, changes(course, shredded, ~known) if course else {})
         return sum(self._answer_stretch(each, read, out, takers, course) for each in stretch.between_accents(course))
 
     def _answer_stretch(
         self, stretch: Stretch, read: Read, out: Answers, takers: Sequence[Taker], course: PartitionCourse | None
     ) -> int:
-        doubtful = suspects(course, stretch.shredded, stretch.known, stretch.said) if course else None
+        doubtful = suspects(course, stretch.shredded, stretch.known, stretch.controls) if course else None
         if doubtful is not None:
             stretch = stretch.without(doubtful)
         shredded, known = stretch.shredded, stretch.known
-        program = self._program if shredded.wanted and not stretch.is_said else None
+        program = self._program if shredded.wanted and not stretch.has_no_item else None
         follows = course.follows if course else None
         units = self._units(program, follows)
         found = self._matches(program, shredded, follows, units)
@@ -360,7 +369,7 @@ class StreamAnswers:
             unread |= flags
         items = int(np.count_nonzero(known))
         batch = self._delivery.of(shredded, program, matches)
-        slow = ByLaw(self._members, out, course)
+        slow = SingleItemAnswers(self._members, out, course)
         begin = 0
         for entry in map(int, np.flatnonzero(unread)):
             element = read(shredded.cut(entry))

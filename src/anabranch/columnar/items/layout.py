@@ -30,6 +30,12 @@ def fragments_of(sets: Sequence[Sequence[Fragment]], wanted: WantedLeaves) -> Fr
     return Fragments(found, np.cumsum([0, *map(len, sets)]), np.frombuffer(bytes(fixed), np.uint8))
 
 
+def ready_pieces(pieces: Sequence[bytes]) -> ReadyPieces:
+    """Texts as the kernels take them."""
+    bounds = np.array([*accumulate(map(len, pieces), initial=0)], np.int64)
+    return ReadyPieces(np.frombuffer(b"".join(pieces), np.uint8), bounds)
+
+
 @dataclass(frozen=True, slots=True)
 class Laid:
     """A compiled query with its fragments in the form the kernels take."""
@@ -74,8 +80,7 @@ def dealt(
 
     They are there until the scratch is used again.
     """
-    bounds = np.array([*accumulate(map(len, pieces), initial=0)], np.int64)
-    ready = ReadyPieces(np.frombuffer(b"".join(pieces), np.uint8), bounds)
+    ready = ready_pieces(pieces)
     lengths, sources = (np.empty(len(texts.items), np.int64) for _ in range(2))
     owned = np.zeros((count, 3), np.int64)
     given = ItemLeaves(shredded.data, shredded.starts, shredded.ends), fragments, ready, texts, lengths, sources

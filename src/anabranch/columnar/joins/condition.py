@@ -27,7 +27,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.joins.kernels import same_text
+from anabranch.columnar.joins.kernels import TextColumn, same_text
 from anabranch.columnar.match.condition import (
     OPERATORS,
     UNCLEAR,
@@ -201,14 +201,14 @@ class PairJudge:
 
         def judging(picks: _Picks) -> Verdicts:
             found = np.empty(len(picks[0]), np.bool_)
-            same_text(*a, picks[left.side], *b, picks[right.side], found)
+            same_text(a, picks[left.side], b, picks[right.side], found)
             return (found if operator == "=" else ~found).view(np.uint8) * np.uint8(YES)
 
         return judging
 
-    def _text(self, leaf: Leaf) -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]:
+    def _text(self, leaf: Leaf) -> TextColumn:
         side, row = self._sides[leaf.side], self._row(leaf)
-        return side.data, side.starts[row], side.ends[row]
+        return TextColumn(side.data, side.starts[row], side.ends[row])
 
     def _amount(self, amount: Amount) -> tuple[_Read, set[int]]:
         """How an amount is read, and the sides it is read from."""

@@ -21,14 +21,19 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from anabranch.columnar.items.query import (
+    CompiledFor,
     Fragment,
     NotColumnar,
     Spot,
     Taken,
     TemplateScope,
     joined,
+    only,
+    reference_leaf,
     simple_number,
     source_spots,
+    time_leaf,
+    wanted_leaves,
 )
 from anabranch.columnar.joins.condition import (
     Amount,
@@ -44,7 +49,6 @@ from anabranch.columnar.joins.condition import (
     pair_tests,
 )
 from anabranch.columnar.match.condition import ALWAYS, NO, YES, Condition, NumberTest, Settled, tests
-from anabranch.columnar.match.selecting import CompiledFor, only, reference_leaf, time_leaf, wanted_leaves
 from anabranch.columnar.scan.shred import WantedLeaves
 from anabranch.columnar.scan.template import Template
 from anabranch.language import ast

@@ -4,7 +4,7 @@ What an accent brings about depends on a query's lineage and on when it began, n
 in these have one `Follower`, and thousands of subscriptions have a few.
 
 Within a stretch of items in which nothing changes, a query that no unit change concerns is answered as ever, and so is
-one whose answer has followed a change for all items (`columnar/items/units.py`).
+one whose answer has followed a change for all items (`columnar/items/evolution.py`).
 The others are answered by the law: from the item's canonical values, and brought forward into the units that have been
 announced in the answer.
 A query that an accent has ended gives nothing more.
@@ -20,8 +20,8 @@ from typing import TypeAlias
 
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.reactions.signature import Policy
+from anabranch.columnar.items.evolution import Changes
 from anabranch.columnar.items.programs import ItemQuery
-from anabranch.columnar.items.units import Changes
 from anabranch.errors import Aborted
 from anabranch.law.evolution.canonical import canonical
 from anabranch.law.spelling import Namespaces

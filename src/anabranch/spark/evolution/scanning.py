@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from anabranch.algebra.accents.passing import is_change
-from anabranch.columnar.items.course import ESCAPE, WORDS, may_hold
+from anabranch.columnar.items.evolution import ESCAPE, WORDS, may_hold
 from anabranch.columnar.scan.kernels import find_word
 from anabranch.errors import AnabranchError
 from anabranch.spark.epoch.job import Job, Report

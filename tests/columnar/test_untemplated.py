@@ -7,7 +7,7 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anabranch.columnar.scan import untemplated as guided
+from anabranch.columnar.scan import untemplated
 from anabranch.columnar.scan.shred import Shredder, WantedLeaves
 from anabranch.columnar.scan.template import Template
 from anabranch.stream.elements import Item
@@ -57,7 +57,7 @@ def test_good_is_what_the_parser_accepts(items: list[str]) -> None:
     data = "".join(f"{item}\n" for item in items).encode()
     reader = ElementReader("s", "lines", LIMITS, parse_item(b"<root/>", LIMITS))
     for shredded in Shredder(LineSplitter(LIMITS, Carry(100)), LIMITS).feed(data, wanted):
-        good = guided.fill(shredded, LIMITS)
+        good = untemplated.fill(shredded, LIMITS)
         for entry in range(len(shredded.fits)):
             numbers = shredded.values[:, entry]
             if not good[entry]:
@@ -80,6 +80,6 @@ def test_one_bad_item_does_not_cost_the_others() -> None:
     lines = [unusual, unusual.replace(b"</z>", b"</y>"), unusual]
     data = b"".join(line + b"\n" for line in lines)
     (shredded,) = Shredder(LineSplitter(LIMITS, Carry(100)), LIMITS).feed(data, WantedLeaves(template, (0,), (True,)))
-    assert guided.fill(shredded, LIMITS).tolist() == [True, False, True]
+    assert untemplated.fill(shredded, LIMITS).tolist() == [True, False, True]
     assert shredded.values[0, 0] == 1.0
     assert math.isnan(shredded.values[0, 1])
