@@ -16,6 +16,7 @@ from anabranch.branch.panes.plan import PaneLaw, PanePlan, pane_plan
 from anabranch.branch.panes.states import PaneState, pack, unpack
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import State
+from anabranch.columnar.match.arranging import gathered
 from anabranch.columnar.match.index import NO_MATCHES, Matcher
 from anabranch.columnar.panes.counted import CountedRange, Reach
 from anabranch.columnar.panes.panes import Member, PaneCounter
@@ -197,7 +198,7 @@ class Stream:
         if compiled is not None and template is not None:
             leaves = tuple(sorted(compiled.leaves))
             wanted = WantedLeaves(template, leaves, tuple(leaf in compiled.numbers for leaf in leaves))
-            matcher = Matcher.of(compiled.conditions, wanted)
+            matcher = Matcher(len(compiled.conditions), *gathered(enumerate(compiled.conditions)), wanted)
         reader = self.reader()
         shredder = Shredder(LineSplitter(self.limits, Carry(start)), self.limits)
         size = random.choice((1 << 20, 1 << 20, 1 << 20, 500, 40))
