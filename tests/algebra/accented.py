@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from algebra.plan_runs import run
-from anabranch.algebra.accents.boxes import overlap, within
+from anabranch.algebra.accents.boxes import within
 from anabranch.algebra.accents.items import leaves, spelled, values
 from anabranch.algebra.accents.sets import items_of
 from anabranch.algebra.operators.operator import Operator
-from anabranch.algebra.plans.interpret import Apply, Element, Plan, StreamSource
+from anabranch.algebra.plans.interpret import Apply, Plan, StreamSource
 from anabranch.algebra.reactions.readings import Spelling
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.logic import EVERYTHING
@@ -21,6 +20,8 @@ from anabranch.stream.path import Path
 from anabranch.stream.tree import Element as Tree
 from anabranch.stream.tree import Name, Text
 from anabranch.values.numbers import nearest_double, spell_double
+from models.interpreter import Element, run
+from models.items import overlap
 
 HERE = Place("test", "0", 0)
 CELSIUS = "(. - 32) * 5 div 9"

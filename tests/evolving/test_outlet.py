@@ -10,7 +10,6 @@ import pytest
 from algebra import evolving as algebra_evolving
 from algebra.accented import CELSIUS, HERE, add, alter, closed, drop, path, show
 from algebra.evolving import stream
-from algebra.plan_runs import run
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.operators.project import Project
 from anabranch.algebra.operators.select import Select
@@ -30,6 +29,7 @@ from anabranch.stream.tree import Element
 from anabranch.values.sequences import Values
 from evolving.outlets import ROUND, Asked, Given, ask, item, lineage
 from evolving.square import EXACT, item_query, join_query, square, window_query
+from models.interpreter import run
 
 WINDOW = 'for $w in stream("a")/r/i |ts diff 100| '
 TO_CELSIUS = str(parse_map(CELSIUS))
@@ -47,6 +47,8 @@ JOIN = 'for $x in stream("a")/r/i |count 2| for $y in stream("b")/r/i |count 1| 
         ("avg", [f"alter . by {TO_CELSIUS}", "<x>25</x>"]),
         ("min", [f"alter . by {TO_CELSIUS}", "<x>20</x>"]),
         ("max", [f"alter . by {TO_CELSIUS}", "<x>30</x>"]),
+        ("median", [f"alter . by {TO_CELSIUS}", "<x>25</x>"]),
+        ("stddev", ["alter . by . * 5 div 9", "<x>5</x>"]),
     ],
 )
 def test_case_17(function: str, answer: list[str]) -> None:

@@ -14,8 +14,7 @@ import papers
 from anabranch.algebra.window import Extent
 from anabranch.language import check, parse
 from anabranch.predicate import EVERYTHING
-from anabranch.sharing.match import merge_all, same, tiles
-from anabranch.sharing.relax import relax
+from anabranch.sharing.match import merge_all, relax, same, tiles
 from anabranch.sharing.rules.derive import derive
 from anabranch.sharing.tree import PropertyTree, condition_text
 from anabranch.stream import photons

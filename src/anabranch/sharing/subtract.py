@@ -44,7 +44,7 @@ from anabranch.predicate import (
     terms,
 )
 from anabranch.sharing.match import combine, given_where, is_plain, matches, same_aggregate
-from anabranch.sharing.settle import settled, unwindowed
+from anabranch.sharing.normalize import settled, unwindowed
 from anabranch.sharing.tree import PropertyTree
 
 

@@ -1,15 +1,11 @@
 """The reference interpreter of the algebra: plans of operators over accented streams, element by element.
 
 A plan is a tree: sources, and operators applied to plans.
-`Query` feeds each element through all operators above its source before it takes the next one, so what comes out
-follows from the order of the elements alone; whoever feeds it merges the sources (LAWS 1.2).
+`Query` takes each element through all operators above its source before it takes the next one, so what comes out
+follows from the order of the elements alone; whoever drives it merges the sources (LAWS 1.2).
 Values go from operator to operator as readings and are written once, where they leave.
-Every source is judged first: operators get to see it without what is bad (LAWS 4.5).
-An accent that is refused leaves its path unknown for the items that it describes, until a drop makes it known again.
-That needs no element of its own in the streams between operators: each item that is concerned says so
-(`algebra/reactions/readings.py`).
-A query aborts where it meets such an item and reads the path, or shows it in its answer, so one that has selected
-others goes on.
+Elements have been validated before: an item whose reading says that a path is unknown aborts a query that reads the
+path, or shows it in its answer (LAWS 4.5).
 
 A query can be left and taken up again: what operators know of evolution follows from the accents and punctuations that
 came, so whoever remembers these gives them once more to a query that has seen no item; `save` gives all the rest.
@@ -20,65 +16,19 @@ It is the law in executable form: obviously right, never fast.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.accents.passing import judged
-from anabranch.algebra.accents.sets import UNDECLARED, Domains, items_of
-from anabranch.algebra.operators.operator import Flowing, Heartbeat, Operation, Operator
+from anabranch.algebra.accents.sets import UNDECLARED, Domains
+from anabranch.algebra.operators.operator import Flowing, Operation, Operator
 from anabranch.algebra.operators.windowed import Numbering
-from anabranch.algebra.reactions.changes import Change, Closing
+from anabranch.algebra.reactions.course import Change, Closing
 from anabranch.algebra.reactions.readings import Reading
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.errors import Aborted, DynamicError
 from anabranch.predicate import Predicate
-from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation
 from anabranch.stream.path import Path
-from anabranch.stream.tree import Element as Tree
-
-Element: TypeAlias = Item | Accent | Punctuation
-"""What a stream of items has, and what an answer has."""
-
-
-class Judged:
-    """One source; only `take` changes it."""
-
-    def __init__(self, declares: Callable[[Path], bool] | None = None, domains: Domains = UNDECLARED) -> None:
-        self.bad: list[DeadLetter] = []
-        """What was set aside so far."""
-        self._evolution = Evolution(declares, domains)
-        self._mistrusted: dict[Path, str] = {}
-        """The paths that have been unknown for some items, with the last reason."""
-
-    def take(self, element: Element | DeadLetter) -> Flowing | None:
-        """The next element, or None where it is set aside, or was when it was read."""
-        match judged(element, self._evolution):
-            case Item(tree):
-                return self._reading(tree)
-            case Accent(where, evolution):
-                return Change(items_of(where), evolution)
-            case Punctuation(where, _, at):
-                if where is not None:
-                    return Closing(items_of(where))
-                assert at is not None, "a punctuation has a description or a time"
-                return Heartbeat(at)
-            case DeadLetter() as letter:
-                self.bad.append(letter)
-                doubtful = [element.evolution.path] if isinstance(element, Accent) else []
-                doubtful += [each.path for each in letter.doubts]
-                self._mistrusted.update(dict.fromkeys(doubtful, letter.reason))
-                return None
-            case other:
-                raise AssertionError(other)  # updates are not for this algebra
-
-    def _reading(self, tree: Tree) -> Reading:
-        reading = Reading(tree)
-        for path, reason in self._mistrusted.items():
-            if self._evolution.state(path, tree).unit is None:
-                reading = reading.mistrusted(path, reason)
-        return reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +97,7 @@ def plan_text(plan: Plan) -> str:
 
 
 class Query:
-    """A plan at work; only `feed` and `end` change it."""
+    """A plan at work; only `take`, `close` and `end` change it."""
 
     def __init__(
         self,
@@ -155,7 +105,6 @@ class Query:
         *,
         policy: Policy = "accumulate",
         domains: Domains = UNDECLARED,
-        declares: Callable[[Path], bool] | None = None,
         promises: Mapping[str, Domains] | None = None,
     ) -> None:
         """`domains` are promised of the items of all sources, `promises` of those of single ones instead."""
@@ -165,7 +114,6 @@ class Query:
         self._operations: dict[tuple[int, ...], Operation] = {}
         self._ways: dict[str, list[tuple[int, ...]]] = {}
         self._lay(plan, (), policy, domains)
-        self._judged = {source: Judged(declares, domains) for source in self._ways}
 
     def _lay(self, plan: Plan, way: tuple[int, ...], policy: Policy, domains: Domains) -> Domains:
         """Start the operators, and give what is promised of the output.
@@ -187,19 +135,8 @@ class Query:
         """What could not be computed so far (LAWS 2.4)."""
         return [each for operation in self._operations.values() for each in operation.failures]
 
-    @property
-    def bad(self) -> list[DeadLetter]:
-        """What was set aside so far, source by source (LAWS 2.5)."""
-        return [each for judged in self._judged.values() for each in judged.bad]
-
-    def feed(self, source: str, element: Element | DeadLetter) -> Iterator[Flowing]:
-        """Take the next element in; Aborted where the query cannot go on, and then it is over."""
-        found = self._judged[source].take(element) if source in self._judged else None
-        if found is not None:
-            yield from self.take(source, found)
-
     def take(self, source: str, flowing: Flowing) -> Iterator[Flowing]:
-        """The same for what was judged elsewhere."""
+        """Take the next valid element of a source in; Aborted where the query cannot go on, and then it is over."""
         for way in self._ways[source]:
             yield from self._rise(way, flowing)
 

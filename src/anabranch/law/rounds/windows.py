@@ -14,8 +14,8 @@ from typing import Generic, TypeAlias, TypeVar
 from anabranch.algebra.window import Extent
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.law.axes import fulfils
 from anabranch.law.env import Env
+from anabranch.law.paths import fulfils
 from anabranch.stream.tree import Element
 from anabranch.values.atomic import Untyped, finite_value, spell
 from anabranch.values.sequences import Value, Values, atomize
