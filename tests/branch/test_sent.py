@@ -11,9 +11,9 @@ import pytest
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.partial import Partial
 from anabranch.algebra.plans.written import is_plan
-from anabranch.branch.remote.layout import Layout
 from anabranch.branch.remote.lines import (
     FromMark,
+    Layout,
     Mark,
     NoLine,
     ReachedMark,
@@ -24,8 +24,7 @@ from anabranch.branch.remote.lines import (
     window_text,
 )
 from anabranch.branch.remote.making import sent_plan
-from anabranch.branch.remote.queries import can_travel
-from anabranch.branch.remote.tiling import WindowTiling
+from anabranch.branch.remote.queries import WindowTiling, can_travel
 from anabranch.branch.remote.written import is_sent, read_sent, stream_of, write_sent, write_tuples
 from anabranch.errors import DynamicError, StateError, UsageError
 from anabranch.language import check, parse

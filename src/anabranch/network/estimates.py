@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from anabranch.branch.remote.layout import Layout
+from anabranch.branch.remote.lines import Layout
 from anabranch.network.sample import YES, Numbers, Sample, Verdicts, greatest, least, opposite
 from anabranch.predicate import And, Compare, Difference, Not, Or, Predicate
 from anabranch.sharing.forest import PropertyForest, alone, labels, local

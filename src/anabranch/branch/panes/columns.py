@@ -36,8 +36,7 @@ from anabranch.branch.panes.results import (
     WindowResult,
 )
 from anabranch.columnar.match.condition import OPERATORS
-from anabranch.columnar.panes.kernels import HALF, totals
-from anabranch.columnar.panes.kernels_windows import best_of
+from anabranch.columnar.panes.kernels import HALF, best_of, totals
 from anabranch.columnar.panes.rows import Rows
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
 from anabranch.language.aggregates import AggregateCall

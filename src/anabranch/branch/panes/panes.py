@@ -27,8 +27,10 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -42,14 +44,14 @@ from anabranch.branch.intake.progress import Progress
 from anabranch.branch.panes.columns import PaneColumns, is_made_for, texts
 from anabranch.branch.panes.plan import PanePlan
 from anabranch.branch.panes.results import WindowResult, in_its_unit, in_units
-from anabranch.branch.panes.states import PaneState
 from anabranch.branch.ports import InputStream, Output
+from anabranch.branch.state import State
 from anabranch.columnar.panes.counted import Counted
-from anabranch.columnar.panes.kernels_windows import find_windows
+from anabranch.columnar.panes.kernels import find_windows
 from anabranch.columnar.panes.rows import MOST_PANES, Pane, Rows, together
-from anabranch.columnar.panes.tables import ManyPanes
+from anabranch.columnar.panes.tables import ManyPanes, Numbered
 from anabranch.columnar.scan.kernels import Indices
-from anabranch.errors import DynamicError
+from anabranch.errors import DynamicError, StateError
 from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
 from anabranch.law.rounds.windows import Reach
@@ -325,3 +327,42 @@ class PaneWindows:
             "answers": self._answers.save(),
         }
         return PaneState(meta, self.rows, tuple(self._odd.items()))
+
+
+OPERATOR = "panes"
+
+
+@dataclass(frozen=True, slots=True)
+class PaneState:
+    """What one branch remembers."""
+
+    meta: dict[str, Any]
+    rows: Rows
+    odd: tuple[tuple[int, Pane], ...]
+    """Panes that are no rows, by number."""
+
+
+def pack(states: Mapping[int, PaneState]) -> State:
+    """The states of branches by their numbers, as one."""
+    rows: dict[int, list[Rows]] = {}
+    odd: list[Numbered] = []
+    for place, each in enumerate(states.values()):
+        rows.setdefault(len(each.rows.counts), []).append(each.rows.of(place))
+        odd += ((place, number, pane) for number, pane in each.odd)
+    panes = ManyPanes({paths: together(parts, paths) for paths, parts in rows.items()}, tuple(odd))
+    branches = [[number, len(each.rows.counts), each.meta] for number, each in states.items()]
+    return State({"operator": OPERATOR, "branches": branches}, panes.tables())
+
+
+def unpack(state: State, name: str) -> dict[int, PaneState]:
+    """The states that were packed; `name` is one of the subscriptions they are for."""
+    if state.meta["operator"] != OPERATOR:
+        raise StateError(
+            f"the state of '{name}' is one of '{state.meta['operator']}', and the query needs '{OPERATOR}'"
+        )
+    panes = ManyPanes.read(state.tables, max((meta["order"] for _, _, meta in state.meta["branches"]), default=0))
+    found: dict[int, PaneState] = {}
+    for place, (number, paths, meta) in enumerate(state.meta["branches"]):
+        rows, odd = panes.member(place, paths)
+        found[number] = PaneState(meta, rows, tuple(odd))
+    return found

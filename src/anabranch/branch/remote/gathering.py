@@ -23,14 +23,23 @@ from anabranch.aggregates.partial import ItemAt
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.entries import Entry, cuts, unpack
 from anabranch.branch.intake.entry_reader import EntryReader
-from anabranch.branch.panes.panes import PaneWindows
-from anabranch.branch.panes.states import pack
-from anabranch.branch.panes.states import unpack as unpack_states
+from anabranch.branch.panes.panes import PaneWindows, pack
+from anabranch.branch.panes.panes import unpack as unpack_states
 from anabranch.branch.ports import InputStream, Output
-from anabranch.branch.remote.lines import DOUBT, EndedMark, FromMark, Mark, NoLine, ReachedMark, SentWindow, read_line
+from anabranch.branch.remote.lines import (
+    DOUBT,
+    UNTOLD,
+    EndedMark,
+    FromMark,
+    LineReader,
+    Mark,
+    NoLine,
+    ReachedMark,
+    SentWindow,
+    read_line,
+)
 from anabranch.branch.remote.making import SentWindows
 from anabranch.branch.remote.queries import SentQuery
-from anabranch.branch.remote.reading import UNTOLD, LineReader
 from anabranch.branch.state import State
 from anabranch.columnar.panes.rows import Pane
 from anabranch.law.calls import PythonFunction
@@ -64,7 +73,7 @@ class Gathered:
         self._query = member.query
         self._stream = stream
         self._reader = EntryReader(stream)
-        self._lines = LineReader(member.query)
+        self._lines = LineReader(member.query.layout, member.query.places)
         self._begun: bool = state is not None and state.meta["begun"]
         """Whether the first window is known."""
         self._doubt: str | None = None

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.aggregates.partial import ItemAt, Partial, Ranked
-from anabranch.columnar.panes.kernels import MOST_PLACES, MOST_TICKS, halves, totals
-from anabranch.columnar.panes.kernels_windows import merge
+from anabranch.columnar.panes.kernels import MOST_PLACES, MOST_TICKS, halves, merge, totals
 from anabranch.columnar.scan.kernels import Indices
 
 MOST_COUNT = 1 << 34

@@ -23,8 +23,7 @@ from anabranch.branch.display.branch import Stranded
 from anabranch.branch.display.findings import packed, unpacked
 from anabranch.branch.intake.entries import origin_of
 from anabranch.branch.intake.merged import Merged
-from anabranch.branch.panes.panes import PaneWindows
-from anabranch.branch.panes.states import PaneState, unpack
+from anabranch.branch.panes.panes import PaneState, PaneWindows, unpack
 from anabranch.branch.remote.making import SentWindows
 from anabranch.branch.timeline import Timed
 from anabranch.errors import AnabranchError
