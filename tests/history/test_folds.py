@@ -15,8 +15,8 @@ from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.folds import Share
 from anabranch.algebra.history.ordered import Ordered
 from anabranch.branch.display.folds import fold
-from anabranch.branch.display.sorted import Arranged
-from anabranch.branch.document.plain import read_rank, write_rank
+from anabranch.branch.display.sorted import SortedResults
+from anabranch.branch.document.state import read_rank, write_rank
 from anabranch.errors import DynamicError
 from anabranch.law.functions import BUILTINS
 from anabranch.values.atomic import Untyped, order_rank
@@ -79,7 +79,7 @@ def test_things_stand_in_the_order_of_their_keys(
 ) -> None:
     """They stand as a stable sort by each key, the last one first, puts them; also when some are gone."""
     order = entries(5)
-    arranged = Arranged(order, descending)
+    arranged = SortedResults(order, descending)
     things = [((entry, number), (order_rank(one), order_rank(two))) for number, (entry, one, two) in enumerate(keys)]
     for thing, ranks in things:
         arranged.put(thing, ranks)

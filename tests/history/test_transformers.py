@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import FunctionName
 from anabranch.aggregates.partial import Partial, merged
-from anabranch.algebra.history.events import (
+from anabranch.errors import DynamicError
+from anabranch.stream.tree import Name
+from anabranch.values.atomic import spell
+from anabranch.values.sequences import atomize
+from history.tokenized import Applied, events, random_stream, texts, written
+from models.pipeline.combining import Clone, Concatenate, Construct, Pipeline
+from models.pipeline.events import (
     Characters,
     Content,
     EndElement,
@@ -24,14 +30,8 @@ from anabranch.algebra.history.events import (
     StartElement,
     is_well_formed,
 )
-from anabranch.algebra.history.qualifier import Qualifier
-from anabranch.algebra.history.showing import Shown
-from anabranch.errors import DynamicError
-from anabranch.stream.tree import Name
-from anabranch.values.atomic import spell
-from anabranch.values.sequences import atomize
-from history.tokenized import Applied, events, random_stream, texts, written
-from models.pipeline.combining import Clone, Concatenate, Construct, Pipeline
+from models.pipeline.qualifier import Qualifier
+from models.pipeline.showing import Shown
 from models.pipeline.sorting import Sorted, child_text, rank
 from models.pipeline.steps import Child, Descendant, Texts, Values
 from models.pipeline.temporal import Qualified

@@ -20,8 +20,10 @@ from fractions import Fraction
 from typing import Any
 
 from anabranch.aggregates.function import FunctionName
-from anabranch.algebra.history.bodies import Frame
-from anabranch.algebra.history.events import (
+from anabranch.errors import DynamicError
+from anabranch.values.numbers import exact_number, nearest_double, no_number, spell_double, summand
+from models.pipeline.bodies import Frame
+from models.pipeline.events import (
     Characters,
     Content,
     EndElement,
@@ -34,11 +36,9 @@ from anabranch.algebra.history.events import (
     StartRegion,
     StartStream,
 )
-from anabranch.algebra.history.wrapper import Place
-from anabranch.errors import DynamicError
-from anabranch.values.numbers import exact_number, nearest_double, no_number, spell_double, summand
 from models.pipeline.results import Arranged, ByResult
 from models.pipeline.transformer import State
+from models.pipeline.wrapper import Place
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Many windows of one query at once: their aggregates out of columns of panes, and the text that each adds.
 
-What a window holds is the difference of two running sums, or the best of a queue (`kernels_windows.py`); the double
+What a window holds is the difference of two running sums, or the best of a queue (`columnar/panes/kernels.py`); the double
 nearest to an exact quotient is the quotient of doubles where both sides are whole numbers below 2**53, and found in
 fractions else (LAWS 2.2).
 

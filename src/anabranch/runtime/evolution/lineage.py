@@ -31,7 +31,7 @@ from typing import Literal, TypeAlias
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.accents.sets import below
-from anabranch.algebra.reactions.renaming import following
+from anabranch.algebra.reactions.signature import following
 from anabranch.stream.affine import MAX_DIGITS, Affine
 from anabranch.stream.elements import Add, Alter, Drop
 from anabranch.stream.path import Path
