@@ -93,11 +93,10 @@ def added_up(given: list[tuple[int, str, bool]], base: int, places: int) -> Rows
     states = np.zeros(panes.shape, np.uint8)
     found = Rows.empty(1, place(conditions, entries, none, none, states, panes, one, one, one, one, rows, *heads))
     found.panes[:], found.orders[:] = heads[1][: len(found)], (base + heads[2][: len(found)]) << NODES
-    found.places[:] = places
-    into = (found.counts, found.high, found.low, found.least, found.least_at, found.greatest, found.greatest_at)
+    found.known.places[:] = places
     columns = (taken, ticks[None], values[None])
     given_at = (np.array([0, 1]), none, none, 3 * one)
-    add_up(conditions, entries, rows, base, *given_at, *columns, *(each[0] for each in into))
+    add_up(conditions, entries, rows, base, *given_at, *columns, 0, found.known)
     return found
 
 

@@ -347,10 +347,10 @@ def pack(states: Mapping[int, PaneState]) -> State:
     rows: dict[int, list[Rows]] = {}
     odd: list[Numbered] = []
     for place, each in enumerate(states.values()):
-        rows.setdefault(len(each.rows.counts), []).append(each.rows.of(place))
+        rows.setdefault(each.rows.paths, []).append(each.rows.of(place))
         odd += ((place, number, pane) for number, pane in each.odd)
     panes = ManyPanes({paths: together(parts, paths) for paths, parts in rows.items()}, tuple(odd))
-    branches = [[number, len(each.rows.counts), each.meta] for number, each in states.items()]
+    branches = [[number, each.rows.paths, each.meta] for number, each in states.items()]
     return State({"operator": OPERATOR, "branches": branches}, panes.tables())
 
 

@@ -36,7 +36,7 @@ from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.partial import COLUMNS, Failure, ItemAt, Partial
 from anabranch.aggregates.written import partial_texts, read_number, read_texts
 from anabranch.branch.panes.results import AggregateComparison, AggregateValue, AllOf, AnyOf, NumberLiteral, Test, holds
-from anabranch.columnar.panes.kernels import HALF, LOW
+from anabranch.columnar.panes.kernels import HALF, LOW, Statistics
 from anabranch.columnar.panes.rows import Rows
 from anabranch.columnar.scan.kernels import Indices
 from anabranch.language.aggregates import AggregateCall
@@ -306,25 +306,25 @@ class LineReader:
         rows = Rows.empty(len(self._places), len(found))
         rows.orders[:] = UNTOLD
         for path, place in enumerate(self._places):
-            _fill(rows, path, {field: columns[at] for at, (each, field) in self._groups.items() if each == place})
+            _fill(rows.known, path, {field: columns[at] for at, (each, field) in self._groups.items() if each == place})
         return PlainLines([at for at, _ in found], np.array(list(map(int, columns[0])), np.int64), rows)
 
 
-def _fill(rows: Rows, path: int, texts: Mapping[str, Sequence[bytes]]) -> None:
+def _fill(known: Statistics, path: int, texts: Mapping[str, Sequence[bytes]]) -> None:
     """Fill in one path by what is told of it, each by line."""
     if "c" in texts:
-        rows.counts[path] = list(map(int, texts["c"]))
+        known.counts[path] = list(map(int, texts["c"]))
     else:  # that there are some is all that is asked
-        rows.counts[path] = [any(each) for each in zip(*texts.values(), strict=True)]
+        known.counts[path] = [any(each) for each in zip(*texts.values(), strict=True)]
     if "s" in texts:
         split = [each.partition(b".") for each in texts["s"]]
         totals = np.array([int(whole + behind or b"0") for whole, _, behind in split], np.int64)
-        rows.high[path], rows.low[path] = totals >> HALF, totals & LOW
-        rows.places[path] = [len(behind) for _, _, behind in split]
+        known.high[path], known.low[path] = totals >> HALF, totals & LOW
+        known.places[path] = [len(behind) for _, _, behind in split]
     if "l" in texts:
-        rows.least[path], rows.least_at[path] = _ranks(texts["l"])
+        known.least[path], known.least_at[path] = _ranks(texts["l"])
     if "g" in texts:
-        rows.greatest[path], rows.greatest_at[path] = _ranks(texts["g"])
+        known.greatest[path], known.greatest_at[path] = _ranks(texts["g"])
 
 
 def _ranks(texts: Sequence[bytes]) -> tuple[NDArray[np.float64], Indices]:

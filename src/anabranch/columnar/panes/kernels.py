@@ -12,6 +12,9 @@ Guarantees: what is called exact is the decimal of the text; sums do not overflo
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,6 +29,32 @@ NODES = 20
 """An order is the number of an entry, and in these bits that of a node in it."""
 HALF = 32
 LOW = (1 << HALF) - 1
+
+
+class Statistics(NamedTuple):
+    """What is known of aggregated paths, by pane: arrays of one row per path and one column per pane."""
+
+    counts: Indices
+    high: Indices
+    low: Indices
+    """The halves of sums, in units of 10**-places."""
+    places: Indices
+    least: NDArray[np.float64]
+    least_at: Indices
+    greatest: NDArray[np.float64]
+    greatest_at: Indices
+    """NaN where there is no value, or nobody asks; and the places of the values in the stream."""
+
+    @staticmethod
+    def empty(paths: int, count: int) -> Statistics:
+        """Without values, to be filled in."""
+        counts, high, low, places, least_at, greatest_at = (np.zeros((paths, count), np.int64) for _ in range(6))
+        least, greatest = (np.full((paths, count), np.nan) for _ in range(2))
+        return Statistics(counts, high, low, places, least, least_at, greatest, greatest_at)
+
+    def each(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Statistics:
+        """The same with a function of each array."""
+        return Statistics(*map(function, self))
 
 
 def exact_ticks(values: Numbers, places: int) -> tuple[Indices, Flags]:
@@ -161,15 +190,10 @@ def add_up(
     flags: Flags,
     ticks: Indices,
     values: Numbers,
-    counts: Indices,
-    high: Indices,
-    low: Indices,
-    least: NDArray[np.float64],
-    least_at: Indices,
-    greatest: NDArray[np.float64],
-    greatest_at: Indices,
+    path: int,
+    into: Statistics,
 ) -> None:
-    """Add the values of one aggregated path to the rows of hits; `least` and `greatest` begin as NaN.
+    """Add the values of one aggregated path to the rows of hits.
 
     The places that the path leads to lie between two `bounds` for each condition: `taken` is the row of `flags` that
     says for which entries a place counts, -1 for all; `leaves` the row of `ticks` and `values` with its numbers, -1
@@ -185,44 +209,29 @@ def add_up(
         for place in range(bounds[condition], bounds[condition + 1]):
             if taken[place] >= 0 and not flags[taken[place], entry]:
                 continue
-            counts[row] += 1
+            into.counts[path, row] += 1
             leaf = leaves[place]
             if leaf < 0:
                 continue
             tick = ticks[leaf, entry]
-            high[row] += tick >> HALF
-            low[row] += tick & LOW
+            into.high[path, row] += tick >> HALF
+            into.low[path, row] += tick & LOW
             if not ranked[condition]:
                 continue
             value, at = values[leaf, entry], (order + entry) << NODES
-            is_least = not least[row] <= value or (least[row] == value and at < least_at[row])
-            if ranked[condition] & 1 and is_least:
-                least[row], least_at[row] = value, at
-            is_greatest = not greatest[row] >= value or (greatest[row] == value and at < greatest_at[row])
-            if ranked[condition] & 2 and is_greatest:
-                greatest[row], greatest_at[row] = value, at
+            if ranked[condition] & 1:
+                best = into.least[path, row]
+                if not best <= value or (best == value and at < into.least_at[path, row]):
+                    into.least[path, row], into.least_at[path, row] = value, at
+            if ranked[condition] & 2:
+                best = into.greatest[path, row]
+                if not best >= value or (best == value and at < into.greatest_at[path, row]):
+                    into.greatest[path, row], into.greatest_at[path, row] = value, at
 
 
 @compiled
 def merge(
-    picks: Indices,
-    groups: Indices,
-    orders: Indices,
-    counts: Indices,
-    high: Indices,
-    low: Indices,
-    least: NDArray[np.float64],
-    least_at: Indices,
-    greatest: NDArray[np.float64],
-    greatest_at: Indices,
-    firsts: Indices,
-    into_counts: Indices,
-    into_high: Indices,
-    into_low: Indices,
-    into_least: NDArray[np.float64],
-    into_least_at: Indices,
-    into_greatest: NDArray[np.float64],
-    into_greatest_at: Indices,
+    picks: Indices, groups: Indices, orders: Indices, known: Statistics, firsts: Indices, into: Statistics
 ) -> None:
     """Merge the columns picked into those of their groups; `firsts` says for each group which column is its first.
 
@@ -232,19 +241,19 @@ def merge(
         pick, group = picks[number], groups[number]
         if orders[pick] < orders[firsts[group]]:
             firsts[group] = pick
-        for path in range(len(counts)):
-            into_counts[path, group] += counts[path, pick]
-            total = into_low[path, group] + low[path, pick]
-            into_low[path, group] = total & LOW
-            into_high[path, group] += high[path, pick] + (total >> HALF)
-            value, at = least[path, pick], least_at[path, pick]
-            best = into_least[path, group]
-            if value < best or np.isnan(best) or (value == best and at < into_least_at[path, group]):
-                into_least[path, group], into_least_at[path, group] = value, at
-            value, at = greatest[path, pick], greatest_at[path, pick]
-            best = into_greatest[path, group]
-            if value > best or np.isnan(best) or (value == best and at < into_greatest_at[path, group]):
-                into_greatest[path, group], into_greatest_at[path, group] = value, at
+        for path in range(len(known.counts)):
+            into.counts[path, group] += known.counts[path, pick]
+            total = into.low[path, group] + known.low[path, pick]
+            into.low[path, group] = total & LOW
+            into.high[path, group] += known.high[path, pick] + (total >> HALF)
+            value, at = known.least[path, pick], known.least_at[path, pick]
+            best = into.least[path, group]
+            if value < best or np.isnan(best) or (value == best and at < into.least_at[path, group]):
+                into.least[path, group], into.least_at[path, group] = value, at
+            value, at = known.greatest[path, pick], known.greatest_at[path, pick]
+            best = into.greatest[path, group]
+            if value > best or np.isnan(best) or (value == best and at < into.greatest_at[path, group]):
+                into.greatest[path, group], into.greatest_at[path, group] = value, at
 
 
 @compiled

@@ -188,9 +188,9 @@ class PaneCounter:
             for path in range(paths):
                 add_path(batch, hit_rows, path, found, self._queries, self._entries)
                 decimals = [each[path].decimals if path < len(each) else 0 for each in batch.paths]
-                found.places[path] = np.array(decimals, np.int64)[conditions]
-        found.high[:] += found.low >> HALF
-        found.low[:] &= LOW
+                found.known.places[path] = np.array(decimals, np.int64)[conditions]
+        found.known.high[:] += found.known.low >> HALF
+        found.known.low[:] &= LOW
         return self._told(found, batch.shredded, heads)
 
     def _told(self, rows: Rows, shredded: Shredded, heads: Indices) -> Rows:
@@ -279,13 +279,8 @@ def add_path(
         batch.columns.flags,
         batch.columns.ticks,
         batch.columns.values,
-        into.counts[path],
-        into.high[path],
-        into.low[path],
-        into.least[path],
-        into.least_at[path],
-        into.greatest[path],
-        into.greatest_at[path],
+        path,
+        into.known,
     )
 
 

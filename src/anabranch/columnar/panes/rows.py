@@ -12,8 +12,8 @@ beyond 64 and 32 bits are no plain numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.aggregates.partial import ItemAt, Partial, Ranked
-from anabranch.columnar.panes.kernels import MOST_PLACES, MOST_TICKS, halves, merge, totals
+from anabranch.columnar.panes.kernels import MOST_PLACES, MOST_TICKS, Statistics, halves, merge, totals
 from anabranch.columnar.scan.kernels import Indices
 
 MOST_COUNT = 1 << 34
@@ -65,48 +65,34 @@ class Rows:
     firsts: Indices
     """Which of `told` comes first in the pane, -1 where that need not be known."""
     told: tuple[ItemAt, ...]
-    counts: Indices
-    high: Indices
-    low: Indices
-    places: Indices
-    least: NDArray[np.float64]
-    least_at: Indices
-    greatest: NDArray[np.float64]
-    greatest_at: Indices
-    """NaN where there is no value, or nobody asks."""
+    known: Statistics
 
     @staticmethod
     def empty(paths: int, count: int = 0) -> Rows:
         """Rows to be filled in: without values."""
         members, panes, orders, firsts = (np.full(count, each, np.int64) for each in (0, 0, 0, -1))
-        counts, high, low, places, least_at, greatest_at = (np.zeros((paths, count), np.int64) for _ in range(6))
-        least, greatest = (np.full((paths, count), np.nan) for _ in range(2))
-        heads = (members, panes, orders, firsts, ())
-        return Rows(*heads, counts, high, low, places, least, least_at, greatest, greatest_at)
+        return Rows(members, panes, orders, firsts, (), Statistics.empty(paths, count))
 
     def __len__(self) -> int:
         return len(self.panes)
 
+    @property
+    def paths(self) -> int:
+        """How many paths are aggregated."""
+        return len(self.known.counts)
+
     def at(self, picks: Indices | NDArray[np.bool_]) -> Rows:
         """Some of the rows."""
         picks = np.flatnonzero(picks) if picks.dtype == np.bool_ else picks
-        members, panes, orders, firsts = (each.take(picks, mode="clip") for each in self._heads)
-        sums = (each.take(picks, 1, mode="clip") for each in self._sums)  # no pick is outside, and not to look is fast
-        return Rows(members, panes, orders, firsts, self.told, *sums)
+        return self._each(lambda each: each.take(picks, -1, mode="clip"))  # none is outside, and not to look is fast
 
     def part(self, first: int, last: int) -> Rows:
         """The rows from one to another."""
-        members, panes, orders, firsts = (each[first:last] for each in self._heads)
-        return Rows(members, panes, orders, firsts, self.told, *(each[:, first:last] for each in self._sums))
+        return self._each(lambda each: each[..., first:last])
 
-    @property
-    def _heads(self) -> tuple[Indices, ...]:
-        return self.members, self.panes, self.orders, self.firsts
-
-    @property
-    def _sums(self) -> tuple[NDArray[Any], ...]:
-        whole = (self.counts, self.high, self.low, self.places)
-        return (*whole, self.least, self.least_at, self.greatest, self.greatest_at)
+    def _each(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Rows:
+        members, panes, orders, firsts = map(function, (self.members, self.panes, self.orders, self.firsts))
+        return Rows(members, panes, orders, firsts, self.told, self.known.each(function))
 
     def of(self, member: int) -> Rows:
         """The same as the rows of one member, with nothing told that none of them tells."""
@@ -114,8 +100,7 @@ class Rows:
         told = tuple(self.told[each] for each in self.firsts[known].tolist())
         firsts = np.full(len(self), -1, np.int64)
         firsts[known] = np.arange(len(told))
-        members = np.full(len(self), member, np.int64)
-        return Rows(members, self.panes, self.orders, firsts, told, *self._sums)
+        return replace(self, members=np.full(len(self), member, np.int64), firsts=firsts, told=told)
 
     def placed(self, places: Indices, orders: Indices, widths: Indices, arrived: Indices) -> Rows:
         """The same for members who are called otherwise, each so many places further on in the stream.
@@ -124,23 +109,21 @@ class Rows:
         """
         base, width, before = orders[self.members], widths[self.members], arrived[self.members]
         panes = self.panes if (width == 1).all() and not before.any() else (before + self.panes) // width
-        heads = (places[self.members], panes, self.orders + base, self.firsts)
-        whole = (self.counts, self.high, self.low, self.places)
-        return Rows(*heads, self.told, *whole, self.least, self.least_at + base, self.greatest, self.greatest_at + base)
+        known = self.known
+        known = known._replace(least_at=known.least_at + base, greatest_at=known.greatest_at + base)
+        return Rows(places[self.members], panes, self.orders + base, self.firsts, self.told, known)
 
     def without(self, path: int) -> Rows:
         """The same, with nothing known of one path."""
-        counts, high, low, places, least, least_at, greatest, greatest_at = (each.copy() for each in self._sums)
-        for each in (counts, high, low, places, least_at, greatest_at):
-            each[path] = 0
-        least[path] = greatest[path] = np.nan
-        heads = (self.members, self.panes, self.orders, self.firsts, self.told)
-        return Rows(*heads, counts, high, low, places, least, least_at, greatest, greatest_at)
+        known = self.known.each(np.copy)
+        for each, nothing in zip(known, Statistics.empty(self.paths, len(self)), strict=True):
+            each[path] = nothing[path]
+        return replace(self, known=known)
 
     @property
     def is_merged(self) -> bool:
         """Whether these rows of one member are what `merged` gives."""
-        return bool((self.panes[1:] > self.panes[:-1]).all() and (self.places == self.places[:, :1]).all())
+        return bool((self.panes[1:] > self.panes[:-1]).all() and _is_level(self.known))
 
     def merged(self) -> Rows | None:
         """By member and pane, rising, each once, with as many decimal places for all values of a path of a member.
@@ -158,10 +141,8 @@ class Rows:
             return rows.at(order)
         groups, firsts = (np.cumsum(fresh) - 1)[~fresh], order[fresh]
         found = rows.at(firsts)
-        sums = (rows.counts, rows.high, rows.low, rows.least, rows.least_at, rows.greatest, rows.greatest_at)
-        into = (found.counts, found.high, found.low, found.least, found.least_at, found.greatest, found.greatest_at)
-        merge(order[~fresh], groups, rows.orders, *sums, firsts, *into)
-        if found.counts.max(initial=0) >= MOST_COUNT:
+        merge(order[~fresh], groups, rows.orders, rows.known, firsts, found.known)
+        if found.known.counts.max(initial=0) >= MOST_COUNT:
             return None
         found.orders[groups], found.firsts[groups] = rows.orders[firsts[groups]], rows.firsts[firsts[groups]]
         return found
@@ -176,44 +157,47 @@ class Rows:
 
     def _levelled(self) -> Rows | None:
         """With the same decimal places for all; None where sums become too large."""
-        if not self.places.size or (self.places == self.places[:, :1]).all():
+        if _is_level(self.known):
             return self
-        high, low, places = self.high.copy(), self.low.copy(), self.places.copy()
-        most = np.zeros((len(places), int(self.members.max()) + 1), np.int64)
-        for path in range(len(places)):
-            np.maximum.at(most[path], self.members, places[path])
-        for path, row in zip(*np.nonzero(places < most[:, self.members]), strict=True):
-            (total,) = totals(high[path, row : row + 1], low[path, row : row + 1])
+        known = self.known.each(np.copy)
+        most = np.zeros((self.paths, int(self.members.max()) + 1), np.int64)
+        for path in range(self.paths):
+            np.maximum.at(most[path], self.members, known.places[path])
+        for path, row in zip(*np.nonzero(known.places < most[:, self.members]), strict=True):
+            (total,) = totals(known.high[path, row : row + 1], known.low[path, row : row + 1])
             wanted = most[path, self.members[row]]
-            total *= 10 ** int(wanted - places[path, row])
-            if abs(total) > int(self.counts[path, row]) * MOST_TICKS:
+            total *= 10 ** int(wanted - known.places[path, row])
+            if abs(total) > int(known.counts[path, row]) * MOST_TICKS:
                 return None
-            high[path, row], low[path, row] = halves(total)
-            places[path, row] = wanted
-        return replace(self, high=high, low=low, places=places)
+            known.high[path, row], known.low[path, row] = halves(total)
+            known.places[path, row] = wanted
+        return replace(self, known=known)
 
     def read(self) -> list[Pane]:
         """The rows one by one."""
+        known = self.known
         paths = [
             [
                 Partial(count, total, places, 0, _ranked(*least), _ranked(*greatest))
                 for count, total, places, least, greatest in zip(
-                    self.counts[path].tolist(),
-                    totals(self.high[path], self.low[path]),
-                    self.places[path].tolist(),
-                    zip(self.least[path].tolist(), self.least_at[path].tolist(), strict=True),
-                    zip(self.greatest[path].tolist(), self.greatest_at[path].tolist(), strict=True),
+                    known.counts[path].tolist(),
+                    totals(known.high[path], known.low[path]),
+                    known.places[path].tolist(),
+                    zip(known.least[path].tolist(), known.least_at[path].tolist(), strict=True),
+                    zip(known.greatest[path].tolist(), known.greatest_at[path].tolist(), strict=True),
                     strict=True,
                 )
             ]
-            for path in range(len(self.counts))
+            for path in range(self.paths)
         ]
         firsts = [None if each < 0 else self.told[each] for each in self.firsts.tolist()]
         partials = zip(*paths, strict=True) if paths else iter([()] * len(self))
         return [Pane(*each) for each in zip(self.orders.tolist(), firsts, partials, strict=True)]
 
 
-_COLUMNS = tuple(each.name for each in fields(Rows) if each.name != "told")
+def _is_level(known: Statistics) -> bool:
+    """Whether all values of a path have as many decimal places."""
+    return bool((known.places == known.places[:, :1]).all())
 
 
 def _ranked(value: float, order: int) -> Ranked | None:
@@ -226,11 +210,14 @@ def together(parts: Sequence[Rows], paths: int) -> Rows:
         return Rows.empty(paths)
     if len(parts) == 1:
         return parts[0]
-    columns = {name: np.concatenate([getattr(each, name) for each in parts], axis=-1) for name in _COLUMNS}
+    members, panes, orders = (
+        np.concatenate([getattr(each, name) for each in parts]) for name in ("members", "panes", "orders")
+    )
     bases = accumulate((len(each.told) for each in parts), initial=0)
     firsts = [np.where(each.firsts < 0, -1, each.firsts + base) for each, base in zip(parts, bases, strict=False)]
-    columns["firsts"] = np.concatenate(firsts)
-    return Rows(told=tuple(each for part in parts for each in part.told), **columns)
+    told = tuple(each for part in parts for each in part.told)
+    known = Statistics(*(np.concatenate(each, axis=-1) for each in zip(*(part.known for part in parts), strict=True)))
+    return Rows(members, panes, orders, np.concatenate(firsts), told, known)
 
 
 def is_plain(number: int, pane: Pane) -> bool:
@@ -251,6 +238,7 @@ def laid_out(panes: Iterable[tuple[int, int, Pane]], paths: int) -> Rows:
     """Panes by member and number, all of them plain, as rows."""
     given = list(panes)
     rows = Rows.empty(paths, len(given))
+    known = rows.known
     told: list[ItemAt] = []
     for row, (member, number, pane) in enumerate(given):
         rows.members[row], rows.panes[row], rows.orders[row] = member, number, pane.order
@@ -258,10 +246,10 @@ def laid_out(panes: Iterable[tuple[int, int, Pane]], paths: int) -> Rows:
             rows.firsts[row] = len(told)
             told.append(pane.first)
         for path, each in enumerate(pane.partials):
-            rows.counts[path, row], rows.places[path, row] = each.count, each.places
-            rows.high[path, row], rows.low[path, row] = halves(each.total)
+            known.counts[path, row], known.places[path, row] = each.count, each.places
+            known.high[path, row], known.low[path, row] = halves(each.total)
             if each.least is not None:
-                rows.least[path, row], rows.least_at[path, row] = each.least[:2]
+                known.least[path, row], known.least_at[path, row] = each.least[:2]
             if each.greatest is not None:
-                rows.greatest[path, row], rows.greatest_at[path, row] = each.greatest[:2]
+                known.greatest[path, row], known.greatest_at[path, row] = each.greatest[:2]
     return replace(rows, told=tuple(told))

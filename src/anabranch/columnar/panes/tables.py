@@ -72,9 +72,9 @@ class ManyPanes:
                 ["order", "file", "offset", "raw"],
             )
             for path in range(paths):
-                columns |= {f"{name} {path}": _narrow(getattr(rows, name)[path]) for name in _SUMS}
+                columns |= {f"{name} {path}": _narrow(getattr(rows.known, name)[path]) for name in _SUMS}
                 for name in _EXTREMES:
-                    values, at = getattr(rows, name)[path], getattr(rows, f"{name}_at")[path]
+                    values, at = getattr(rows.known, name)[path], getattr(rows.known, f"{name}_at")[path]
                     there = ~np.isnan(values)
                     if not there.any():
                         continue
@@ -104,12 +104,12 @@ def _rows(table: pa.Table, tables: Tables, span: int) -> Rows:
     rows.members[:], rows.panes[:] = table.column("members").to_numpy(), table.column("panes").to_numpy()
     for path in range(paths):
         for name in _SUMS:
-            getattr(rows, name)[path] = table.column(f"{name} {path}").to_numpy()
+            getattr(rows.known, name)[path] = table.column(f"{name} {path}").to_numpy()
         for name in _EXTREMES:
             if f"{name} {path}" in table.column_names:
                 there, found = table.column(f"{name} {path}").to_numpy(), tables[f"{name} {path} of {paths}"]
-                getattr(rows, name)[path, there] = found.column("value").to_numpy()
-                getattr(rows, f"{name}_at")[path, there] = found.column("at").to_numpy()
+                getattr(rows.known, name)[path, there] = found.column("value").to_numpy()
+                getattr(rows.known, f"{name}_at")[path, there] = found.column("at").to_numpy()
     known = table.column("told").to_numpy()
     orders, *told = tables[f"told {paths}"].columns
     rows.firsts[known] = np.arange(len(orders))
