@@ -99,6 +99,16 @@ def test_what_cannot_travel() -> None:
         sent_plan(tree_of(two))
 
 
+@pytest.mark.parametrize("function", ["median", "stddev"])
+def test_windows_that_need_their_items_do_not_travel(function: str) -> None:
+    """To a property tree a function that is not put together from parts is one over items, which are sent whole."""
+    query = LARGE.replace("avg", function)
+    tree = tree_of(query)
+    assert not tree.aggregates
+    assert ("r", "i", "en") in {each.path for each in tree.outputs}
+    assert not can_travel(query, tree)
+
+
 def some(*texts: str) -> Partial:
     """What is known of some values, as they follow each other."""
     found = Partial()

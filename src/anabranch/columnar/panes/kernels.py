@@ -256,9 +256,8 @@ def merge(
                 into.greatest[path, group], into.greatest_at[path, group] = value, at
 
 
-@compiled
-def find_windows(
-    panes: Indices,
+def window_spans(
+    panes: Indices | list[int],
     following: int,
     ended: int,
     size: int,
@@ -288,6 +287,9 @@ def find_windows(
         count += 1
         k += 1
     return count, k
+
+
+find_windows = compiled(window_spans)
 
 
 @compiled
