@@ -12,8 +12,7 @@ from anabranch.aggregates.partial import Failure, ItemAt, Partial, merged
 from anabranch.algebra.window import Extent, Panes
 from anabranch.columnar.panes.kernels import NODES, add_up, best_places, exact_ticks, place, read_decimals, text_ticks
 from anabranch.columnar.panes.query import PaneQuery, compile_panes
-from anabranch.columnar.panes.rows import Pane, Rows, together
-from anabranch.columnar.panes.tables import ManyPanes
+from anabranch.columnar.panes.rows import ManyPanes, Pane, Rows, together
 from anabranch.columnar.scan.kernels import number_at
 from anabranch.columnar.scan.template import Template
 from anabranch.errors import DynamicError

@@ -47,8 +47,7 @@ from anabranch.branch.ports import InputStream, Output
 from anabranch.branch.state import State
 from anabranch.columnar.panes.counted import Counted
 from anabranch.columnar.panes.kernels import find_windows, window_spans
-from anabranch.columnar.panes.rows import MOST_PANES, Pane, Rows, together
-from anabranch.columnar.panes.tables import ManyPanes, Numbered
+from anabranch.columnar.panes.rows import MOST_PANES, ManyPanes, Numbered, Pane, Rows, together
 from anabranch.columnar.scan.kernels import Indices
 from anabranch.errors import DynamicError, StateError
 from anabranch.law.calls import PythonFunction

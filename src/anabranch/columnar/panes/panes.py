@@ -34,8 +34,7 @@ from anabranch.columnar.panes.batch import BatchJudge, PaneBatch
 from anabranch.columnar.panes.counted import CountedRange, ItemLaw, Looked, Reach, Seen, Texts
 from anabranch.columnar.panes.kernels import HALF, LOW, NODES, add_up, place
 from anabranch.columnar.panes.query import CompiledMany, PaneQuery
-from anabranch.columnar.panes.rows import Pane, Rows, together
-from anabranch.columnar.panes.tables import ManyPanes
+from anabranch.columnar.panes.rows import ManyPanes, Pane, Rows, together
 from anabranch.columnar.scan.kernels import Bytes, Flags, Indices
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.errors import DynamicError
