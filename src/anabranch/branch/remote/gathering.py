@@ -155,7 +155,7 @@ class Gathered:
         return []
 
     def _may_begin(self, place: str) -> bool:
-        """Whether the first window is known; who has not been told it has come too late."""
+        """Whether the first window is known; a subscription that missed the mark of it began too late, and ends."""
         if not self._begun:
             reason = f"the windows of stream '{self._stream.name}' had begun before ({place})"
             self.aborted[self._member.key] = reason

@@ -265,7 +265,7 @@ def _compared(named: AggregateValue, operator: Operator, constant: Fraction) -> 
 
 
 UNTOLD = 1 << 62
-"""The place of a window of which nobody need know where it stood: behind all others."""
+"""The place in the stream of a window whose first item is not asked for: behind all others."""
 
 
 @dataclass(frozen=True, slots=True)

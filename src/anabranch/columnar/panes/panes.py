@@ -2,7 +2,7 @@
 
 A `PaneCounter` counts one range for many *members*, the window queries over its stream, in one pass.
 Entries that are clear (`batch.py`) are placed and added up in columns; the others are *shown* to it one by one, as
-the law sees them (`Singles`), and take their turn in the order of the stream, which decides what is late
+the law sees them (`SingleItems`), and take their turn in the order of the stream, which decides what is late
 (`axis.py`).
 
 Rows of count windows have the number of the node among those selected in the range for a pane.
@@ -95,7 +95,7 @@ class PaneCounter:
         self._queries = [each.query for each in members]
         self._judge = BatchJudge(self._queries, self._axes, self._axis_of)
         self._batch: PaneBatch | None = None
-        self._single = Singles(self._queries, [each.name for each in members], bury, file)
+        self._single = SingleItems(self._queries, [each.name for each in members], bury, file)
         self._punctuations: dict[int, Punctuation] = {}
         self._rows: dict[int, list[Rows]] = {paths: [] for paths in self._groups}
         self._room = np.empty((4, 0), np.int64)
@@ -286,7 +286,7 @@ def add_path(
 _MOST_NODES = (1 << NODES) - 1
 
 
-class Singles:
+class SingleItems:
     """The single items of a range, by member."""
 
     def __init__(

@@ -8,7 +8,7 @@ Windows of any other kind are looked at item by item.
 Windows over the same items with the same reference and the same aggregated paths can all be put together from panes as
 wide as the greatest common divisor of theirs (the sharing paper's section 4.3, *relaxed* windows).
 Only the count of a range is shared: what a branch keeps are panes of its own width, into which it puts the others.
-So whoever comes or goes, and whenever, nobody's windows change.
+So windows do not change when other subscriptions come or go.
 Relaxed panes may be many: 20 and 21 have 1 in common.
 Windows are counted together where that makes no more panes than they have apart, and none has to put its own together
 from too many.
