@@ -53,10 +53,10 @@ from anabranch.errors import DynamicError, StateError
 from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
 from anabranch.law.rounds.windows import Reach
-from anabranch.runtime.evolution.outlet import Outlet, accent_text
+from anabranch.runtime.evolution.outlet import Outlet
 from anabranch.runtime.units import Piece, Units
 from anabranch.stream.culprits import letter_of
-from anabranch.stream.elements import Accent, Place
+from anabranch.stream.elements import Accent, Doubt, Place
 from anabranch.stream.path import Path
 
 _AT_ONCE = 1 << 16
@@ -182,10 +182,9 @@ class PaneWindows:
         """From here on, what is answered leaves through this outlet."""
         self._outlet = outlet
 
-    def tell(self, accents: Iterable[Accent]) -> None:
+    def tell(self, accents: Iterable[Accent | Doubt]) -> None:
         """Accents come out; what is complete was answered before."""
-        for each in accents:
-            self._answers.write(Piece(accent_text(each), begins=False, ends=False))
+        self._answers.announce(accents)
 
     def forget(self, path: Path) -> None:
         """A path has gone from what came before, as far as it is not answered yet."""

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
-from anabranch.spark.evolution.courses import Axis
+from anabranch.spark.evolution.progress import ProgressAxis
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan, Subscription
 from anabranch.stream.limits import Limits
 from anabranch.stream.schema import Declaration, Part, Schema
@@ -203,7 +203,7 @@ def _stream(fields: dict[str, Any]) -> StreamPlan:
         **fields,
         declared=None if schema is None else read_schema(schema),
         domains=domains,
-        axes=None if axes is None else tuple(Axis(**each) for each in axes),
+        axes=None if axes is None else tuple(ProgressAxis(**each) for each in axes),
     )
 
 

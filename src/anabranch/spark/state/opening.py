@@ -22,13 +22,11 @@ from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
 from anabranch.runtime.standing import Standing
 from anabranch.spark.epoch.job import Job
-from anabranch.spark.evolution.changes import Change
-from anabranch.spark.evolution.log import logged_changes
-from anabranch.spark.evolution.stream_views import StreamView, view_from
+from anabranch.spark.evolution.log import LoggedEvent
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
 from anabranch.spark.plan.roles import BranchPlan, documents_of, keeper_of
 from anabranch.spark.state.files import Kept, StateWriter
-from anabranch.stream.elements import DeadLetter, Punctuation
+from anabranch.stream.elements import DeadLetter
 from anabranch.stream.path import Path
 from anabranch.stream.reading.parse import parse_root
 from anabranch.stream.reading.reader import ElementReader
@@ -104,15 +102,12 @@ class Opening:
         return replace(found, reader=lambda: shared)
 
     def _starts(self, name: str, branch: BranchPlan) -> Callable[[], Sequence[Start]] | None:
-        """How a branch that begins here sees a late stream (LAWS 3.6): with all that was said before this epoch."""
-        logged = self.job.evolution.get(name) if name in branch.late else None
-        (stream,) = (each for each in self.plan.streams if each.stream == name)
-        if logged is None:
+        """How a branch sees a late stream (LAWS 3.6): behind all events before its first epoch."""
+        if name not in branch.late or name not in self.job.evolution:
             return None
-        folder = self.job.checkpoint.evolution
-        if stream.updates:
-            return lambda: doubted_starts(stream, logged_changes(folder, stream, logged))
-        return lambda: starts_of(view_from(folder, stream, logged, self.job.epoch))
+        (stream,) = (each for each in self.plan.streams if each.stream == name)
+        known, first = self.job.known_log(stream), branch.roles[0].subscription.first
+        return lambda: doubted_starts(stream, known.events, first) if stream.updates else known.starts(first)
 
     def braid(self, branch: BranchPlan, out: Output) -> Braided:
         """Where the strands of a query come together."""
@@ -146,18 +141,9 @@ def _input(stream: StreamPlan, plan: Plan, *, late: bool) -> InputStream:
     )
 
 
-def doubted_starts(stream: StreamPlan, changes: Sequence[Change]) -> list[Start]:
+def doubted_starts(stream: StreamPlan, events: Sequence[LoggedEvent], first: int) -> list[Start]:
     """The partitions of a stream of updates: what was in doubt stays so, for the document holds values of all times."""
-    elements = ((int(each.partition), each.element(stream.stream)) for each in changes)
+    elements = ((each.partition, each.announced.event) for each in events if each.epoch < first)
     doubts = [(number, each) for number, each in elements if isinstance(each, DeadLetter)]
     numbers = range(stream.partitions)
     return [Start(stream.evolution(), tuple(each for mine, each in doubts if mine == number)) for number in numbers]
-
-
-def starts_of(view: StreamView) -> list[Start]:
-    """The partitions of a stream as those see them who begin with it."""
-    shown = [
-        tuple(each.event for each in view.said if each.partition == number and not isinstance(each.event, Punctuation))
-        for number in range(len(view.evolutions))
-    ]
-    return [Start(evolution.copy(), each) for evolution, each in zip(view.evolutions, shown, strict=True)]

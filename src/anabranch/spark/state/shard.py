@@ -31,11 +31,10 @@ from anabranch.law.steps import allow
 from anabranch.spark.answers.segments import SegmentWriter, late_line
 from anabranch.spark.checkpoint.crash import point
 from anabranch.spark.checkpoint.manifest import Manifests
-from anabranch.spark.epoch.counting import Counting
+from anabranch.spark.epoch.counting import CountedBranch
 from anabranch.spark.epoch.item_queries import beginning
 from anabranch.spark.epoch.job import Job, Report
 from anabranch.spark.epoch.rows import ALL, DRIVER, Outbox, Row, read_rows
-from anabranch.spark.evolution.stream_views import borders
 from anabranch.spark.faults import Fault
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.roles import BranchPlan, Role, branches_of, shard_of
@@ -191,7 +190,7 @@ class _Shard:
             made = PaneWindows if role.panes.sending is None else SentWindows
             windows = made(role.panes, name, inputs[sight], state, output, *self.opening.known)
             (stream,) = branch.streams
-            counting = Counting(name, role.panes, beginning(role.subscription, stream, parting[stream]))
+            counting = CountedBranch(name, role.panes, beginning(role.subscription, stream, parting[stream]))
             return PaneBranch(stream, counting, role.subscription.policy, windows, output, state is None)
 
         counted = PaneBranches(self.job, opened)
@@ -213,8 +212,7 @@ class _Shard:
     def _borders(self) -> dict[str, tuple[int, ...]]:
         """By stream: the epochs that part those who began in them."""
         last = max((each.first for each in self.plan.subscriptions), default=0)
-        folder, logged = self.job.checkpoint.evolution, self.job.evolution
-        return {each.stream: borders(folder, each, logged.get(each.stream), last) for each in self.plan.streams}
+        return {each.stream: self.job.known_log(each).borders(last) for each in self.plan.streams}
 
 
 def _take(branch: Branch, row: Row) -> None:
