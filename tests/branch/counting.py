@@ -11,17 +11,15 @@ from random import Random
 import numpy as np
 
 from anabranch.branch.panes.group import PaneGroup, Served
-from anabranch.branch.panes.panes import PaneWindows
+from anabranch.branch.panes.panes import PaneState, PaneWindows, pack, unpack
 from anabranch.branch.panes.plan import PaneLaw, PanePlan, pane_plan
-from anabranch.branch.panes.states import PaneState, pack, unpack
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import BranchState
 from anabranch.columnar.match.arranging import gathered
 from anabranch.columnar.match.index import NO_MATCHES, Matcher
 from anabranch.columnar.panes.counted import CountedRange, Reach
 from anabranch.columnar.panes.panes import Member, PaneCounter
-from anabranch.columnar.panes.query import CompiledMany, compile_many
-from anabranch.columnar.panes.sharing import relaxed, shared
+from anabranch.columnar.panes.query import CompiledMany, compile_many, relaxed, shared
 from anabranch.columnar.scan import untemplated as guided
 from anabranch.columnar.scan.shred import Shredded, Shredder, WantedLeaves
 from anabranch.columnar.scan.template import Template

@@ -1,7 +1,7 @@
 """Windows counted by panes: what tasks count of a range, and how it travels.
 
 A range is counted where it is read, for all branches of its stream at once, and without knowing what came before;
-windows that differ in sizes and steps only are counted once (`columnar/panes/sharing.py`).
+windows that differ in sizes and steps only are counted once (`columnar/panes/query.py`).
 What it comes to goes to each shard in one row, and the shard puts it to what it has (`spark/state/pane_branches.py`).
 Dead letters travel with the count, so that those of a count that is void do not exist.
 
@@ -30,8 +30,7 @@ from anabranch.columnar.items.answering import Shown
 from anabranch.columnar.match.index import Matches
 from anabranch.columnar.panes.counted import CountedRange, Reach
 from anabranch.columnar.panes.panes import Member, PaneCounter
-from anabranch.columnar.panes.query import CompiledMany, compile_many
-from anabranch.columnar.panes.sharing import relaxed, shared
+from anabranch.columnar.panes.query import CompiledMany, compile_many, relaxed, shared
 from anabranch.columnar.scan.kernels import Flags
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.template import Template

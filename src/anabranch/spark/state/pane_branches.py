@@ -19,8 +19,7 @@ from dataclasses import dataclass, field, replace
 from anabranch.algebra.accents.events import Announced
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch.panes.group import PaneGroup
-from anabranch.branch.panes.panes import PaneWindows
-from anabranch.branch.panes.states import pack
+from anabranch.branch.panes.panes import PaneWindows, pack
 from anabranch.branch.ports import Output
 from anabranch.branch.remote.making import SentWindows
 from anabranch.branch.state import BranchState
