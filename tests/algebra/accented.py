@@ -11,9 +11,9 @@ from anabranch.algebra.operators.operator import Operator
 from anabranch.algebra.plans.interpret import Apply, Plan, StreamSource
 from anabranch.algebra.reactions.readings import Spelling
 from anabranch.algebra.reactions.signature import Policy
+from anabranch.logic import EVERYTHING
 from anabranch.predicate import Domain, Predicate, or_
 from anabranch.stream.affine import parse as parse_map
-from anabranch.stream.description import Everything
 from anabranch.stream.description import parse as parse_description
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item, Place, Punctuation
 from anabranch.stream.path import Path
@@ -74,7 +74,7 @@ def show(element: Element) -> str:
                     text = f"drop {at}"
                 case Alter(at, by):
                     text = f"alter {at} by {by}"
-            return text if where == Everything() else f"{text} where {where}"
+            return text if where == EVERYTHING else f"{text} where {where}"
         case Punctuation(where):
             return f"closed {where}"
 

@@ -14,9 +14,9 @@ from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.items import leaves, nodes
 from anabranch.law import text_input
 from anabranch.law.evolution.canonical import canonical, measured, remeasured
+from anabranch.logic import EVERYTHING
 from anabranch.predicate.writing import number_text
 from anabranch.stream.affine import IDENTITY, parse
-from anabranch.stream.description import Everything
 from anabranch.stream.elements import Accent, Alter
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
@@ -72,7 +72,7 @@ def test_digits_with_a_comment_between() -> None:
 
 def test_the_item_itself() -> None:
     """An item that is a value has a unit too."""
-    accent = Accent(Everything(), Alter(Path(()), parse("(. - 32) * 5 div 9")), PLACE)
+    accent = Accent(EVERYTHING, Alter(Path(()), parse("(. - 32) * 5 div 9")), PLACE)
     assert serialize(canonical(item("<t>25.0</t>"), evolved([accent]))) == "<t>77</t>"
 
 
@@ -99,7 +99,7 @@ def test_unknown_paths() -> None:
     assert unknown(evolution, tree(s=2, t=1)) == (path("t"),)
     assert unknown(evolution, tree(s=1, t=1)) == ()
     assert canonical(one := tree(s=2, t=1), evolution) is one
-    evolution.mistrust(path("c"), Everything())
+    evolution.mistrust(path("c"), EVERYTHING)
     assert unknown(evolution, item("<i><c><ra>1</ra><dec>2</dec></c></i>")) == (path("c/ra"), path("c/dec"))
 
 

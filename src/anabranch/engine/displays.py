@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from anabranch.algebra.history.edits import Edit
+from anabranch.algebra.history.display import Edit
 from anabranch.algebra.history.replay import Moment, Replay
 from anabranch.engine.reports.html import display_html
 from anabranch.errors import UsageError

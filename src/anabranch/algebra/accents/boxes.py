@@ -31,6 +31,7 @@ from anabranch.algebra.accents.index import Box, Index
 from anabranch.algebra.accents.items import number
 from anabranch.algebra.accents.sets import stands
 from anabranch.errors import StreamError
+from anabranch.logic import OPPOSITE
 from anabranch.predicate import (
     NOTHING,
     And,
@@ -47,7 +48,7 @@ from anabranch.predicate import (
     or_,
     satisfiable,
 )
-from anabranch.predicate.formula import OPPOSITE, atoms
+from anabranch.predicate.formula import atoms
 from anabranch.stream.path import Path
 
 

@@ -15,7 +15,7 @@ that one has kept what it left (`branch/cache.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from anabranch.algebra.accents.events import Announced
 from anabranch.algebra.reactions.signature import Policy
@@ -24,7 +24,6 @@ from anabranch.branch.evolution.changelog import Changelog, shown_at, starts_of
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Changed, Merge, Signal
 from anabranch.branch.members import Asker
-from anabranch.branch.past.absorbing import Absorbing
 from anabranch.branch.ports import Start
 from anabranch.law.evolution.vantage import Vantage
 from anabranch.runtime.evolution.follower import Follower
@@ -32,13 +31,16 @@ from anabranch.runtime.evolution.lineage import Lineage, leads
 from anabranch.stream.elements import Accent, Doubt, Punctuation
 from anabranch.stream.path import Path
 
-_Asker: TypeAlias = Asker | Absorbing
+if TYPE_CHECKING:
+    from anabranch.branch.past.recalling import Absorbing  # it has a Following itself
+
+    FollowingQuery: TypeAlias = Asker | Absorbing
 
 
 class Following:
     """What the queries of a branch know of their streams' evolution."""
 
-    def __init__(self, askers: Sequence[_Asker], merge: Merge, taken: Callable[[], int]) -> None:
+    def __init__(self, askers: Sequence[FollowingQuery], merge: Merge, taken: Callable[[], int]) -> None:
         """`taken` says how many items the branch has taken."""
         self.quiet = True
         """Whether no event was about a path that a query looks at."""

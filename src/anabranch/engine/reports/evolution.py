@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from anabranch import logic
 from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.layers import State
@@ -24,7 +25,7 @@ from anabranch.spark.intake.order import Form, OrderLog
 from anabranch.spark.intake.ranges import Position
 from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.stream.affine import IDENTITY
-from anabranch.stream.description import Description, Everything
+from anabranch.stream.description import Description
 from anabranch.stream.elements import Accent, Add, Alter, DeadLetter, Drop, Punctuation
 from anabranch.stream.reading.source import Source
 
@@ -241,7 +242,7 @@ def _told_accent(accent: Accent) -> tuple[str, str]:
 
 
 def _items(where: Description) -> str:
-    return EVERYTHING if where == Everything() else str(where)
+    return EVERYTHING if where == logic.EVERYTHING else str(where)
 
 
 def _words(state: State) -> tuple[str, str]:

@@ -25,17 +25,18 @@ from anabranch.algebra.accents.layers import State
 from anabranch.algebra.accents.sets import and_above
 from anabranch.algebra.reactions.tiling import Tiling
 from anabranch.errors import StreamError
+from anabranch.logic import EVERYTHING, And, Not, Or
 from anabranch.predicate import and_
 from anabranch.predicate.writing import number_text
 from anabranch.stream.affine import IDENTITY, Affine
-from anabranch.stream.description import And, Comparison, Description, Everything, Not, Or
+from anabranch.stream.description import Comparison, Description
 from anabranch.stream.elements import Accent, DeadLetter, Punctuation
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element
 
 Units: TypeAlias = frozenset[Affine] | None
 """The units that items have at a path, as maps from that of its start; None where they are unknown."""
-NOTHING = Not(Everything())
+NOTHING: Description = Not(EVERYTHING)
 _MOST = 100
 """More units than these are not told one by one."""
 _MOST_PARTS = 2_000
@@ -70,14 +71,12 @@ def told(description: Description, units: Callable[[Path], Units], *, certain: b
             return Or(tuple(told(part, units, certain=certain) for part in parts))
         case Not(part):
             return Not(told(part, units, certain=not certain))
-        case _:
-            return description
 
 
 def _compared(comparison: Comparison, units: Units, *, certain: bool) -> Description:
     if units is not None and units <= {IDENTITY}:
         return comparison
-    unclear = NOTHING if certain else Everything()
+    unclear: Description = NOTHING if certain else EVERYTHING
     constant = comparison.constant
     if units is None or isinstance(constant, str):
         return unclear

@@ -20,9 +20,9 @@ from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.reactions.readings import Reading, holds
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.errors import Aborted
+from anabranch.predicate import EVERYTHING
 from anabranch.runtime.evolution.lineage import Lineage
 from anabranch.runtime.evolution.outlet import Outlet, Purge, exact
-from anabranch.stream.description import Everything
 from anabranch.stream.elements import Accent, DeadLetter, Doubt, Drop, Punctuation
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element
@@ -108,9 +108,9 @@ class Follower:
             targets = self.lineage.targets(input, Drop(path)) if self.lineage.need(input, path) is None else ()
             if not targets:
                 self.aborted = f"'{path}' is unknown from here on: {reason}"
-                yield Doubt(Path(()), Everything())
+                yield Doubt(Path(()), EVERYTHING)
                 return
-            yield from (Doubt(each.at, Everything()) for each in targets)
+            yield from (Doubt(each.at, EVERYTHING) for each in targets)
 
     def reads(self, announced: Announced) -> bool:
         """Whether a query looks at a path that an event is about."""

@@ -29,9 +29,9 @@ from anabranch.algebra.accents.events import Announced, is_change
 from anabranch.algebra.accents.index import Index
 from anabranch.algebra.accents.sets import items_of
 from anabranch.errors import StateError, StreamError
+from anabranch.predicate import EVERYTHING
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.intake.ranges import Position, Range
-from anabranch.stream.description import Everything
 from anabranch.stream.elements import Accent, DeadLetter, Punctuation, StreamElement
 
 _LEAST = 64
@@ -180,7 +180,7 @@ class _Held:
         self.events.append(logged)
         if not isinstance(event, Punctuation):
             self._runs.pop(partition, None)
-            if isinstance(event, DeadLetter) or event.where != Everything():
+            if isinstance(event, DeadLetter) or event.where != EVERYTHING:
                 self._described.add(partition)
             return
         if partition in self._described:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 
 from anabranch.branch import Branch, InputStream, Member, State, open_branch
-from anabranch.branch.display.branch import Displayed, DisplayMember, DisplayQuery, Given, Stranded
-from anabranch.branch.display.strand_merge import Braided
+from anabranch.branch.display.branch import Braided, BranchContext, Displayed, DisplayMember, DisplayQuery, Stranded
 from anabranch.branch.document.keeper import Keeper
+from anabranch.branch.document.shared_reader import SharedReader
 from anabranch.branch.past.mixing import Mixed
 from anabranch.branch.past.queries import RecalledMember, RecalledQuery
 from anabranch.branch.past.recalling import Recalled
@@ -43,6 +43,8 @@ class Opening:
     files: StateWriter
     nobody: Output
     """Takes what is for nobody in particular."""
+    shared: dict[str, SharedReader] = field(default_factory=dict)
+    """Of each stream of updates, what its branches have parsed."""
 
     def state(self, number: int) -> State | None:
         """What a branch has left; None for nothing."""
@@ -81,11 +83,11 @@ class Opening:
         ]
         return open_branch(members, inputs, state, *self.known, self.files)
 
-    def _given(self, branch: BranchPlan, state: State | None) -> Given:
+    def _given(self, branch: BranchPlan, state: State | None) -> BranchContext:
         """What a query over updates is given; one that begins late, the documents as they stand (LAWS 3.6)."""
         begun = ((name, self.before.get(keeper_of(name))) for name in branch.late if state is None)
         keepers = {name: State.from_bytes(self.files.read(kept.state)) for name, kept in begun if kept is not None}
-        return Given(*self.known, self.plan.limits, keepers)
+        return BranchContext(*self.known, self.plan.limits, keepers)
 
     @property
     def known(self) -> tuple[dict[str, PythonFunction], dict[str, Input]]:
@@ -93,7 +95,11 @@ class Opening:
 
     def input(self, name: str, branch: BranchPlan) -> InputStream:
         (stream,) = (each for each in self.plan.streams if each.stream == name)
-        return _input(stream, self.plan, late=name in branch.late)
+        found = _input(stream, self.plan, late=name in branch.late)
+        if not stream.updates:
+            return found
+        shared = self.shared.setdefault(name, SharedReader(found.reader()))
+        return replace(found, reader=lambda: shared)
 
     def _starts(self, name: str, branch: BranchPlan) -> Callable[[], Sequence[Start]] | None:
         """How a branch sees a late stream (LAWS 3.6): behind all events before its first epoch."""
@@ -110,7 +116,7 @@ class Opening:
         read = (each for each in self.plan.streams if each.stream in role.streams)
         roots = {each.stream: parse_root(each.root.encode()) for each in read}
         shown = DisplayMember(branch.keys[0], role.subscription.name, role.query, out)
-        given = Given(*self.known, self.plan.limits)
+        given = BranchContext(*self.known, self.plan.limits)
         return Braided(shown, roots, self.state(branch.number), given, self.files)
 
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from anabranch.branch import Branch, InputStream, State
 from anabranch.branch.display.branch import Stranded
-from anabranch.branch.display.findings import packed, unpacked
+from anabranch.branch.display.strands import packed, unpacked
 from anabranch.branch.intake.entries import origin_of
 from anabranch.branch.intake.merged import Merged
 from anabranch.branch.panes.panes import PaneWindows
