@@ -14,8 +14,9 @@ that one has kept what it left (`branch/cache.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
 
 from anabranch.algebra.accents.events import Announced
 from anabranch.algebra.reactions.signature import Policy
@@ -24,23 +25,57 @@ from anabranch.branch.evolution.changelog import Changelog, shown_at, starts_of
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Changed, Merge, Signal
 from anabranch.branch.members import Asker
-from anabranch.branch.ports import Start
+from anabranch.branch.past.queries import RecalledMember
+from anabranch.branch.ports import InputStream, Start
+from anabranch.law.calls import PythonFunction
 from anabranch.law.evolution.vantage import Vantage
 from anabranch.runtime.evolution.follower import Follower
 from anabranch.runtime.evolution.lineage import Lineage, leads
+from anabranch.runtime.evolution.tracing import lineage_of
+from anabranch.runtime.standing import Standing, standing
 from anabranch.stream.elements import Accent, Doubt, Punctuation
 from anabranch.stream.path import Path
 
-if TYPE_CHECKING:
-    from anabranch.branch.past.recalling import Absorbing  # it has a Following itself
 
-    FollowingQuery: TypeAlias = Asker | Absorbing
+@dataclass(slots=True)
+class Silence:
+    """Where accents go that do not come out."""
+
+    over: bool = False
+
+    def announce(self, accents: Iterable[Accent | Doubt]) -> None:
+        """Nothing is told of them."""
+
+
+@dataclass(slots=True)
+class Absorbing:
+    """A query about the past, as far as it follows the evolution of its streams."""
+
+    key: str
+    standing: Standing
+    policy: Policy
+    registered: tuple[str, ...]
+    sends: Literal[False] = False
+    answers: Silence = field(default_factory=Silence)
+    follower: Follower | None = None
+
+    @staticmethod
+    def of(member: RecalledMember, functions: Mapping[str, PythonFunction]) -> Absorbing:
+        asked = member.query
+        return Absorbing(member.key, standing(asked.query, functions, asked.text), member.policy, tuple(functions))
+
+    def lineage(self, inputs: Mapping[str, InputStream]) -> Lineage:
+        """What is known of its output."""
+        return lineage_of(self.standing, self.registered, {name: each.root.namespaces for name, each in inputs.items()})
+
+
+_Asker: TypeAlias = Asker | Absorbing
 
 
 class Following:
     """What the queries of a branch know of their streams' evolution."""
 
-    def __init__(self, askers: Sequence[FollowingQuery], merge: Merge, taken: Callable[[], int]) -> None:
+    def __init__(self, askers: Sequence[_Asker], merge: Merge, taken: Callable[[], int]) -> None:
         """`taken` says how many items the branch has taken."""
         self.quiet = True
         """Whether no event was about a path that a query looks at."""

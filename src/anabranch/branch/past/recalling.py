@@ -15,17 +15,16 @@ state, as raw entries, which are read again.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
-from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch.display.branch import BranchContext
 from anabranch.branch.display.publishing import SHOWN
-from anabranch.branch.evolution.following import Following
+from anabranch.branch.evolution.following import Absorbing, Following
 from anabranch.branch.held_items import number_nodes
 from anabranch.branch.intake.entries import Entry, Origin
 from anabranch.branch.intake.entry_reader import EntryReader
@@ -36,54 +35,16 @@ from anabranch.branch.past.queries import RecalledMember
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import State
 from anabranch.errors import StateError
-from anabranch.law.calls import PythonFunction
 from anabranch.law.evolution.canonical import remeasured
 from anabranch.law.inputs import Arrival, Input
 from anabranch.law.inputs import Signal as Passed
 from anabranch.law.slices import WholeNeeded
-from anabranch.runtime.evolution.follower import Follower
-from anabranch.runtime.evolution.lineage import Lineage
-from anabranch.runtime.evolution.tracing import lineage_of
 from anabranch.runtime.past.recollection import Recollection
-from anabranch.runtime.standing import Standing, standing
 from anabranch.stream.affine import Affine
-from anabranch.stream.elements import Accent, Doubt, Item, Place, Punctuation
+from anabranch.stream.elements import Item, Place, Punctuation
 from anabranch.stream.path import Path
 from anabranch.stream.reading.lines import Cut
 from anabranch.stream.tree import Document, Element, copy
-
-
-@dataclass(slots=True)
-class Silence:
-    """Where accents go that do not come out."""
-
-    over: bool = False
-
-    def announce(self, accents: Iterable[Accent | Doubt]) -> None:
-        """Nothing is told of them."""
-
-
-@dataclass(slots=True)
-class Absorbing:
-    """A query about the past, as far as it follows the evolution of its streams."""
-
-    key: str
-    standing: Standing
-    policy: Policy
-    registered: tuple[str, ...]
-    sends: Literal[False] = False
-    answers: Silence = field(default_factory=Silence)
-    follower: Follower | None = None
-
-    @staticmethod
-    def of(member: RecalledMember, functions: Mapping[str, PythonFunction]) -> Absorbing:
-        asked = member.query
-        return Absorbing(member.key, standing(asked.query, functions, asked.text), member.policy, tuple(functions))
-
-    def lineage(self, inputs: Mapping[str, InputStream]) -> Lineage:
-        """What is known of its output."""
-        return lineage_of(self.standing, self.registered, {name: each.root.namespaces for name, each in inputs.items()})
-
 
 REACHES_ROOT = "a path of the query reaches the root of a stream"
 """Why a query ends: there is no root around what is remembered."""

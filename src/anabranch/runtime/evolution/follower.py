@@ -20,7 +20,7 @@ from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.reactions.readings import Reading, holds
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.errors import Aborted
-from anabranch.predicate import EVERYTHING
+from anabranch.logic import EVERYTHING
 from anabranch.runtime.evolution.lineage import Lineage
 from anabranch.runtime.evolution.outlet import Outlet, Purge, exact
 from anabranch.stream.elements import Accent, DeadLetter, Doubt, Drop, Punctuation

@@ -29,7 +29,7 @@ from anabranch.algebra.accents.events import Announced, is_change
 from anabranch.algebra.accents.index import Index
 from anabranch.algebra.accents.sets import items_of
 from anabranch.errors import StateError, StreamError
-from anabranch.predicate import EVERYTHING
+from anabranch.logic import EVERYTHING
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.intake.ranges import Position, Range
 from anabranch.stream.elements import Accent, DeadLetter, Punctuation, StreamElement
