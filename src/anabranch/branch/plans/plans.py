@@ -134,7 +134,7 @@ class Planned(Merged):
         else:
             for way, first in self._pace.first_windows().items():
                 self._query.begin_windows(way, first)
-            reading = Reading(_alone(tree))
+            reading = Reading(copy(tree))
             evolution = self._merge.sources[key].vantage.evolution
             for path, reason in self._mistrusted[key].items():
                 if evolution.state(path, tree).unit is None:
@@ -287,10 +287,3 @@ def _raw(cause: Element | Event | None) -> str:
             return write(cause)[:LONGEST_RAW]
         case _:
             return ""
-
-
-def _alone(tree: Element) -> Element:
-    """An item that stands by itself, with what is declared around it."""
-    fresh = copy(tree)
-    assert isinstance(fresh, Element)
-    return fresh
