@@ -169,7 +169,7 @@ class Planned(Merged):
             self._query.restore(remembered)
 
     def _retell(self) -> None:
-        """Begin anew behind all that was said, as if no item had come."""
+        """Begin anew behind all events, as if no item had come."""
         self._query = self._fresh()
         for each in (*shown_at(self._starts), *self._log.entries):
             for _ in self._consequences(each):
