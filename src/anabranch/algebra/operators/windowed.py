@@ -104,7 +104,6 @@ class Numbering(Passing):
 
 def _with_window(tree: Element, k: int) -> Element:
     fresh = copy(tree)
-    assert isinstance(fresh, Element)
     number = Element(Name(WID.steps[0]))
     number.append(Text(str(k)))
     fresh.append(number)
