@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from random import Random
 
+from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.accents.passing import judged
 from anabranch.branch.family import operator_of
 from anabranch.branch.intake.entries import FeedOrigin, pack
 from anabranch.branch.members import BranchMember

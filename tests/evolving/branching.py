@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from algebra.accented import HERE, item
-from anabranch.branch import Branch, BranchMember, BranchState, open_branch
-from anabranch.branch.evolution import following
+from anabranch.branch import Branch, BranchMember, BranchState, cache, open_branch
 from anabranch.branch.family import operator_of
 from anabranch.branch.ports import InputStream
 from anabranch.runtime.standing import standing
@@ -68,7 +67,7 @@ class Together(Question):
     def open(self, taken: Taken, state: BranchState | None) -> Branch:
         self.note()
         if self.elsewhere:
-            following._left.clear()
+            cache.here = cache.ProcessCache()
         named = enumerate(zip(self.standings, self.takens, strict=True))
         members = [BranchMember(f"q{number}", f"q{number}", query, out) for number, (query, out) in named]
         times = {name: each.time for name, each in self.inputs.items()}

@@ -20,7 +20,7 @@ from anabranch.bench.harness.timing import Figures
 from anabranch.bench.memory import resident
 from anabranch.bench.workloads.tickers import RISEN, replacement, ticker
 from anabranch.branch import Branch, BranchState, InputStream
-from anabranch.branch.display.branch import Displayed, DisplayMember, DisplayQuery, Given
+from anabranch.branch.display.branch import BranchContext, Displayed, DisplayMember, DisplayQuery
 from anabranch.branch.document.keeper import Keeper
 from anabranch.branch.intake.entries import FeedOrigin, pack
 from anabranch.language import check, parse
@@ -149,7 +149,7 @@ class LongRun:
 
     def _opened(self, states: Sequence[BranchState | None]) -> list[Branch]:
         ours, keepers = states
-        given = Given(limits=self._limits)
+        given = BranchContext(limits=self._limits)
         return [
             Displayed(self._member, {"tickers": self._stream}, ours, given, self._away),
             Keeper(self._stream, keepers, self._limits, self._away, self._away),

@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 
-from anabranch.algebra.accents.passing import judged
+from anabranch.algebra.accents.events import judged
 from anabranch.engine.reading import beginning
 from anabranch.errors import DynamicError
 from anabranch.language import ast
@@ -23,8 +23,8 @@ from anabranch.law.arrivals.past import decimal, named
 from anabranch.law.calls import PythonFunction
 from anabranch.law.evolution.vantage import Change
 from anabranch.law.history.changed import Dependence
-from anabranch.law.history.document import Document
-from anabranch.law.history.settings import Around
+from anabranch.law.history.document import EditedDocument
+from anabranch.law.history.evaluate import Around
 from anabranch.law.history.timeline import Arriving, answer, arrivals, displays
 from anabranch.law.inputs import Input, element_time
 from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, StreamElement
@@ -85,7 +85,7 @@ class Updating:
         self._query = query
         self._read = {each: streams[each] for each in named(query)}
         self._items = frozenset(name for name, read in self._read.items() if not read.source.updates)
-        self._edited = {each: Document(read.root, limits) for each, read in self._read.items()}
+        self._edited = {each: EditedDocument(read.root, limits) for each, read in self._read.items()}
         self._dead: list[DeadLetter] = []
         self.failure: DynamicError | None = None
         """Why the query fails as a whole at the latest moment that was gone through, if it does."""
@@ -97,7 +97,7 @@ class Updating:
     @property
     def dead(self) -> list[DeadLetter]:
         """What was set aside: bad updates, and what failed in the query, each thing once."""
-        return [*(letter for each in self._edited.values() for letter in each.dead), *self._dead]
+        return [*(letter for each in self._edited.values() for letter in each.admission.dead), *self._dead]
 
     def answer(self) -> str:
         """The answer at the end; `NoAnswer` where the query fails as a whole then."""

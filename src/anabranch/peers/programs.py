@@ -26,11 +26,11 @@ from anabranch.peers.links import Link
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.remote import MakeWindows, PutTogether, ReadWindows
 from anabranch.sharing.tree import PropertyTree
-from anabranch.spark.evolution.courses import Axis
+from anabranch.spark.evolution.progress import ProgressAxis
 from anabranch.stream.reading.source import Source
 
 
-def axes(stream: str, registered: RegisteredStream, needs: Iterable[QueryNeeds]) -> tuple[Axis, ...]:
+def axes(stream: str, registered: RegisteredStream, needs: Iterable[QueryNeeds]) -> tuple[ProgressAxis, ...]:
     """By what it is told how far a stream is, for those who need it.
 
     Where times decide in which order streams are merged, no item may be below those before it.
@@ -41,7 +41,7 @@ def axes(stream: str, registered: RegisteredStream, needs: Iterable[QueryNeeds])
     found = {path for need in asking for path in (references(need) or {}).get(stream, ())}
     if is_merged and source.time is not None:
         found.add(f"*/{source.time}")
-    return tuple(Axis(path, "0" if is_merged else str(source.slack)) for path in sorted(found))
+    return tuple(ProgressAxis(path, "0" if is_merged else str(source.slack)) for path in sorted(found))
 
 
 FLOW = "flow "
@@ -74,7 +74,7 @@ class PeerProgram:
     made: tuple[MadeFlow, ...] = ()
     handed_on: tuple[tuple[str, str], ...] = ()
     """Flows that are sent as they came, each with the one it is the same as."""
-    courses: Mapping[str, tuple[Axis, ...]] | None = None
+    courses: Mapping[str, tuple[ProgressAxis, ...]] | None = None
     in_turn: bool = False
     """Whether it counts when something reaches this peer: a stream that does not say so comes in, or is asked, here."""
 
@@ -130,7 +130,7 @@ def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> 
     answers: dict[str, dict[str, str]] = {peer: {} for peer in peers}
     made: dict[str, list[MadeFlow]] = {peer: [] for peer in peers}
     handed_on: dict[str, list[tuple[str, str]]] = {peer: [] for peer in peers}
-    courses: dict[str, dict[str, tuple[Axis, ...]]] = {peer: {} for peer in peers}
+    courses: dict[str, dict[str, tuple[ProgressAxis, ...]]] = {peer: {} for peer in peers}
 
     def reads(peer: str, names: tuple[str, ...]) -> None:
         for name in names:

@@ -22,13 +22,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from anabranch.branch.display.branch import Given
+from anabranch.branch.display.branch import BranchContext
 from anabranch.branch.display.publishing import SHOWN
-from anabranch.branch.evolution.following import Following
+from anabranch.branch.evolution.following import Absorbing, Following
 from anabranch.branch.held_items import number_nodes
 from anabranch.branch.intake.entries import EntryReader, FeedOrigin, RawEntry
 from anabranch.branch.intake.merge import Changed, DocumentJudge, Merged, Released, StreamSignal
-from anabranch.branch.past.absorbing import Absorbing
 from anabranch.branch.past.answers import DisplayAnswer, Memory, StandingAnswer
 from anabranch.branch.past.queries import RecalledMember
 from anabranch.branch.ports import InputStream, Spill
@@ -73,7 +72,7 @@ class Recalled(Merged):
         member: RecalledMember,
         inputs: Mapping[str, InputStream],
         state: BranchState | None,
-        given: Given,
+        given: BranchContext,
         spill: Spill,
         judge: DocumentJudge | None = None,
     ) -> None:
@@ -89,7 +88,7 @@ class Recalled(Merged):
         """Of what is remembered, the raw entry, the how many-th item it was, and the maps into the start's units."""
         self.taken = 0
         """How many items came."""
-        self._following = Following([Absorbing.of(member, given.functions)], self._merge, self)
+        self._following = Following([Absorbing.of(member, given.functions)], self._merge, lambda: self.taken)
         self._ended: str | None = None
         self.aborted: dict[str, str] = {}
         if state is not None:
@@ -97,7 +96,7 @@ class Recalled(Merged):
         else:
             self._following.begin()
 
-    def _remembering(self, given: Given) -> None:
+    def _remembering(self, given: BranchContext) -> None:
         """Have a memory."""
         streams = self._inputs.items()
         empty = {name: Input(_document(self._roots[name]), time=stream.time) for name, stream in streams}

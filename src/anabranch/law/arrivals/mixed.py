@@ -28,9 +28,9 @@ from anabranch.law.arrivals.recall import asks
 from anabranch.law.construct import content_text
 from anabranch.law.env import Env
 from anabranch.law.evaluate import ResultRow
-from anabranch.law.history.document import Document
-from anabranch.law.history.evaluate import HistoryEvaluator, Unit
-from anabranch.law.history.settings import Around
+from anabranch.law.history.chains import Contents
+from anabranch.law.history.document import EditedDocument
+from anabranch.law.history.evaluate import Around, HistoryEvaluator, Unit
 from anabranch.law.history.timeline import Arriving
 from anabranch.law.history.view import Lives, View
 from anabranch.law.paths import base_of
@@ -58,7 +58,7 @@ class MixedEvaluator(HistoryEvaluator):
     def __init__(
         self,
         query: ast.Query,
-        documents: Mapping[str, Document],
+        documents: Mapping[str, Contents],
         now: Fraction,
         stood: Stood,
         *,
@@ -220,20 +220,21 @@ class MixedEvaluator(HistoryEvaluator):
 
 def mixed_displays(
     query: ast.Query,
-    documents: Mapping[str, Document],
+    documents: Mapping[str, EditedDocument],
     items: frozenset[str],
     arriving: Iterable[Arriving],
     dead: list[DeadLetter],
     **around: Unpack[Around],
 ) -> Iterator[ShownAnswer]:
-    """What is on display after every moment, also where that is the same; as `history.timeline.timeline` otherwise."""
+    """What is on display after every moment, also where that is the same; as `history.timeline.displays` otherwise."""
     refuse_asking_items(query, items, around.get("text"))
     stood = Stood(items)
     failing = ""
     for each in arriving:
         for _ in documents[each.stream].take(each.element, each.at, each.partition):
             now = max(document.now for document in documents.values())
-            evaluator = MixedEvaluator(query, documents, now, stood, **around)
+            contents = {name: document.contents for name, document in documents.items()}
+            evaluator = MixedEvaluator(query, contents, now, stood, **around)
             try:
                 shown = ShownAnswer(now, content_text(evaluator.top(query.body, Env.of(query))))
             except DynamicError as error:

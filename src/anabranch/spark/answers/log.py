@@ -26,7 +26,7 @@ from anabranch.language.value_types import ValueTypes
 from anabranch.law.answer import ShownAnswer
 from anabranch.law.arrivals.past import named
 from anabranch.law.calls import PythonFunction
-from anabranch.law.history.document import Document
+from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.timeline import answer
 from anabranch.runtime.standing import Standing
 from anabranch.spark.answers.segments import DEAD_LETTERS, Chunk, Index, read_chunk, read_dead_letters, read_index
@@ -170,7 +170,7 @@ class AnswerLog:
         if sum(1 for _ in self._replayed(subscription, replay)):
             return replay.text
         query = parse(subscription.text)  # before the first moment: what it comes to over nothing
-        nothing = {name: Document(implied_root("root")) for name in named(query)}
+        nothing = {name: EditedDocument(implied_root("root")) for name in named(query)}
         return answer(query, nothing, functions=functions).text
 
     def moments(self, subscription: Registration) -> Iterator[ShownAnswer]:

@@ -12,7 +12,7 @@ behind all others, in the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from time import process_time
@@ -20,10 +20,10 @@ from time import process_time
 import pyarrow as pa
 
 from anabranch.branch import Branch, BranchState, InputStream
-from anabranch.branch.display.branch import Given, Stranded
-from anabranch.branch.display.findings import packed, unpacked
-from anabranch.branch.display.strand_merge import Braided
+from anabranch.branch.display.branch import Braided, BranchContext, Stranded
+from anabranch.branch.display.strands import packed, unpacked
 from anabranch.branch.document.keeper import Keeper
+from anabranch.branch.document.shared_reader import SharedReader
 from anabranch.branch.intake.entries import origin_of
 from anabranch.branch.intake.merge import Merged
 from anabranch.branch.panes.panes import PaneWindows
@@ -38,13 +38,11 @@ from anabranch.law.steps import allow
 from anabranch.spark.answers.segments import SegmentWriter, late_line
 from anabranch.spark.checkpoint.crash import point
 from anabranch.spark.checkpoint.manifest import Manifests
-from anabranch.spark.epoch.counting import Counting
+from anabranch.spark.epoch.counting import CountedBranch
 from anabranch.spark.epoch.item_queries import beginning
 from anabranch.spark.epoch.job import Job, Report
 from anabranch.spark.epoch.rows import ALL, DRIVER, Outbox, Row, read_rows
-from anabranch.spark.evolution.changes import Change
-from anabranch.spark.evolution.log import logged_changes
-from anabranch.spark.evolution.stream_views import StreamView, borders, view_from
+from anabranch.spark.evolution.log import LoggedEvent
 from anabranch.spark.faults import Fault
 from anabranch.spark.plan.branches import BranchPlan, branches_of, documents_of, keeper_of, shard_of
 from anabranch.spark.plan.epoch_plan import Plan, Registration, StreamPlan
@@ -52,7 +50,7 @@ from anabranch.spark.plan.kinds.display import DisplayKind
 from anabranch.spark.plan.kinds.kind import BranchSetup, Seat
 from anabranch.spark.state.files import SavedState, StateWriter
 from anabranch.spark.state.pane_branches import PaneBranch, PaneBranches
-from anabranch.stream.elements import DeadLetter, Place, Punctuation
+from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.path import Path
 from anabranch.stream.reading.parse import parse_root
 from anabranch.stream.reading.reader import ElementReader
@@ -135,6 +133,8 @@ class _Shard:
     """By subscription: why it has ended."""
     outbox: Outbox
     """For what strands have found."""
+    shared: dict[str, SharedReader] = field(default_factory=dict)
+    """Of each stream of updates, what its branches have parsed."""
 
     # --- branches that are fed --------------------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ class _Shard:
         assert isinstance(query, DisplayKind), "others have no strands"
         roots = {each: parse_root(self._stream(each).root.encode()) for each in query.streams}
         shown = query.member(Seat(branch.keys[0], twins[0], query, self._output(twins)))
-        given = Given(*self._known, self.plan.limits)
+        given = BranchContext(*self._known, self.plan.limits)
         opened = Braided(shown, roots, self._state(branch.number), given, self.files)
         told = (each for row in rows if row.kind == "told" for each in unpacked(row.payload))
         opened.take(told, finished=any(row.kind == "finished" for row in rows))
@@ -204,11 +204,11 @@ class _Shard:
         ]
         return seats[0].query.open(seats, setup)
 
-    def _given(self, branch: BranchPlan, state: BranchState | None) -> Given:
+    def _given(self, branch: BranchPlan, state: BranchState | None) -> BranchContext:
         """What a query over updates is given; one that begins late, the documents as they stand (LAWS 3.6)."""
         begun = {name: self._state(keeper_of(name)) for name in branch.late if state is None}
         keepers = {name: kept for name, kept in begun.items() if kept is not None}
-        return Given(*self._known, self.plan.limits, keepers)
+        return BranchContext(*self._known, self.plan.limits, keepers)
 
     @property
     def _known(self) -> tuple[dict[str, PythonFunction], dict[str, Input]]:
@@ -219,18 +219,20 @@ class _Shard:
         root = parse_root(stream.root.encode())
         # What comes in feeds was found good where it was cut out, by the schema and the accents before it.
         given = name, stream.format, self.plan.limits, root, stream.item
+        reader = partial(ElementReader, *given, admission=stream.admission(accents=self.plan.accents))
+        shared = self.shared.setdefault(name, SharedReader(reader())) if stream.updates else None
         return InputStream(
             name,
             stream.partitions,
             root,
-            partial(ElementReader, *given, admission=stream.admission(accents=self.plan.accents)),
+            reader if shared is None else lambda: shared,
             None if stream.time is None else Path.parse(stream.time),
             Fraction(stream.slack),
             Fraction(stream.origin),
             name in branch.late,
             not self.plan.finite,
             stream.evolution,
-            self._starts(name, branch),
+            self._starts(stream, branch),
             updates=stream.updates,
             retain=None if stream.retain is None else Fraction(stream.retain),
         )
@@ -238,15 +240,12 @@ class _Shard:
     def _stream(self, name: str) -> StreamPlan:
         return next(each for each in self.plan.streams if each.stream == name)
 
-    def _starts(self, name: str, branch: BranchPlan) -> Callable[[], Sequence[Start]] | None:
-        """How a branch that begins here sees a late stream (LAWS 3.6): with all that was said before this epoch."""
-        logged = self.job.evolution.get(name) if name in branch.late else None
-        if logged is None:
+    def _starts(self, stream: StreamPlan, branch: BranchPlan) -> Callable[[], Sequence[Start]] | None:
+        """How a branch sees a late stream (LAWS 3.6): behind all events before its first epoch."""
+        if stream.stream not in branch.late or stream.stream not in self.job.evolution:
             return None
-        stream, folder = self._stream(name), self.job.checkpoint.evolution
-        if stream.updates:
-            return lambda: _doubted_starts(stream, logged_changes(folder, stream, logged))
-        return lambda: _starts_of(view_from(folder, stream, logged, self.job.epoch))
+        known, first = self.job.known_log(stream), branch.twins[0][0].first
+        return lambda: _doubted_starts(stream, known.events, first) if stream.updates else known.starts(first)
 
     # --- branches that are counted ----------------------------------------------------------------------------
 
@@ -272,7 +271,7 @@ class _Shard:
             made = PaneWindows if branch.panes.sending is None else SentWindows
             windows = made(branch.panes, name, inputs[sight], state, output, *self._known)
             (stream,) = branch.streams
-            counting = Counting(name, branch.panes, beginning(twins[0], stream, parting[stream]))
+            counting = CountedBranch(name, branch.panes, beginning(twins[0], stream, parting[stream]))
             return PaneBranch(stream, counting, twins[0].policy, windows, output, state is None)
 
         counted = PaneBranches(self.job, opened)
@@ -294,8 +293,7 @@ class _Shard:
     def _borders(self) -> dict[str, tuple[int, ...]]:
         """By stream: the epochs that part those who began in them."""
         last = max((each.first for each in self.plan.subscriptions), default=0)
-        folder, logged = self.job.checkpoint.evolution, self.job.evolution
-        return {each.stream: borders(folder, each, logged.get(each.stream), last) for each in self.plan.streams}
+        return {each.stream: self.job.known_log(each).borders(last) for each in self.plan.streams}
 
 
 def _take(branch: Branch, row: Row) -> None:
@@ -337,18 +335,9 @@ class _Output:
             self._segment.note_late(line)
 
 
-def _doubted_starts(stream: StreamPlan, changes: Sequence[Change]) -> list[Start]:
+def _doubted_starts(stream: StreamPlan, events: Sequence[LoggedEvent], first: int) -> list[Start]:
     """The partitions of a stream of updates: what was in doubt stays so, for the document holds values of all times."""
-    elements = ((int(each.partition), each.element(stream.stream)) for each in changes)
+    elements = ((each.partition, each.announced.event) for each in events if each.epoch < first)
     doubts = [(number, each) for number, each in elements if isinstance(each, DeadLetter)]
     numbers = range(stream.partitions)
     return [Start(stream.evolution(), tuple(each for mine, each in doubts if mine == number)) for number in numbers]
-
-
-def _starts_of(view: StreamView) -> list[Start]:
-    """The partitions of a stream as those see them who begin with it."""
-    shown = [
-        tuple(each.event for each in view.said if each.partition == number and not isinstance(each.event, Punctuation))
-        for number in range(len(view.evolutions))
-    ]
-    return [Start(evolution.copy(), each) for evolution, each in zip(view.evolutions, shown, strict=True)]

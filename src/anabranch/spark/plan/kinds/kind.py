@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from typing import ClassVar, Self, TypeAlias
 
 from anabranch.branch import Branch, BranchState, InputStream
-from anabranch.branch.display.branch import Given
+from anabranch.branch.display.branch import BranchContext
 from anabranch.branch.panes.plan import PanePlan
 from anabranch.branch.ports import Output, Spill
 from anabranch.language import parse
@@ -57,7 +57,7 @@ class BranchSetup:
 
     inputs: Mapping[str, InputStream]
     state: BranchState | None
-    given: Given
+    given: BranchContext
     files: Spill
     strand: tuple[int, int] | None = None
 
