@@ -218,20 +218,20 @@ class _Shard:
         root = parse_root(stream.root.encode())
         # What comes in feeds was found good where it was cut out, by the schema and the accents before it.
         given = name, stream.format, self.plan.limits, root, stream.item
-        fresh = partial(ElementReader, *given, admission=stream.admission(accents=self.plan.accents))
-        shared = self.shared.setdefault(name, SharedReader(fresh())) if stream.updates else None
+        reader = partial(ElementReader, *given, admission=stream.admission(accents=self.plan.accents))
+        shared = self.shared.setdefault(name, SharedReader(reader())) if stream.updates else None
         return InputStream(
             name,
             stream.partitions,
             root,
-            fresh if shared is None else lambda: shared,
+            reader if shared is None else lambda: shared,
             None if stream.time is None else Path.parse(stream.time),
             Fraction(stream.slack),
             Fraction(stream.origin),
             name in branch.late,
             not self.plan.finite,
             stream.evolution,
-            self._starts(name, branch),
+            self._starts(stream, branch),
             updates=stream.updates,
             retain=None if stream.retain is None else Fraction(stream.retain),
         )
@@ -239,12 +239,11 @@ class _Shard:
     def _stream(self, name: str) -> StreamPlan:
         return next(each for each in self.plan.streams if each.stream == name)
 
-    def _starts(self, name: str, branch: BranchPlan) -> Callable[[], Sequence[Start]] | None:
+    def _starts(self, stream: StreamPlan, branch: BranchPlan) -> Callable[[], Sequence[Start]] | None:
         """How a branch sees a late stream (LAWS 3.6): behind all events before its first epoch."""
-        if name not in branch.late or name not in self.job.evolution:
+        if stream.stream not in branch.late or stream.stream not in self.job.evolution:
             return None
-        stream, first = self._stream(name), branch.twins[0][0].first
-        known = self.job.known_log(stream)
+        known, first = self.job.known_log(stream), branch.twins[0][0].first
         return lambda: _doubted_starts(stream, known.events, first) if stream.updates else known.starts(first)
 
     # --- branches that are counted ----------------------------------------------------------------------------
