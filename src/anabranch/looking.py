@@ -125,7 +125,7 @@ def accent_plan(file: Path, stream: str, text: str, partition: str | None) -> Ac
     All partitions are looked at before anything is written.
     """
     course = stream_course(file, stream)
-    if not read_site(file).accents:
+    if not read_site(file).settings.accents:
         raise StreamError(f"the stream '{stream}' takes no accent: {TURNED_OFF}")
     found = tuple(publication(course, text, each) for each in partitions_of(course.source, partition))
     warnings = (each for one in found for each in unseen_paths(course, one.accent, one.partition, one.form))

@@ -30,15 +30,13 @@ from anabranch.law.steps import allow
 from anabranch.site import Site, read_site
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.checkpoint.retention import Keep
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.spark.plan.roles import not_begun
-from anabranch.spark.plan.wanted import Listener, Settings, Wanted
+from anabranch.spark.plan.wanted import Listener, Wanted
 from anabranch.spark.session import local_session
 from anabranch.spark.sinks import Console as ConsoleSink
 from anabranch.spark.sinks import Parquet, Sink
-from anabranch.stream.limits import Limits
 from anabranch.visible import note
 
 _Functions: TypeAlias = Mapping[str, ImportedFunction]
@@ -65,8 +63,7 @@ def run(
     """Run a site: to the end of what is there (`once`), or until a signal comes or `stop` is set."""
     site = read_site(file)
     site.check_files(dead_letters, late_items)  # before any of them is written, the log too
-    limits = Limits(steps=site.max_steps)
-    allow(limits.steps)
+    allow(site.settings.limits.steps)
     # On a terminal the display takes what is printed and stays below it; a file or a pipe must not come its way.
     outputs = Outputs(dead_letters, late_items, None if sys.stdout.isatty() else sys.stdout)
     functions = site.functions
@@ -80,16 +77,7 @@ def run(
         session = local_session()
         come = held.enter_context(signals(stop))
         listener = Listener(log.epoch, lambda message: log.event("warning", message=message))
-        settings = Settings(
-            site.trigger_ms,
-            Keep.parse(site.keep),
-            limits=limits,
-            shards=site.shards,
-            sharing=site.sharing,
-            accents=site.accents,
-            strands=site.strands,
-        )
-        trunk = held.enter_context(Trunk(session, site.checkpoint, settings, functions, listener))
+        trunk = held.enter_context(Trunk(session, site.checkpoint, site.settings, functions, listener))
         trunk.want(wanted)
         trunk.start(once=once)
         log.event("started", run=trunk.run, epoch=trunk.last + 1, subscriptions=len(site.subscriptions))
@@ -140,7 +128,6 @@ def _inputs(site: Site, functions: _Functions) -> Inputs:
 
 def _wanted(site: Site, outputs: Outputs, functions: _Functions) -> Wanted:
     """What a site asks of a trunk; raises for a query that is wrong, or cannot be answered without an end."""
-    Keep.parse(site.keep)
     site.check_files(outputs.dead_letters, outputs.late_items)
     checking = Checking(_inputs(site, functions))
     texts: dict[str, str] = {}
@@ -156,8 +143,8 @@ def _wanted(site: Site, outputs: Outputs, functions: _Functions) -> Wanted:
         sinks,
         outputs.dead_letters or site.dead_letters,
         outputs.late_items or site.late_items,
-        site.epoch_bytes,
-        site.epoch_files,
+        site.settings.epoch_bytes,
+        site.settings.epoch_files,
         policies={name: each.policy for name, each in site.subscriptions.items()},
     )
 
@@ -193,22 +180,16 @@ def _reload(
     for kind, names in changes(site.subscriptions, fresh.subscriptions).items():
         for name in names:
             log.event(f"subscription {kind}", name=name, epoch=trunk.last + 1)
-    fixed = [
-        key
-        for key in (
-            "checkpoint",
-            "trigger_ms",
-            "shards",
-            "strands",
-            "sharing",
-            "accents",
-            "keep",
-            "max_steps",
-            "functions",
-            "log",
-        )
-        if getattr(site, key) != getattr(fresh, key)
-    ]
+    fixed = changes(_fixed(site), _fixed(fresh))["changed"]
     if fixed:
         log.event("warning", message=f"'{', '.join(fixed)}' takes effect with the next start")
     return fresh
+
+
+def _fixed(site: Site) -> dict[str, object]:
+    """What of a site takes effect with a start only."""
+    settings = {
+        each: getattr(site.settings, each) for each in ("trigger_ms", "shards", "strands", "sharing", "accents")
+    }
+    others = {"keep": site.settings.keep, "max_steps": site.settings.limits.steps}
+    return {"checkpoint": site.checkpoint, **settings, **others, "functions": site.functions, "log": site.log}

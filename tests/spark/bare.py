@@ -34,7 +34,7 @@ from anabranch.spark.evolution.scanning import search
 from anabranch.spark.intake.heartbeats import Pulse, write_reached
 from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.ranges import Offset, Range
-from anabranch.spark.intake.settings import IntakeSettings, IntakeStream
+from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.intake.survey import Survey
 from anabranch.spark.plan.dividing import strands_for
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
@@ -100,7 +100,7 @@ class BareTrunk:
             self.epochs += 1
 
     def _epoch(self, texts: Mapping[str, str], epoch_bytes: int, shards: int) -> bool:
-        streams = tuple(map(IntakeStream.of, self._sources))
+        streams = tuple(self._sources)
         IntakeSettings(streams, epoch_bytes, None, 2, self._finite, held=self.held).save(self._checkpoint)
         if not self.held:  # it is lost and made again, unless it must remember how far streams are held
             self._survey = Survey(self._checkpoint, self.pulse)

@@ -21,7 +21,7 @@ from anabranch.spark.epoch.passage import Passage
 from anabranch.spark.intake.order import Form, OrderLog
 from anabranch.spark.intake.range_reader import RangeReader
 from anabranch.spark.intake.ranges import Offset, Range
-from anabranch.spark.intake.settings import IntakeSettings, IntakeStream
+from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.intake.storage import pieces
 from anabranch.spark.intake.survey import Survey
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan, Subscription
@@ -63,7 +63,7 @@ def by_ranges(source: Source, budgets: list[int]) -> list[tuple[object, ...]]:
     with TemporaryDirectory() as folder:
         checkpoint = Checkpoint.make(Path(folder))
         for budget in cycle(budgets):
-            IntakeSettings((IntakeStream.of(source),), budget, None, 2, finite=True).save(checkpoint)
+            IntakeSettings((source,), budget, None, 2, finite=True).save(checkpoint)
             end = Survey(checkpoint).latest(at)
             if end == at:
                 return found

@@ -22,6 +22,7 @@ from anabranch.law.steps import allow
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.files import DEAD_LETTERS, Claim, called, check_claims, stream_claims
 from anabranch.stream.limits import Limits
+from anabranch.stream.settings import Settings
 from anabranch.stream.tables import read_text
 from anabranch.visible import note, tell, visible
 
@@ -118,8 +119,7 @@ def _running(
         answering(
             prepared,
             inputs,
-            limits=limits,
-            sharing=not options.no_sharing,
+            Settings(limits=limits, sharing=not options.no_sharing),
             policy=options.policy,
             on_progress=lambda now: status.update(f"{now.items:,} items read"),
         ) as run,

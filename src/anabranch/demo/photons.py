@@ -20,6 +20,7 @@ from anabranch.spark.epoch.finite import Progress
 from anabranch.stream.photons import photons, photons_dtd
 from anabranch.stream.reading.source import Source
 from anabranch.stream.schema import Schema
+from anabranch.stream.settings import Settings
 
 QUERIES = ("vela", "rxj")
 EPOCH_BYTES = 2 << 20
@@ -40,7 +41,10 @@ def show(count: int, console: Console) -> None:
         with (
             Live(_starting(), console=console, refresh_per_second=8, transient=False) as live,
             answering(
-                prepared, inputs, epoch_bytes=EPOCH_BYTES, on_progress=lambda now: live.update(_view(now, texts))
+                prepared,
+                inputs,
+                Settings(epoch_bytes=EPOCH_BYTES),
+                on_progress=lambda now: live.update(_view(now, texts)),
             ) as run,
         ):
             seconds = monotonic() - begin

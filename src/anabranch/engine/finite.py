@@ -30,14 +30,12 @@ from anabranch.runtime.standing import standing
 from anabranch.stream.culprits import letter_of
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
+from anabranch.stream.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from anabranch.spark.epoch.finite import Outcome, Progress
-
-EPOCH_BYTES = 16 << 20
-"""What Spark reads at most between two looks at how far it has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,30 +55,27 @@ class Run:
 def answering(
     queries: Sequence[Prepared],
     inputs: Inputs,
+    settings: Settings | None = None,
     *,
-    limits: Limits | None = None,
-    epoch_bytes: int = EPOCH_BYTES,
-    sharing: bool = True,
     policy: Policy = "accumulate",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[Run]:
     """Answer the queries to the end of their inputs; the answers can be read while inside.
 
-    `epoch_bytes` bounds what Spark reads between two calls of `on_progress`; without `sharing` nothing is done once
-    for several queries but reading.
+    The size of an epoch bounds what Spark reads between two calls of `on_progress`.
     `policy` says what queries do with accents that their answers cannot express (LAWS 4.7).
     """
-    caps = limits or Limits()
-    allow(caps.steps)
+    chosen = settings or Settings()
+    allow(chosen.limits.steps)
     on_spark = [query for query in queries if query.engine == "spark"]
     others = [query for query in queries if query.engine == "reference"]
     with TemporaryDirectory(prefix="anabranch-") as folder:
         runs = []
         if on_spark:
-            outcome = on_trunk(on_spark, inputs, caps, Path(folder), epoch_bytes, sharing, policy, on_progress)
+            outcome = on_trunk(on_spark, inputs, chosen, Path(folder), policy, on_progress)
             runs.append(run_of(outcome, outcome.answers))
         if others:
-            runs.append(_by_reference(others, inputs, caps, policy))
+            runs.append(_by_reference(others, inputs, chosen.limits, policy))
         yield both(queries, runs)
 
 
@@ -122,16 +117,12 @@ class Letters:
 def on_trunk(
     queries: Sequence[Prepared],
     inputs: Inputs,
-    limits: Limits,
+    settings: Settings,
     folder: Path,
-    epoch_bytes: int = EPOCH_BYTES,
-    sharing: bool = True,
     policy: Policy = "accumulate",
     on_progress: Callable[[Progress], None] | None = None,
-    *,
-    timed: bool = False,
 ) -> Outcome:
-    """Answer queries on Spark, in a folder; where `timed`, their moments are kept."""
+    """Answer queries on Spark, in a folder; where the settings are `timed`, their moments are kept."""
     # Imported here: whoever only wants the reference need not wait for Spark, nor have Java.
     from anabranch.spark.epoch.finite import run_queries
     from anabranch.spark.session import local_session
@@ -143,13 +134,10 @@ def on_trunk(
         inputs.streams,
         texts,
         folder,
-        limits,
-        epoch_bytes=epoch_bytes,
+        settings,
         documents=inputs.documents,
         functions=inputs.functions,
-        sharing=sharing,
         policy=policy,
-        timed=timed,
         on_progress=on_progress,
     )
 

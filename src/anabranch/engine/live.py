@@ -41,13 +41,12 @@ from anabranch.engine.reports.html import Tally, engine_html
 from anabranch.errors import UsageError
 from anabranch.law.calls import PythonFunction
 from anabranch.spark.answers.log import AnswerLog
-from anabranch.spark.checkpoint.retention import Keep
 from anabranch.spark.epoch.metrics import Metrics
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.spark.plan.epoch_plan import Subscription as Registered
 from anabranch.spark.plan.roles import not_begun
-from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Wanted
+from anabranch.spark.plan.wanted import Epoch, Listener, Wanted
 from anabranch.spark.session import Session, check_workers, local_session
 from anabranch.spark.sinks import Parquet, Sink
 from anabranch.spark.sinks.claims import settled
@@ -56,6 +55,7 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source, domains_of, seconds_of
 from anabranch.stream.schema import Schema
+from anabranch.stream.settings import EPOCH_BYTES, Keep, Settings
 
 
 class Engine:
@@ -99,7 +99,7 @@ class Engine:
         self._on_epoch = on_epoch or (lambda metrics: None)
         self._change = RLock()
         """Held while what is wanted changes."""
-        self._wanted = Wanted({}, {}, epoch_bytes=epoch_bytes, epoch_files=epoch_files)
+        self._wanted = Wanted({}, {})
         self._subscriptions: dict[str, Subscription] = {}
         self._numbers = count(1)
         self._started = self._closed = False
@@ -112,6 +112,8 @@ class Engine:
             sharing=sharing,
             accents=accents,
             strands=strands,
+            epoch_bytes=epoch_bytes,
+            epoch_files=epoch_files,
         )
         session = local_session() if spark is None else check_workers(spark)
         with ExitStack() as held:

@@ -52,6 +52,7 @@ from anabranch.stream.files import (
 )
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
+from anabranch.stream.settings import EPOCH_BYTES
 from anabranch.stream.tables import Table, max_steps_of, read_tables, read_text, source_of
 
 Strategy: TypeAlias = Literal["shipping", "sharing", "widening"]
@@ -103,7 +104,7 @@ class Network:
     """For how many seconds a subscription may be planned; then the best plan so far is taken."""
     checkpoint: Path | None = None
     """Where all that a run must not forget lies; None where nobody has said so, for a network that is planned only."""
-    epoch_bytes: int = 16 << 20
+    epoch_bytes: int = EPOCH_BYTES
     log: Path | None = None
     dead_letters: Path | None = None
     file: Path | None = None
@@ -145,7 +146,7 @@ def read_network(file: Path) -> Network:
         raise settings.wrong(f"the strategy '{strategy}' is unknown", key="strategy", hint=hint)
     budget = settings.amount("budget", 1.0)
     checkpoint, log, dead_letters = (settings.path(each) for each in ("checkpoint", "log", "dead_letters"))
-    epoch_bytes = settings.whole("epoch_bytes", 16 << 20)
+    epoch_bytes = settings.whole("epoch_bytes", EPOCH_BYTES)
     max_steps = max_steps_of(settings)
     settings.done()
     thin = {name: _thin(name, table, found) for name, table in peers.items()}

@@ -20,7 +20,8 @@ from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.intake.folders import listing
-from anabranch.spark.plan.wanted import EPOCH_BYTES, Wanted
+from anabranch.spark.plan.wanted import Wanted
+from anabranch.stream.settings import EPOCH_BYTES
 
 
 def checkpoint_of(network: Path, peer: str) -> Path:

@@ -32,11 +32,12 @@ from anabranch.peers.records import Planned, streams_of
 from anabranch.peers.team import Team
 from anabranch.peers.trunks import Open, on_spark
 from anabranch.spark.epoch.waits import Lookout, Wait
-from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Settings
+from anabranch.spark.plan.wanted import Epoch
 from anabranch.spark.session import Session
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
+from anabranch.stream.settings import EPOCH_BYTES, Settings
 
 _AT_ONCE = 4
 """So many peers are run at the same time, at most."""

@@ -22,8 +22,9 @@ from anabranch.spark.epoch.streaming import StreamedTrunk
 from anabranch.spark.epoch.streaming_query import pool_of
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.epoch.usage import PoolUsage
-from anabranch.spark.plan.wanted import Epoch, Listener, Settings, Wanted
+from anabranch.spark.plan.wanted import Epoch, Listener, Wanted
 from anabranch.spark.session import Session, local_session
+from anabranch.stream.settings import Settings
 
 Open: TypeAlias = Callable[[str, Path], Workings]
 """Gives a peer, by name, what runs its epochs in a folder."""

@@ -16,6 +16,7 @@ from time import perf_counter
 from anabranch.bench.workloads.photons import Rows, Spark
 from anabranch.spark.epoch.finite import Outcome, run_queries
 from anabranch.stream.reading.source import Source
+from anabranch.stream.settings import Settings
 
 _NO_LIMIT = 1 << 40
 
@@ -39,10 +40,7 @@ def of_trunk(
         sources,
         queries,
         folder,
-        epoch_bytes=_NO_LIMIT,
-        epoch_files=1,
-        shards=shards,
-        accents=accents,
+        Settings(shards=shards, accents=accents, epoch_bytes=_NO_LIMIT, epoch_files=1),
         on_progress=lambda _: ends.append(perf_counter()),
     )
     assert all(len(ends) == len(source.files) for source in sources), "an epoch is a file of each stream"

@@ -28,7 +28,8 @@ from anabranch.bench.workloads.subscriptions import COLUMNS, SCHEMA, Condition
 from anabranch.engine import Inputs
 from anabranch.engine.checking import Checking
 from anabranch.spark.epoch.trunk import Trunk
-from anabranch.spark.plan.wanted import Epoch, Listener, Settings, Wanted
+from anabranch.spark.plan.wanted import Epoch, Listener, Wanted
+from anabranch.stream.settings import Settings
 
 _NO_LIMIT = 1 << 40
 _TRIGGER_MS = 500

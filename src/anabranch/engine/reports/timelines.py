@@ -21,6 +21,7 @@ from anabranch.law.steps import allow
 from anabranch.runtime.past.timeline import Timeline, timeline_of
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
+from anabranch.stream.settings import Settings
 from anabranch.visible import visible_json
 
 
@@ -37,7 +38,7 @@ def timelines(queries: Sequence[Prepared], inputs: Inputs, limits: Limits | None
     with TemporaryDirectory(prefix="anabranch-") as folder:
         runs = []
         if on_spark:
-            outcome = on_trunk(on_spark, inputs, caps, Path(folder), timed=True)
+            outcome = on_trunk(on_spark, inputs, Settings(limits=caps, timed=True), Path(folder))
             moments = {query.name: outcome.answers[query.name].moments() for query in on_spark}
             runs.append(run_of(outcome, {name: map(line, each) for name, each in moments.items()}))
         if others:

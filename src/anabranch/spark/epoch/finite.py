@@ -6,7 +6,7 @@ This is the same trunk as that of a run without end (`trunk.py`), started once, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -22,10 +22,10 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.spark.plan.roles import not_begun
-from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Wanted
+from anabranch.spark.plan.wanted import Epoch, Listener, Wanted
 from anabranch.stream.elements import DeadLetter
-from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
+from anabranch.stream.settings import Settings
 
 _SAMPLE = 400
 _SAMPLED = 20
@@ -67,18 +67,11 @@ def run_queries(
     sources: Sequence[Source],
     queries: Mapping[str, str],
     work: Path,
-    limits: Limits | None = None,
+    settings: Settings | None = None,
     *,
-    epoch_bytes: int = EPOCH_BYTES,
-    epoch_files: int | None = None,
     documents: Mapping[str, Path] | None = None,
     functions: Mapping[str, PythonFunction] | None = None,
-    shards: int | None = None,
-    strands: int | None = None,
-    sharing: bool = True,
-    accents: bool = True,
     policy: Policy = "accumulate",
-    timed: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Outcome:
     """Answer the queries, given by name, over the streams to their end; `work` is an empty folder for this run.
@@ -87,7 +80,7 @@ def run_queries(
 
     Raises `QueryError` for a query that is wrong, `Unsupported` for one over items and updates together of which it is
     not known how many items it needs, and `StreamError` for a stream that cannot be read; nothing is answered in part.
-    Where `timed`, only the moments of an answer can be asked for.
+    Where the settings are `timed`, only the moments of an answer can be asked for.
     `on_progress` is called on another thread than the caller's.
     """
     inputs = {**{source.name: source.schema for source in sources}, **dict.fromkeys(documents or {})}
@@ -108,27 +101,15 @@ def run_queries(
     total = sum(path.stat().st_size for source in streams.values() for path in source.files)
     start = Progress(0, 0, total, 0, 0, 0, dict.fromkeys(texts, 0), {})
     display = _Display(AnswerLog(Checkpoint(work.absolute())), start)
-    caps = limits or Limits()
-    settings = Settings(
-        limits=caps, finite=True, shards=shards, sharing=sharing, accents=accents, timed=timed, strands=strands
-    )
 
     def show(epoch: Epoch) -> None:
         display.add(epoch, samples=on_progress is not None)
         if on_progress is not None:
             on_progress(display.progress)
 
-    with Trunk(spark, work, settings, registered, Listener(show)) as trunk:
-        trunk.want(
-            Wanted(
-                streams,
-                texts,
-                epoch_bytes=epoch_bytes,
-                epoch_files=epoch_files,
-                documents=documents or {},
-                policies=dict.fromkeys(texts, policy),
-            )
-        )
+    chosen = replace(settings or Settings(), finite=True)
+    with Trunk(spark, work, chosen, registered, Listener(show)) as trunk:
+        trunk.want(Wanted(streams, texts, documents=documents or {}, policies=dict.fromkeys(texts, policy)))
         trunk.start(once=True)
         trunk.wait()
         plan = trunk.plan

@@ -50,16 +50,17 @@ from anabranch.spark.evolution.log import EvolutionLogs
 from anabranch.spark.faults import translated
 from anabranch.spark.intake.heartbeats import write_reached
 from anabranch.spark.intake.order_logs import OrderLogs
-from anabranch.spark.intake.settings import IntakeSettings, IntakeStream
+from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.planning import Planning
-from anabranch.spark.plan.wanted import Epoch, Listener, Settings, Wanted
+from anabranch.spark.plan.wanted import Epoch, Listener, Wanted
 from anabranch.spark.session import jvm_of
 from anabranch.spark.sinks.claims import check_sinks
 from anabranch.spark.sinks.delivery import Sinks
 from anabranch.spark.state import files as states
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim
+from anabranch.stream.settings import Settings
 
 _PATIENCE = 0.1
 
@@ -144,14 +145,14 @@ class Trunk:
             for source in wanted.streams.values():
                 self._orders.follow(source, self._last, self.plan)
             self._sinks.set(wanted.sinks, wanted.dead_letters, wanted.late_items)
-            streams = tuple(IntakeStream.of(source) for source in wanted.streams.values())
+            streams, settings = tuple(wanted.streams.values()), self._settings
             before = IntakeSettings.load(self.checkpoint) if self.checkpoint.intake.exists() else None
             IntakeSettings(
                 streams,
-                wanted.epoch_bytes,
-                wanted.epoch_files,
+                wanted.epoch_bytes or settings.epoch_bytes,
+                wanted.epoch_files or settings.epoch_files,
                 self._cores,
-                self._settings.finite,
+                settings.finite,
                 before.followed_by(streams) if before else (),
                 self._holds,
             ).save(self.checkpoint)

@@ -25,7 +25,6 @@ from anabranch.spark.intake import folders, storage
 from anabranch.spark.intake.folders import Files
 from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.ranges import Position
-from anabranch.spark.intake.settings import IntakeStream
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
@@ -68,8 +67,7 @@ class Lookout:
     def waits(self, sources: Iterable[Source], last: Manifest | None, plan: Plan | None) -> list[Wait]:
         """All that the trunk waits for, after its newest epoch."""
         found: list[Wait] = []
-        for source in sources:
-            stream = IntakeStream.of(source)
+        for stream in sources:
             log = self._logs.setdefault(stream.name, OrderLog(self._checkpoint.order(stream.name)))
             log.refresh()
             for key, path in stream.keys.items():
@@ -83,9 +81,7 @@ class Lookout:
             found += dict.fromkeys(_of_branches(last, plan))
         return found
 
-    def _of_partition(
-        self, stream: IntakeStream, key: str, path: str, log: OrderLog, last: Manifest | None
-    ) -> Reason | None:
+    def _of_partition(self, stream: Source, key: str, path: str, log: OrderLog, last: Manifest | None) -> Reason | None:
         left = _left(stream, key, path, log, last)
         if not isinstance(left, _Left):
             return left
@@ -112,11 +108,11 @@ class _Left:
     document: bool
 
 
-def _left(stream: IntakeStream, key: str, path: str, log: OrderLog, last: Manifest | None) -> _Left | Reason | None:
+def _left(stream: Source, key: str, path: str, log: OrderLog, last: Manifest | None) -> _Left | Reason | None:
     there = folders.listing(path)
     held = log.stretches(key.rpartition("/")[2])
     if not there:
-        return None if held else _nothing(path, others=len(stream.paths) > 1)
+        return None if held else _nothing(path, others=bool(stream.more))
     if log.form is None:
         return _unknown_form(stream, path, there)
     files = Files(path, log.form.format == "document")
@@ -161,11 +157,10 @@ def _nothing(path: str, *, others: bool) -> Reason:
     return f"'{path}' is empty", hint
 
 
-def _unknown_form(stream: IntakeStream, path: str, there: Mapping[str, int]) -> Reason | None:
+def _unknown_form(stream: Source, path: str, there: Mapping[str, int]) -> Reason | None:
     """There are bytes, and none was read."""
     paths = Files(path, document=False).paths(there)
-    names = stream.format, stream.implied_root, stream.schema_root
-    if folders.form_of([paths], *names, decide=False) is not None:
+    if folders.form_of(stream, [paths], decide=False) is not None:
         return None
     where = paths[0]
     front = folders.front(where)
@@ -176,7 +171,7 @@ def _unknown_form(stream: IntakeStream, path: str, there: Mapping[str, int]) -> 
     bad = _first_bad(front)
     if bad is not None:
         return f"'{where}' cannot be read: {bad}", "it is set aside when a file is there that can be read"
-    if stream.format == "document" or stream.schema_root is not None:
+    if stream.format == "document" or stream.schema is not None:
         return f"the start tag of the root element of '{where}' is not finished", "write its end"
     return (
         f"'{where}' is one line, and whether it is a document or the first of many lines shows with the second",

@@ -17,7 +17,7 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.reading.gzip import PACKED_CHUNK, Damage, gunzip
 from anabranch.stream.reading.parse import implied_root, parse_root
 from anabranch.stream.reading.reader import Format
-from anabranch.stream.reading.source import detect, is_readable
+from anabranch.stream.reading.source import Source, detect, is_readable
 from anabranch.stream.reading.split import DocumentSplitter
 from anabranch.stream.serialize import serialize
 
@@ -90,21 +90,15 @@ def waiting(held: Sequence[Stretch], there: Mapping[str, int], files: Files) -> 
 # --- how a stream is written ------------------------------------------------------------------------------
 
 
-def form_of(
-    partitions: Iterable[Sequence[str]],
-    known: Format | None,
-    root: str,
-    schema_root: str | None,
-    *,
-    decide: bool,
-) -> Form | None:
+def form_of(source: Source, partitions: Iterable[Sequence[str]], *, decide: bool) -> Form | None:
     """How a stream is written, from the fronts of its files; None while more bytes could say otherwise.
 
     The first file that holds something and can be read tells the format, and the first root that can be read is that
     of the stream; what stands before them is bad, and set aside when it is read (LAWS 2.5).
-    `known` is the format where the user has named it, `root` the root of streams that have none of their own.
     """
-    implied = serialize(implied_root(root))
+    implied = serialize(implied_root(source.implied_root))
+    known = None if source.format == "auto" else source.format
+    schema_root = source.schema.root if source.schema else None
     told, holds = known, False
     for paths in partitions:
         for path in paths:

@@ -32,7 +32,8 @@ from anabranch.spark.intake.folders import Files
 from anabranch.spark.intake.heartbeats import Pulse, beat_of, read_reached
 from anabranch.spark.intake.order import OrderLog, Stretch
 from anabranch.spark.intake.ranges import Offset, Partition, Position, Range, Span, Waiting
-from anabranch.spark.intake.settings import IntakeSettings, IntakeStream
+from anabranch.spark.intake.settings import IntakeSettings
+from anabranch.stream.reading.source import Source
 
 _EVERYTHING = 1 << 60
 _CLOCK = ":clock"
@@ -195,7 +196,7 @@ class Survey:
         for stream in settings.reading:
             views = list(self._views(stream, start, settings.finite or stream.ended, sight))
             # Without a time the partitions come one after the other; with one they are merged, so all must go on.
-            groups += [[view] for view in views] if stream.timed else [views] if views else []
+            groups += [[view] for view in views] if stream.time else [views] if views else []
         share = max(1, settings.epoch_bytes // max(1, len(groups)))
         files = max(1, (settings.epoch_files or _EVERYTHING) // max(1, len(groups)))
         found = _Moves()
@@ -234,15 +235,14 @@ class Survey:
         keys = [key for stream in streams for key in stream.keys if key not in moves.unfinished]
         return {f"{_ENDED}{key}": {"file": 0, "position": 0} for key in keys if f"{_ENDED}{key}" not in start}
 
-    def _views(self, stream: IntakeStream, start: Offset, finite: bool, sight: Sight) -> Iterator[_View]:
+    def _views(self, stream: Source, start: Offset, finite: bool, sight: Sight) -> Iterator[_View]:
         """The partitions of a stream that have something to read."""
         log = self._log(stream.name)
         if log.form is None:
             partitions = [
                 Files(path, document=False).paths(sight.files.get(key, {})) for key, path in stream.keys.items()
             ]
-            names = stream.format, stream.implied_root, stream.schema_root
-            form = folders.form_of(partitions, *names, decide=finite or self._frozen is not None)
+            form = folders.form_of(stream, partitions, decide=finite or self._frozen is not None)
             if form is None:
                 return
             log.append((form,))

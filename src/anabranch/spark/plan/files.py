@@ -23,10 +23,9 @@ from typing import Any, TypeAlias
 
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
-from anabranch.spark.evolution.courses import Axis
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan, Subscription
 from anabranch.stream.limits import Limits
-from anabranch.stream.schema import Declaration, Part, Schema
+from anabranch.stream.plain import from_plain
 
 _BLOCK = 500
 _FIELDS = attrgetter(*(each.name for each in fields(Subscription)))
@@ -163,7 +162,7 @@ def _load(file: PlanFile) -> Plan:
     found = json.loads(_read(file.path, file.digest))
     blocks = (_load_block(_path(file.path.parent, digest, "block"), digest) for digest in found["subscriptions"])
     return Plan(
-        tuple(_stream(each) for each in found["streams"]),
+        tuple(from_plain(StreamPlan, each) for each in found["streams"]),
         tuple(chain.from_iterable(blocks)),
         Limits(**found["limits"]),
         found["next_id"],
@@ -193,26 +192,3 @@ def _read(path: Path, digest: str) -> bytes:
     if durable.digest(data) != digest:
         raise StateError(f"the plan '{path}' is damaged")
     return data
-
-
-def _stream(fields: dict[str, Any]) -> StreamPlan:
-    schema = fields.pop("declared")
-    domains = tuple((path, tuple(texts)) for path, texts in fields.pop("domains"))
-    axes = fields.pop("axes")
-    return StreamPlan(
-        **fields,
-        declared=None if schema is None else read_schema(schema),
-        domains=domains,
-        axes=None if axes is None else tuple(Axis(**each) for each in axes),
-    )
-
-
-def read_schema(fields: dict[str, Any]) -> Schema:
-    """The schema of which these are the fields."""
-    declarations = {
-        key: Declaration(
-            {name: Part(**part) for name, part in each["children"].items()}, tuple(each["attributes"]), each["text"]
-        )
-        for key, each in fields["declarations"].items()
-    }
-    return Schema(fields["root"], declarations)

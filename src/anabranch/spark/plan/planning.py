@@ -19,7 +19,8 @@ from anabranch.spark.plan.dividing import strands_for
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
 from anabranch.spark.plan.files import PlanFile, Plans
 from anabranch.spark.plan.membership import subscriptions_of
-from anabranch.spark.plan.wanted import Settings, Wanted
+from anabranch.spark.plan.wanted import Wanted
+from anabranch.stream.settings import Settings
 
 
 class Planning:

@@ -80,6 +80,11 @@ class Source:
         return (self.path, *self.more)
 
     @property
+    def keys(self) -> dict[str, str]:
+        """Where its partitions are, by the keys by which offsets and states know them."""
+        return {f"{self.name}/{number}": str(path.absolute()) for number, path in enumerate(self.partitions)}
+
+    @property
     def admission(self) -> Admission:
         """Which elements it takes."""
         merged = self.time is not None or not self.more
