@@ -17,7 +17,7 @@ import papers
 from anabranch.bench import parse as bench_parse
 from anabranch.cli import main
 from anabranch.demo import show
-from anabranch.engine import Run, answering
+from anabranch.engine import FiniteRun, answering
 from anabranch.errors import UsageError
 from anabranch.network.description import read_network
 from anabranch.site import read_site
@@ -310,7 +310,7 @@ def test_sharing_can_be_turned_off(files: Files, monkeypatch: pytest.MonkeyPatch
     """The flag gets to whoever answers, and changes nothing else."""
     seen: list[object] = []
 
-    def noted(*given: Any, **named: Any) -> AbstractContextManager[Run]:
+    def noted(*given: Any, **named: Any) -> AbstractContextManager[FiniteRun]:
         seen.append(given[2].sharing)
         return answering(*given, **named)
 

@@ -15,9 +15,9 @@ from time import monotonic
 import pytest
 from pyspark.sql import SparkSession
 
-from anabranch.attending import Log
 from anabranch.cli import main
 from anabranch.errors import AnabranchError, UsageError
+from anabranch.run_control import Log
 from anabranch.running import run
 from anabranch.site import read_site
 from anabranch.spark.sinks import Console, Files, Parquet

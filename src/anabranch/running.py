@@ -18,16 +18,16 @@ from pathlib import Path
 from threading import Event
 from typing import TextIO, TypeAlias
 
-from anabranch.attending import Log, Waits, Watch, changes, reason_of, signals
 from anabranch.engine import Inputs, prepare
-from anabranch.engine.checking import Checking
+from anabranch.engine.preparing import Checking
 from anabranch.engine.registering import import_all
 from anabranch.engine.reports.timelines import line
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.language import print_query
 from anabranch.law.calls import ImportedFunction
 from anabranch.law.steps import allow
-from anabranch.site import Site, read_site
+from anabranch.run_control import Log, Waits, Watch, changes, reason_of, signals
+from anabranch.site import SiteDescription, read_site
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
@@ -122,11 +122,11 @@ def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]
     return iter(() if timeline else AnswerLog(Checkpoint(site.checkpoint)).answer(nobody, site.functions))
 
 
-def _inputs(site: Site, functions: _Functions) -> Inputs:
+def _inputs(site: SiteDescription, functions: _Functions) -> Inputs:
     return Inputs(tuple(site.streams.values()), functions=functions)
 
 
-def _wanted(site: Site, outputs: Outputs, functions: _Functions) -> Wanted:
+def _wanted(site: SiteDescription, outputs: Outputs, functions: _Functions) -> Wanted:
     """What a site asks of a trunk; raises for a query that is wrong, or cannot be answered without an end."""
     site.check_files(outputs.dead_letters, outputs.late_items)
     checking = Checking(_inputs(site, functions))
@@ -152,14 +152,14 @@ def _wanted(site: Site, outputs: Outputs, functions: _Functions) -> Wanted:
 # --- changes ----------------------------------------------------------------------------------------------
 
 
-def _files(file: Path, site: Site) -> list[Path]:
+def _files(file: Path, site: SiteDescription) -> list[Path]:
     """What is watched of a site."""
     return [file, *(each.file for each in site.subscriptions.values())]
 
 
 def _reload(
-    file: Path, watch: Watch, trunk: Trunk, site: Site, outputs: Outputs, functions: _Functions, log: Log
-) -> Site:
+    file: Path, watch: Watch, trunk: Trunk, site: SiteDescription, outputs: Outputs, functions: _Functions, log: Log
+) -> SiteDescription:
     """Take the new version of a site, or keep the old one and say why; gives the one that holds.
 
     The functions are those that the run has begun with.
@@ -186,7 +186,7 @@ def _reload(
     return fresh
 
 
-def _fixed(site: Site) -> dict[str, object]:
+def _fixed(site: SiteDescription) -> dict[str, object]:
     """What of a site takes effect with a start only."""
     settings = {
         each: getattr(site.settings, each) for each in ("trigger_ms", "shards", "strands", "sharing", "accents")

@@ -1,7 +1,7 @@
 """SITE.toml: the streams and subscriptions of one running engine, as a user writes them down.
 
 Paths are relative to the file.
-What is not understood is refused by name, with the table it stands in (`stream/tables.py`).
+What is not understood is refused by name, with the table it stands in (`stream/reading/toml_tables.py`).
 Two sites are equal when they mean the same, whatever the layout; that is how a run sees whether its file has changed.
 """
 
@@ -20,8 +20,8 @@ from anabranch.spark.sinks.claims import check_sinks, sink_use
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim, FileConflict, stream_use
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.toml_tables import Table, max_steps_of, read_tables, read_text, source_of
 from anabranch.stream.settings import Keep, Settings
-from anabranch.stream.tables import Table, max_steps_of, read_tables, read_text, source_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class SiteSubscription:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class SiteDescription:
     """What a SITE.toml says."""
 
     file: Path
@@ -71,7 +71,7 @@ class Site:
         check_sinks(self.streams, texts, sinks, checkpoint=self.checkpoint, files=others, read=read)
 
 
-def read_site(path: Path) -> Site:
+def read_site(path: Path) -> SiteDescription:
     """Read a site with all the files it names; `UsageError` says what is wrong and where."""
     top = read_tables(path)
     engine = top.table("engine")
@@ -85,7 +85,7 @@ def read_site(path: Path) -> Site:
         raise UsageError(f"'{path}': [engine] lacks 'checkpoint'", hint=hint)
     policy = _policy(engine, "accumulate")
     schemas = {name: file for name, table in streams.items() if (file := table.named("dtd")) is not None}
-    site = Site(
+    site = SiteDescription(
         path.absolute(),
         path.absolute().parent / engine.text("name", path.name),
         checkpoint,

@@ -23,8 +23,7 @@ from anabranch.spark.answers.segments import late_places
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest, Manifests
 from anabranch.spark.epoch import task
-from anabranch.spark.epoch.job import Job, Report
-from anabranch.spark.epoch.rows import Outbox, Row, read_rows
+from anabranch.spark.epoch.job import Job, Outbox, Report, ShardRow, read_rows
 from anabranch.spark.epoch.stages import manifest_of
 from anabranch.spark.epoch.waits import Lookout, Wait
 from anabranch.spark.evolution.courses import Axis
@@ -163,7 +162,7 @@ class BareTrunk:
     def _reports(self, ranges: Sequence[Range], shards: int, job: Job) -> list[Report]:
         """What Spark's stages do."""
         self.jobs += 1
-        rows: list[Row] = []
+        rows: list[ShardRow] = []
         reports: list[Report] = []
         for group in self._groups(ranges):
             outbox = Outbox()

@@ -14,8 +14,7 @@ from anabranch.errors import StateError
 from anabranch.spark.answers.segments import Segment, SegmentWriter, late_line, late_places, read_chunk, read_index
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint, RunLock
-from anabranch.spark.checkpoint.manifest import Carried, Manifest, Manifests
-from anabranch.spark.checkpoint.recovery import check_spark
+from anabranch.spark.checkpoint.manifest import Carried, Manifest, Manifests, check_spark
 from anabranch.spark.plan.epoch_plan import Plan, Subscription
 from anabranch.spark.plan.files import Plans
 from anabranch.stream.elements import Place

@@ -28,10 +28,11 @@ from anabranch.spark.epoch.finite import run_queries
 from anabranch.stream.elements import Item
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.reading.source import Source, read, read_partitions
+from anabranch.stream.reading.source import Source, read
 from anabranch.stream.serialize import serialize
 from anabranch.stream.settings import Settings
 from oracle.generate import Writer, case
+from partitions import read_partitions
 
 BROKEN = ("<i><a>1</b></i>", "<i><a>&undefined;</a></i>")
 PUNCTUATION = '<s:punctuation xmlns:s="urn:anabranch:stream" {}/>'

@@ -13,7 +13,7 @@ from anabranch.errors import QueryError
 from anabranch.language import check, parse
 from anabranch.law import Input, evaluate, stream_input
 from anabranch.law.calls import PythonFunction
-from anabranch.spark.epoch.finite import Outcome, Progress, run_queries
+from anabranch.spark.epoch.finite import Outcome, RunProgress, run_queries
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.photons import photons
@@ -68,7 +68,7 @@ def test_lines_are_answered_in_order_by_several_tasks_and_epochs(spark: SparkSes
     lines[1_300] = "rubbish"
     lines[1_499] = "<photon>&bomb;</photon>"
     path.write_text("\n".join(lines))
-    seen: list[Progress] = []
+    seen: list[RunProgress] = []
     source = Source("photons", path, root="photons")
     outcome = run_queries(
         spark, [source], KIN, tmp_path / "work", Settings(epoch_bytes=1_200_000), on_progress=seen.append
@@ -201,7 +201,7 @@ def test_a_failing_epoch_ends_the_run_with_its_own_error(spark: SparkSession, tm
     path = tmp_path / "in"
     path.write_text("<p/>\n")
 
-    def fail(progress: Progress) -> None:
+    def fail(progress: RunProgress) -> None:
         raise KeyError("the display broke")
 
     with pytest.raises(KeyError, match="the display broke"):

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anabranch.engine import Inputs, answering, prepare
-from anabranch.spark.epoch.finite import Progress
+from anabranch.spark.epoch.finite import RunProgress
 from anabranch.stream.photons import photons, photons_dtd
 from anabranch.stream.reading.source import Source
 from anabranch.stream.schema import Schema
@@ -62,7 +62,7 @@ def _starting() -> RenderableType:
     return Text("Spark is starting ...", style="dim")
 
 
-def _view(now: Progress, texts: Mapping[str, str]) -> RenderableType:
+def _view(now: RunProgress, texts: Mapping[str, str]) -> RenderableType:
     bar = ProgressBar(total=max(now.bytes_total, 1), completed=now.bytes_read, width=50)
     head = Table.grid(padding=(0, 2))
     head.add_row(bar, f"{now.items:,} items", f"epoch {now.epochs}", f"{now.dead_letters} set aside")

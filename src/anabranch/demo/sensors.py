@@ -24,7 +24,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from anabranch.demo.lines import appear
-from anabranch.engine.handles import Stream, Subscription
+from anabranch.engine.handles import LiveSubscription, Stream
 from anabranch.engine.live import Engine
 from anabranch.engine.publishing import publish
 from anabranch.engine.reports.evolution import StreamCourse
@@ -137,12 +137,12 @@ _RESULT = re.compile(r"<s:alter|<from>([^<]*)</from><[tp]>([^<]*)</")
 class _Asked:
     """The subscriptions: the average that is told of accents, the one that is not, and the pressure."""
 
-    told: Subscription
-    untold: Subscription
-    pressure: Subscription
+    told: LiveSubscription
+    untold: LiveSubscription
+    pressure: LiveSubscription
 
 
-def _averages(subscription: Subscription) -> _Averages:
+def _averages(subscription: LiveSubscription) -> _Averages:
     found: dict[int, tuple[float, bool]] = {}
     altered = False
     for each in _RESULT.finditer(subscription.answer()):

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.engine.preparing import Inputs, Prepared
-from anabranch.engine.reading import Read, read_documents, read_stream
-from anabranch.engine.updating import Updating, Written, read_written
+from anabranch.engine.reading import Read, Updating, WrittenStream, read_documents, read_stream, read_written
 from anabranch.errors import DynamicError
 from anabranch.language import print_query
 from anabranch.law import Input, evaluate
@@ -35,11 +34,11 @@ from anabranch.stream.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from anabranch.spark.epoch.finite import Outcome, Progress
+    from anabranch.spark.epoch.finite import Outcome, RunProgress
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class FiniteRun:
     """The answers of a run, as pieces of text, and what was set aside; valid inside `answering` only."""
 
     answers: Mapping[str, Iterable[str]]
@@ -58,8 +57,8 @@ def answering(
     settings: Settings | None = None,
     *,
     policy: Policy = "accumulate",
-    on_progress: Callable[[Progress], None] | None = None,
-) -> Iterator[Run]:
+    on_progress: Callable[[RunProgress], None] | None = None,
+) -> Iterator[FiniteRun]:
     """Answer the queries to the end of their inputs; the answers can be read while inside.
 
     The size of an epoch bounds what Spark reads between two calls of `on_progress`.
@@ -79,12 +78,12 @@ def answering(
         yield both(queries, runs)
 
 
-def both(queries: Sequence[Prepared], runs: Sequence[Run]) -> Run:
+def both(queries: Sequence[Prepared], runs: Sequence[FiniteRun]) -> FiniteRun:
     """What both engines gave, for the queries in their order; both saw the same bad input."""
     found = {name: answer for run in runs for name, answer in run.answers.items()}
     # some are only known when the answers were read
     aborted = ChainMap(*(run.aborted for run in runs))
-    return Run(
+    return FiniteRun(
         {query.name: found[query.name] for query in queries},
         Letters([run.dead for run in runs]),
         max((run.items for run in runs), default=0),
@@ -93,7 +92,7 @@ def both(queries: Sequence[Prepared], runs: Sequence[Run]) -> Run:
     )
 
 
-def failing(run: Run, failed: Mapping[str, DynamicError]) -> Run:
+def failing(run: FiniteRun, failed: Mapping[str, DynamicError]) -> FiniteRun:
     """The same with queries that have no answer, because they failed before their streams began; they come last."""
     letters = [letter_of(error, (), 0, name) for name, error in failed.items()]
     return replace(
@@ -120,7 +119,7 @@ def on_trunk(
     settings: Settings,
     folder: Path,
     policy: Policy = "accumulate",
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[RunProgress], None] | None = None,
 ) -> Outcome:
     """Answer queries on Spark, in a folder; where the settings are `timed`, their moments are kept."""
     # Imported here: whoever only wants the reference need not wait for Spark, nor have Java.
@@ -142,10 +141,12 @@ def on_trunk(
     )
 
 
-def run_of(outcome: Outcome, answers: Mapping[str, Iterable[str]]) -> Run:
+def run_of(outcome: Outcome, answers: Mapping[str, Iterable[str]]) -> FiniteRun:
     """What a trunk gave, with these answers."""
     progress = outcome.progress
-    return Run(answers, Letters([list(outcome.dead_letters())]), progress.items, progress.late, dict(outcome.aborted))
+    return FiniteRun(
+        answers, Letters([list(outcome.dead_letters())]), progress.items, progress.late, dict(outcome.aborted)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,7 @@ class ReadInputs:
 
     streams: Mapping[str, Read]
     """The streams of items that are read as such."""
-    written: Mapping[str, Written]
+    written: Mapping[str, WrittenStream]
     """The streams that are edited, or read beside such ones."""
     documents: Mapping[str, Input]
 
@@ -199,11 +200,11 @@ class _Answered:
     """Why it has ended before its streams did, or has no answer."""
 
 
-def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits, policy: Policy) -> Run:
+def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits, policy: Policy) -> FiniteRun:
     read = read_inputs(queries, inputs, limits)
     found = {query.name: _answered(query, read, inputs, limits, policy) for query in queries}
     dead = dict.fromkeys((*read.dead, *(letter for each in found.values() for letter in each.dead)))
-    return Run(
+    return FiniteRun(
         {name: (each.text,) for name, each in found.items()},
         list(dead),
         read.items,

@@ -33,9 +33,8 @@ from types import TracebackType
 from anabranch.algebra.plans import builder
 from anabranch.algebra.plans.interpret import StreamSource
 from anabranch.algebra.reactions.signature import Policy, known_policy
-from anabranch.engine.checking import Checking
-from anabranch.engine.handles import Stream, Subscription
-from anabranch.engine.preparing import Inputs
+from anabranch.engine.handles import LiveSubscription, Stream
+from anabranch.engine.preparing import Checking, Inputs
 from anabranch.engine.reports.explanation import Explanation, explanation
 from anabranch.engine.reports.html import Tally, engine_html
 from anabranch.errors import UsageError
@@ -100,7 +99,7 @@ class Engine:
         self._change = RLock()
         """Held while what is wanted changes."""
         self._wanted = Wanted({}, {})
-        self._subscriptions: dict[str, Subscription] = {}
+        self._subscriptions: dict[str, LiveSubscription] = {}
         self._numbers = count(1)
         self._started = self._closed = False
         self._policy = known_policy(policy)
@@ -190,7 +189,7 @@ class Engine:
         *,
         sink: str | Path | Sink | None = None,
         policy: Policy | None = None,
-    ) -> Subscription:
+    ) -> LiveSubscription:
         """Register a query; it answers from the next epoch on, also into a sink if one is given: a path is a file.
 
         It is text, or a stream that operators have been applied to.
@@ -208,7 +207,7 @@ class Engine:
                 printed = self._checking.written(name, query.plan)
             else:
                 printed = self._checking.printed(name, query, table=isinstance(chosen, Parquet))
-            fresh = Subscription(self, name, printed, self._policy if policy is None else known_policy(policy))
+            fresh = LiveSubscription(self, name, printed, self._policy if policy is None else known_policy(policy))
             fresh.registered = self._known(fresh)
             before, self._subscriptions = self._subscriptions, {**self._subscriptions, name: fresh}
             wanted = replace(self._wanted, subscriptions={**held, name: printed})
@@ -287,7 +286,7 @@ class Engine:
         streams = {each: StreamPlan.of(source, None) for each, source in self._wanted.streams.items()}
         return not_begun(name, text, streams, tuple(self.functions.items()))
 
-    def cancel(self, subscription: Subscription) -> None:
+    def cancel(self, subscription: LiveSubscription) -> None:
         """End a subscription, unless that has happened; its answer so far stays."""
         with self._change:
             name = subscription.name
@@ -299,7 +298,7 @@ class Engine:
                 subscription.ended = self._trunk.last
                 del self._subscriptions[name]
 
-    def _known(self, handle: Subscription) -> Registered | None:
+    def _known(self, handle: LiveSubscription) -> Registered | None:
         """The subscription that goes on, where one of the same name, text and policy is at work."""
         found = self._at_work.get(handle.name)
         return found if found and (found.text, found.policy) == (handle.text, handle.policy) else None

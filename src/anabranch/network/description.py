@@ -52,8 +52,8 @@ from anabranch.stream.files import (
 )
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.toml_tables import Table, max_steps_of, read_tables, read_text, source_of
 from anabranch.stream.settings import EPOCH_BYTES
-from anabranch.stream.tables import Table, max_steps_of, read_tables, read_text, source_of
 
 Strategy: TypeAlias = Literal["shipping", "sharing", "widening"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)

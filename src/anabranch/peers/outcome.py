@@ -12,7 +12,7 @@ from anabranch.peers.peer import Peer, Worked
 from anabranch.peers.programs import FLOW
 from anabranch.peers.sending import Sent
 from anabranch.peers.trunks import TrunkWorkings
-from anabranch.spark.answers.log import Frame
+from anabranch.spark.answers.log import AnswerFrame
 from anabranch.stream.elements import DeadLetter
 
 
@@ -54,7 +54,7 @@ def answer(peers: Mapping[str, Peer], catalogue: Catalogue, name: str) -> str:
             return peer.log.answer(found).text()
     if known is None:
         raise _unknown(name)
-    return Frame.of(peers[known.at].program.answers[name]).empty
+    return AnswerFrame.of(peers[known.at].program.answers[name]).empty
 
 
 def dead_letters(peers: Mapping[str, Peer], catalogue: Catalogue, name: str) -> list[DeadLetter]:

@@ -1,7 +1,7 @@
 """Peers on Spark: all trunks of a network share a session, and each has a pool of its own.
 
-A peer's trunk is driven by hand (`spark/epoch/stepping.py`) until it is started: from then on it is a streaming query,
-and epochs come by themselves (`spark/epoch/streaming.py`), until it is stopped.
+A peer's trunk is driven by hand (`spark/epoch/drivers.py`) until it is started: from then on it is a streaming query,
+and epochs come by themselves (`spark/epoch/drivers.py`), until it is stopped.
 Both go on from where the other was.
 A peer that reads nothing has no query, and gets one when it is started with its first stream.
 On a machine that is too busy to start them peers are driven by hand.
@@ -17,11 +17,8 @@ from types import TracebackType
 from typing import TypeAlias
 
 from anabranch.peers.peer import Worked, Workings
-from anabranch.spark.epoch.stepping import SteppedTrunk
-from anabranch.spark.epoch.streaming import StreamedTrunk
-from anabranch.spark.epoch.streaming_query import pool_of
-from anabranch.spark.epoch.trunk import Trunk
-from anabranch.spark.epoch.usage import PoolUsage
+from anabranch.spark.epoch.drivers import PoolUsage, SteppedTrunk, StreamedTrunk
+from anabranch.spark.epoch.trunk import Trunk, pool_of
 from anabranch.spark.plan.wanted import Epoch, Listener, Wanted
 from anabranch.spark.session import Session, local_session
 from anabranch.stream.settings import Settings

@@ -16,7 +16,7 @@ from decimal import Decimal
 from anabranch.errors import BadItem
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
-from anabranch.spark.intake.offsets import epoch_ranges
+from anabranch.spark.intake.order_logs import epoch_ranges
 from anabranch.spark.intake.range_reader import RangeReader
 from anabranch.spark.intake.ranges import Range
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan

@@ -26,7 +26,7 @@ from typing import Any
 from anabranch.bench.workloads.photons import Spark, source
 from anabranch.bench.workloads.subscriptions import COLUMNS, SCHEMA, Condition
 from anabranch.engine import Inputs
-from anabranch.engine.checking import Checking
+from anabranch.engine.preparing import Checking
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.plan.wanted import Epoch, Listener, Wanted
 from anabranch.stream.settings import Settings

@@ -33,7 +33,14 @@ from anabranch.law.history.document import Document
 from anabranch.law.history.timeline import answer
 from anabranch.runtime.standing import Standing, standing
 from anabranch.sharing.sent import ReadWindows
-from anabranch.spark.answers.segments import DEAD_LETTERS, Chunk, Index, read_chunk, read_dead_letters, read_index
+from anabranch.spark.answers.segments import (
+    DEAD_LETTERS,
+    Chunk,
+    SegmentIndex,
+    read_chunk,
+    read_dead_letters,
+    read_index,
+)
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest, Manifests
 from anabranch.spark.plan.epoch_plan import Subscription
@@ -45,7 +52,7 @@ from anabranch.stream.reading.parse import implied_root
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class AnswerFrame:
     """What stands around the pieces of an answer, `<photons>` and `</photons>`; without any, `<photons/>`."""
 
     opening: str
@@ -67,20 +74,20 @@ class Frame:
         *,
         shows: bool = False,
         edited: Collection[str] = (),
-    ) -> Frame:
+    ) -> AnswerFrame:
         """The frame of a query that was checked; a display is a document.
 
         What the builder made has none, nor have windows that are sent.
         """
         if shows:
-            return Frame(OPENING, CLOSING, f"{OPENING}{CLOSING}")
+            return AnswerFrame(OPENING, CLOSING, f"{OPENING}{CLOSING}")
         if is_sent(text) and isinstance(operator := read_sent(text), ReadWindows):
-            return Frame.of(operator.text, functions)
+            return AnswerFrame.of(operator.text, functions)
         if is_plan(text):
-            return Frame("", "", "")
+            return AnswerFrame("", "", "")
         past = recalled_query(parse(text), functions, text, edited)
         query = past.standing if past and past.standing else standing(parse(text), functions)
-        return Frame(query.opening, query.closing, query.empty, not query.separate, _are_plain(query))
+        return AnswerFrame(query.opening, query.closing, query.empty, not query.separate, _are_plain(query))
 
 
 def _are_plain(query: Standing) -> bool:
@@ -92,11 +99,11 @@ def _are_plain(query: Standing) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CommittedAnswer:
     """The committed answer to one subscription; iterating gives its text in pieces."""
 
     subscription: Subscription
-    frame: Frame
+    frame: AnswerFrame
     log: AnswerLog
     functions: Mapping[str, PythonFunction] | None = None
 
@@ -166,9 +173,11 @@ class AnswerLog:
                     return each
         return None
 
-    def answer(self, subscription: Subscription, functions: Mapping[str, PythonFunction] | None = None) -> Answer:
-        frame = Frame.of(subscription.text, functions, shows=subscription.shows, edited=subscription.edited)
-        return Answer(subscription, frame, self, functions)
+    def answer(
+        self, subscription: Subscription, functions: Mapping[str, PythonFunction] | None = None
+    ) -> CommittedAnswer:
+        frame = AnswerFrame.of(subscription.text, functions, shows=subscription.shows, edited=subscription.edited)
+        return CommittedAnswer(subscription, frame, self, functions)
 
     def shown(self, subscription: Subscription, functions: Mapping[str, PythonFunction] | None = None) -> str:
         """What the display of a subscription shows now."""
@@ -224,7 +233,7 @@ class AnswerLog:
         except StateError:
             return None  # a run at work has swept it away meanwhile
 
-    def index(self, manifest: Manifest) -> Index:
+    def index(self, manifest: Manifest) -> SegmentIndex:
         """What an epoch answered, by subscription."""
         return read_index(self._segments, manifest.segments)
 

@@ -50,7 +50,7 @@ from anabranch.stream.tree import Element
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
+class CountedBranch:
     """A branch whose windows are counted."""
 
     name: str
@@ -72,7 +72,7 @@ class PaneTaking:
 
     @staticmethod
     def of(
-        plans: Mapping[int, Counting],
+        plans: Mapping[int, CountedBranch],
         stream: StreamPlan,
         root: Element,
         functions: Mapping[str, PythonFunction],
@@ -113,7 +113,7 @@ class PaneTaking:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class CountedStretch:
     """A stretch of a range: how much was said in the range before it, and with its end; None where the range ends.
 
     Where it ends depends on who is counted, so it has no number.
@@ -131,7 +131,7 @@ class Stretch:
 class Again:
     """A stretch that is counted once more."""
 
-    stretch: Stretch
+    stretch: CountedStretch
     largest: Reach | None
     """The largest value that came before it."""
 
@@ -221,7 +221,7 @@ class RangeCount:
     def _note(self, last: int | None) -> None:
         """Set down what the stretch comes to that ends with so much said."""
         said, self._said = tuple(self._said), []
-        stretch, self._first = Stretch(self._first, last), last or 0
+        stretch, self._first = CountedStretch(self._first, last), last or 0
         counter, self._counter = self._counter, None
         if counter is None:
             return
@@ -278,7 +278,7 @@ class RangeResult:
     """What a stretch comes to: by member the branches that it was counted for, the dead letters, and the count."""
 
     reach: Range
-    stretch: Stretch
+    stretch: CountedStretch
     served: Sequence[Served]
     letters: Sequence[Sequence[DeadLetter]]
     counted: CountedRange
@@ -313,4 +313,4 @@ class RangeResult:
             letters[member] += map(letter_from_json, texts)
         heard = tuple(Said(each.partition, each.event) for each in map(sayings.Said.from_json, said))
         counted = CountedRange.from_bytes(rest)
-        return RangeResult(Range(**reach), Stretch(*stretch), served, letters, counted, heard)
+        return RangeResult(Range(**reach), CountedStretch(*stretch), served, letters, counted, heard)

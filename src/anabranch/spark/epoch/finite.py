@@ -17,7 +17,7 @@ from anabranch.branch.past.queries import refuse_mixture
 from anabranch.language import check, parse, print_query
 from anabranch.law.arrivals.past import named
 from anabranch.law.calls import PythonFunction
-from anabranch.spark.answers.log import Answer, AnswerLog
+from anabranch.spark.answers.log import AnswerLog, CommittedAnswer
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.plan.epoch_plan import StreamPlan
@@ -33,7 +33,7 @@ _SAMPLED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RunProgress:
     """How far a run has come, told after each epoch; answers and samples by subscription."""
 
     epochs: int
@@ -51,8 +51,8 @@ class Progress:
 class Outcome:
     """What a run gave; answers and dead letters are read from the run's folder, which must still be there."""
 
-    answers: Mapping[str, Answer]
-    progress: Progress
+    answers: Mapping[str, CommittedAnswer]
+    progress: RunProgress
     aborted: Mapping[str, str]
     """Why subscriptions have ended before their streams (LAWS 4.6)."""
     _log: AnswerLog
@@ -72,7 +72,7 @@ def run_queries(
     documents: Mapping[str, Path] | None = None,
     functions: Mapping[str, PythonFunction] | None = None,
     policy: Policy = "accumulate",
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[RunProgress], None] | None = None,
 ) -> Outcome:
     """Answer the queries, given by name, over the streams to their end; `work` is an empty folder for this run.
 
@@ -99,7 +99,7 @@ def run_queries(
     texts = {name: queries[name] if name in plans else print_query(checked[name]) for name in queries}
     streams = {source.name: source for source in sources if source.name in needed}
     total = sum(path.stat().st_size for source in streams.values() for path in source.files)
-    start = Progress(0, 0, total, 0, 0, 0, dict.fromkeys(texts, 0), {})
+    start = RunProgress(0, 0, total, 0, 0, 0, dict.fromkeys(texts, 0), {})
     display = _Display(AnswerLog(Checkpoint(work.absolute())), start)
 
     def show(epoch: Epoch) -> None:
@@ -126,7 +126,7 @@ def run_queries(
 class _Display:
     """Adds epochs up to what a user likes to see; only the trunk's thread changes it."""
 
-    def __init__(self, log: AnswerLog, start: Progress) -> None:
+    def __init__(self, log: AnswerLog, start: RunProgress) -> None:
         self.log = log
         self.progress = start
         self.aborted: dict[str, str] = {}
@@ -143,7 +143,7 @@ class _Display:
                 if samples and len(latest) < _SAMPLED:
                     chunk = index.of(number)[0]
                     latest[name] = self.log.text(chunk, min(chunk.first, _SAMPLE))
-        self.progress = Progress(
+        self.progress = RunProgress(
             before.epochs + 1,
             before.bytes_read + manifest.bytes_read,
             before.bytes_total,

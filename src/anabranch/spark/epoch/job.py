@@ -4,15 +4,23 @@ A job travels in the closure and stays small: plans and states are named by thei
 A task returns one small row, its report; our own errors (a file that cannot be read, a state that is damaged) are part
 of it: raised in a task, they would be tried four times and come back wrapped in stack traces.
 Everything else that happens in a task is a fault of the machine or of ours, and is Spark's to try again.
+
+Between the stages rows pass from the tasks that read ranges to those that have the branches of a shard, and on from
+strands.
+Raw items travel once to each shard that needs them, in feeds; so do partial panes, those of all its branches together.
+Reports take the same way to the driver, as the rows of a shard that does not exist.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
 
 from anabranch.errors import StateError
 from anabranch.spark.answers.segments import Segment
@@ -25,7 +33,8 @@ from anabranch.spark.faults import Fault
 from anabranch.spark.intake.ranges import Position, Range
 from anabranch.spark.plan.files import PlanFile
 from anabranch.spark.plan.roles import Functions
-from anabranch.spark.state.files import Kept, kept_from_json
+from anabranch.spark.state.files import Kept
+from anabranch.stream.plain import from_plain, to_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +46,7 @@ class Met:
 
     @staticmethod
     def save(folder: Path, changes: Mapping[str, Sequence[Change]]) -> Met:
-        data = json.dumps({stream: [each.to_json() for each in found] for stream, found in changes.items()}).encode()
+        data = json.dumps(to_plain(changes)).encode()
         digest = durable.digest(data)
         path = folder / f"{digest[:32]}.met"
         with durable.writing(path):
@@ -58,7 +67,7 @@ def _load_met(met: Met) -> Mapping[str, Sequence[Change]]:
         raise StateError(f"cannot read '{met.path}': {error.strerror}") from None
     if durable.digest(data) != met.digest:
         raise StateError(f"'{met.path}' is damaged")
-    return {stream: list(map(Change.from_json, found)) for stream, found in json.loads(data).items()}
+    return from_plain(dict[str, list[Change]], json.loads(data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,24 +122,72 @@ class Report:
     """Seconds of its process."""
 
     def to_json(self) -> str:
-        fields = asdict(self)
-        fields["segments"] = [astuple(each) for each in self.segments]
-        fields["changes"] = {stream: [each.to_json() for each in found] for stream, found in self.changes.items()}
-        return json.dumps(fields)
+        return json.dumps(to_plain(self))
 
     @staticmethod
     def from_json(text: str) -> Report:
-        fields = json.loads(text)
-        return Report(
-            fields["items"],
-            fields["bytes_read"],
-            tuple(Segment(*each) for each in fields["segments"]),
-            {key: Position(*end) for key, end in fields["ends"].items()},
-            {key: None if each is None else Carried(**each) for key, each in fields["carries"].items()},
-            {int(key): None if each is None else kept_from_json(each) for key, each in fields["states"].items()},
-            None if fields["fault"] is None else Fault(**fields["fault"]),
-            {int(key): reason for key, reason in fields["aborted"].items()},
-            {stream: list(map(Change.from_json, found)) for stream, found in fields["changes"].items()},
-            {key: Position(*begin) for key, begin in fields["begins"].items()},
-            fields["cpu"],
-        )
+        return from_plain(Report, json.loads(text))
+
+
+# --- rows between the stages of a job ---------------------------------------------------------------------------------
+
+ROWS = "shard int, sequence long, kind string, branch long, payload binary"
+REPORTS = "sequence long, report string"
+"""What comes back: the number of the task's first range, and a `Report` as JSON."""
+DRIVER = -1
+"""The shard of the reports."""
+ALL = -1
+"""Stands for the branch where a row concerns all branches of a shard."""
+
+Kind: TypeAlias = Literal["report", "feed", "panes", "ended", "passed", "told", "finished"]
+_TYPES = pa.schema(
+    [
+        ("shard", pa.int32()),
+        ("sequence", pa.int64()),
+        ("kind", pa.string()),
+        ("branch", pa.int64()),
+        ("payload", pa.binary()),
+    ]
+)
+_BATCH = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ShardRow:
+    """One row; `sequence` is the number of the range it comes from."""
+
+    shard: int
+    sequence: int
+    kind: Kind
+    branch: int
+    payload: bytes
+
+
+@dataclass(slots=True)
+class Outbox:
+    """Rows that are ready; whoever drains it sends them."""
+
+    rows: list[ShardRow] = field(default_factory=list)
+
+    def drain(self) -> Iterator[pa.RecordBatch]:
+        """Everything that is there, in batches of bounded size."""
+        held: list[ShardRow] = []
+        size = 0
+        for row in self.rows:
+            held.append(row)
+            size += len(row.payload)
+            if size > _BATCH:
+                yield _batch(held)
+                held, size = [], 0
+        if held:
+            yield _batch(held)
+        self.rows = []
+
+
+def _batch(rows: list[ShardRow]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([{name: getattr(row, name) for name in _TYPES.names} for row in rows], _TYPES)
+
+
+def read_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[ShardRow]:
+    """The rows of batches, as they come."""
+    return (ShardRow(**each) for batch in batches for each in batch.to_pylist())

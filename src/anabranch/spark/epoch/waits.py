@@ -22,7 +22,7 @@ from anabranch.law.arrivals.past import named
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.intake import folders, storage
-from anabranch.spark.intake.folders import Files
+from anabranch.spark.intake.folders import PartitionFiles
 from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.ranges import Position
 from anabranch.spark.plan.epoch_plan import Plan
@@ -83,7 +83,7 @@ class Lookout:
 
     def _of_partition(self, stream: Source, key: str, path: str, log: OrderLog, last: Manifest | None) -> Reason | None:
         left = _left(stream, key, path, log, last)
-        if not isinstance(left, _Left):
+        if not isinstance(left, _LeftOver):
             return left
         if not left.packed:
             return _of_rest(left.where, left.carry, left.document, _front_of(left.where, left.position, left.size))
@@ -97,7 +97,7 @@ class Lookout:
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
+class _LeftOver:
     """What is left over of the last file of a partition, of which all was read that could be."""
 
     where: str
@@ -108,14 +108,14 @@ class _Left:
     document: bool
 
 
-def _left(stream: Source, key: str, path: str, log: OrderLog, last: Manifest | None) -> _Left | Reason | None:
+def _left(stream: Source, key: str, path: str, log: OrderLog, last: Manifest | None) -> _LeftOver | Reason | None:
     there = folders.listing(path)
     held = log.stretches(key.rpartition("/")[2])
     if not there:
         return None if held else _nothing(path, others=bool(stream.more))
     if log.form is None:
         return _unknown_form(stream, path, there)
-    files = Files(path, log.form.format == "document")
+    files = PartitionFiles(path, log.form.format == "document")
     at = Position.of(last.offsets if last else {}, key)
     unread = folders.waiting(held, there, files)
     if len(unread) > 1 or (unread and held and held[-1].end is None) or at.file < len(held) - 1:
@@ -135,7 +135,7 @@ def _left(stream: Source, key: str, path: str, log: OrderLog, last: Manifest | N
         position, ready = carry.position, False
     else:
         ready = position < size and storage.last_line_end(where, position, size) > position
-    return None if ready else _Left(where, position, size, carry, packed, files.document)
+    return None if ready else _LeftOver(where, position, size, carry, packed, files.document)
 
 
 def _nothing(path: str, *, others: bool) -> Reason:
@@ -159,7 +159,7 @@ def _nothing(path: str, *, others: bool) -> Reason:
 
 def _unknown_form(stream: Source, path: str, there: Mapping[str, int]) -> Reason | None:
     """There are bytes, and none was read."""
-    paths = Files(path, document=False).paths(there)
+    paths = PartitionFiles(path, document=False).paths(there)
     if folders.form_of(stream, [paths], decide=False) is not None:
         return None
     where = paths[0]
@@ -187,7 +187,7 @@ def _first_bad(front: bytes) -> str | None:
     return None if splitter.first else next((each.reason for each in letters), None)
 
 
-def _of_packed(left: _Left) -> Reason | None:
+def _of_packed(left: _LeftOver) -> Reason | None:
     """All that is there of a gzip file was unpacked."""
     if left.size > _UNPACKED:
         return None

@@ -14,7 +14,7 @@ from functools import partial
 
 from anabranch.law.calls import PythonFunction
 from anabranch.spark.checkpoint.manifest import Manifest
-from anabranch.spark.intake.order import Form
+from anabranch.spark.intake.order import StreamForm
 from anabranch.spark.plan.dividing import strands_for
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
 from anabranch.spark.plan.files import PlanFile, Plans
@@ -40,7 +40,9 @@ class Planning:
         self._rooted: frozenset[str] = frozenset()
         """The streams whose root elements were known when it was made."""
 
-    def begin(self, epoch: int, wanted: Wanted, forms: Mapping[str, Form | None], last: Manifest | None) -> PlanFile:
+    def begin(
+        self, epoch: int, wanted: Wanted, forms: Mapping[str, StreamForm | None], last: Manifest | None
+    ) -> PlanFile:
         """The plan that an epoch runs with, which is durable from then on."""
         file = self._begun(epoch, wanted, forms, last)
         self.newest = file.load()
@@ -50,7 +52,9 @@ class Planning:
         """Have the next epoch make a plan of its own: what is wanted is as it was, but not what follows from it."""
         self._made = None
 
-    def _begun(self, epoch: int, wanted: Wanted, forms: Mapping[str, Form | None], last: Manifest | None) -> PlanFile:
+    def _begun(
+        self, epoch: int, wanted: Wanted, forms: Mapping[str, StreamForm | None], last: Manifest | None
+    ) -> PlanFile:
         written = self._plans.of(epoch)
         if written is not None and _is_wanted(written.load(), wanted):
             self._made = None

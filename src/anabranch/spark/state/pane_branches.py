@@ -27,7 +27,7 @@ from anabranch.branch.state import State
 from anabranch.columnar.items.answering import StreamAnswers
 from anabranch.columnar.panes.counted import Reach
 from anabranch.runtime.evolution.lineage import Lineage
-from anabranch.spark.epoch.counting import Again, Counting, PaneTaking, RangeCount, RangeResult, paths_of
+from anabranch.spark.epoch.counting import Again, CountedBranch, PaneTaking, RangeCount, RangeResult, paths_of
 from anabranch.spark.epoch.job import Job
 from anabranch.spark.epoch.passage import Passage
 from anabranch.spark.evolution.following import Follower, follower_of, keep_follower
@@ -44,7 +44,7 @@ class PaneBranch:
     """A branch that merges the counts of all ranges, for one epoch."""
 
     stream: str
-    counting: Counting
+    counting: CountedBranch
     policy: Policy
     windows: PaneWindows
     out: Output

@@ -166,12 +166,6 @@ def read(source: Source, limits: Limits) -> Contents:
     return Contents(source, limits)
 
 
-def read_partitions(source: Source, limits: Limits) -> tuple[Element, tuple[Iterator[StreamElement | DeadLetter], ...]]:
-    """The root of a stream, and its partitions, which must be read one after the other."""
-    contents = Contents(source, limits)
-    return contents.root, contents.partitions
-
-
 class Contents:
     """What a stream holds, in order and once; whoever iterates is the only one to change it."""
 

@@ -11,8 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from anabranch.algebra.plans.written import is_plan
-from anabranch.engine.checking import Checking
-from anabranch.engine.preparing import Inputs
+from anabranch.engine.preparing import Checking, Inputs
 from anabranch.engine.publishing import Publication, partitions_of, publication
 from anabranch.engine.reports.evolution import History, StreamCourse
 from anabranch.engine.reports.reactions import Forecast, forecast
