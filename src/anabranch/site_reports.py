@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from anabranch.algebra.accents.events import Announced
 from anabranch.algebra.plans.written import is_plan
 from anabranch.engine.preparing import Checking, Inputs
 from anabranch.engine.publishing import Publication, partitions_of, publication
@@ -23,7 +24,6 @@ from anabranch.runtime.standing import standing
 from anabranch.site import read_site
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
-from anabranch.spark.evolution.stream_views import Said
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan, Subscription
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.membership import subscriptions_of
@@ -128,11 +128,11 @@ def accent_plan(file: Path, stream: str, text: str, partition: str | None) -> Ac
         raise StreamError(f"the stream '{stream}' takes no accent: {TURNED_OFF}")
     found = tuple(publication(course, text, each) for each in partitions_of(course.source, partition))
     warnings = (each for one in found for each in unseen_paths(course, one.accent, one.partition, one.form))
-    said = [Said(each.partition, each.accent) for each in found]
+    said = [Announced(stream, each.partition, each.accent) for each in found]
     return AccentPlan(found, tuple(dict.fromkeys(warnings)), partial(_forecast, file, stream, said))
 
 
-def _forecast(file: Path, stream: str, said: Sequence[Said]) -> Forecast:
+def _forecast(file: Path, stream: str, said: Sequence[Announced]) -> Forecast:
     """What the subscriptions that a site has now would do, those among them that have not begun yet as well."""
     site = read_site(file)
     courses = {name: stream_course(file, name) for name in site.streams}

@@ -11,10 +11,10 @@ from random import Random
 from typing import Literal
 
 from algebra.accented import add, alter, closed, drop, item, path
+from anabranch.aggregates import AGGREGATES
+from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.accents.items import altered
 from anabranch.algebra.accents.sets import fulfils, items_of
-from anabranch.algebra.aggregate import Function
 from anabranch.algebra.operators.choose import choose
 from anabranch.algebra.operators.construct import Computed, Constant, Construct, Copy, Linear, Value
 from anabranch.algebra.operators.grouped import Aggregate
@@ -27,7 +27,6 @@ from anabranch.algebra.operators.quantify import Quantify
 from anabranch.algebra.operators.select import Select
 from anabranch.algebra.operators.union import Union
 from anabranch.algebra.operators.windowed import WID, Window
-from anabranch.algebra.plans.admitted import Element
 from anabranch.algebra.plans.interpret import Apply, Plan, StreamSource
 from anabranch.algebra.reactions.readings import without
 from anabranch.algebra.window import Extent
@@ -35,9 +34,11 @@ from anabranch.predicate import Integers
 from anabranch.stream.affine import IDENTITY
 from anabranch.stream.description import parse
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item, StreamElement
+from models.interpreter import Element
+from models.items import altered
 
 MAPS = (". * 2", ". + 10", ". * 3 div 2 - 1", "(. - 32) * 5 div 9", ". div 2")
-FUNCTIONS: tuple[Function, ...] = ("min", "max", "sum", "count", "avg")
+FUNCTIONS: tuple[FunctionName, ...] = tuple(AGGREGATES)
 
 
 def description(random: Random, paths: list[str]) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from random import Random
 
+from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.accents.passing import judged
 from anabranch.branch.intake.entries import Origin, pack
 from anabranch.branch.members import Member
 from anabranch.branch.open import Branch, open_branch

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from anabranch.algebra.aggregate import Failure
+from anabranch.aggregates.partial import Failure
 from anabranch.branch.intake.backlog import Backlog, backlog_table, restore_backlogs
 from anabranch.branch.intake.entries import Origin, cuts, divided, pack, unpack, without
 from anabranch.branch.state import State, reach, written
@@ -58,7 +58,7 @@ def test_state_round_trip() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ((b'"version": 6', b'"version": 7'), "the state of a branch is of version 7, and this release reads version 6"),
+        ((b'"version": 7', b'"version": 6'), "the state of a branch is of version 6, and this release reads version 7"),
         ((b"anabranch branch", b"anabranch twig"), "this is 'anabranch twig', not the state of a branch"),
         ((b'{"kind"', b"kind"), "the state of a branch is damaged"),
         ((b'["a", ', b'["a", 9'), "the state of a branch is damaged"),

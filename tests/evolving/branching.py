@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from algebra.accented import HERE, item
-from anabranch.branch import Branch, Member, State, open_branch
-from anabranch.branch.evolution import following
+from anabranch.branch import Branch, Member, State, cache, open_branch
 from anabranch.branch.ports import InputStream
 from anabranch.runtime.standing import standing
 from anabranch.stream.elements import Accent, Punctuation, StreamElement
@@ -67,7 +66,7 @@ class Together(Question):
     def open(self, taken: Taken, state: State | None) -> Branch:
         self.note()
         if self.elsewhere:
-            following._left.clear()
+            cache.here = cache.Left()
         named = enumerate(zip(self.standings, self.takens, strict=True))
         members = [Member(f"q{number}", f"q{number}", query, out) for number, (query, out) in named]
         self._opened = open_branch(members, self.inputs, state, {}, {}, taken)

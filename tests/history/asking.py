@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from typing import Unpack
 
-from anabranch.language import check, parse
-from anabranch.law.history.document import Document
-from anabranch.law.history.timeline import answer, arrivals, timeline
+from anabranch.language import ast, check, parse
+from anabranch.law.answer import ShownAnswer
+from anabranch.law.history.document import EditedDocument
+from anabranch.law.history.evaluate import Around
+from anabranch.law.history.timeline import Arriving, answer, arrivals, displays
 from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.parse import implied_root, parse_item
@@ -30,7 +34,7 @@ class Asked:
             for name, given in streams.items()
         }
         self.query = check(parse(query), query, inputs=dict.fromkeys(streams)).query
-        self.documents = {name: Document(implied_root("root")) for name in streams}
+        self.documents = {name: EditedDocument(implied_root("root")) for name in streams}
         self.dead: list[DeadLetter] = []
 
     def timeline(self) -> list[tuple[Fraction, str]]:
@@ -57,3 +61,18 @@ def ask(query: str, text: str) -> str:
 def shown(query: str, text: str) -> list[tuple[str, str]]:
     """What is on display over one stream `s`, with times as text."""
     return [(str(at), answer) for at, answer in Asked(query, s=text).timeline()]
+
+
+def timeline(
+    query: ast.Query,
+    documents: Mapping[str, EditedDocument],
+    arriving: Iterable[Arriving],
+    dead: list[DeadLetter],
+    **around: Unpack[Around],
+) -> Iterator[ShownAnswer]:
+    """What is on display after every moment that changes it."""
+    before = ""
+    for each in displays(query, documents, arriving, dead, **around):
+        if each.text != before:
+            before = each.text
+            yield each

@@ -36,10 +36,10 @@ def differences(query: str, streams: dict[str, str], judged: float = 1) -> Itera
         ours = asked.documents[each.stream].take(each.element, each.at)
         theirs = annotated[each.stream].take(next(written[each.stream]))
         for moment, reached in zip(ours, theirs, strict=True):
-            assert moment.at == Fraction(reached), (query, streams)
+            assert moment == Fraction(reached), (query, streams)
             if chosen.random() < judged:
                 yield from _difference(asked, annotated)
-    assert not any(each.dead for each in asked.documents.values()), (query, streams)
+    assert not any(each.admission.dead for each in asked.documents.values()), (query, streams)
 
 
 def _difference(asked: Asked, annotated: dict[str, Annotated]) -> Iterator[str]:

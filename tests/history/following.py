@@ -10,17 +10,19 @@ from random import Random
 from typing import Any
 from unittest import mock
 
-from anabranch.algebra.history.edits import Edit, apply
+from anabranch.aggregates import AGGREGATES
+from anabranch.algebra.history.display import Edit
 from anabranch.branch import cache as left
 from anabranch.branch.display.continuous import Continuous
-from anabranch.branch.document.layers import Layers, read_layers, shown
-from anabranch.branch.document.resumed import Resumed
+from anabranch.branch.document.layers import Resumed, StateLayers, read_layers, shown
+from anabranch.branch.document.projection import KeptDocument
 from anabranch.errors import DynamicError
 from anabranch.language import check, parse
-from anabranch.law.history.document import Document
+from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.timeline import Arriving, answer, arrivals
 from anabranch.stream.reading.parse import implied_root
 from history.asking import elements
+from history.editing import apply
 from history.writing import Writer
 
 
@@ -35,7 +37,7 @@ class Followed:
             for name, given in streams.items()
             if name in self.machine.kept
         }
-        self.law = {name: Document(implied_root("root")) for name in self.given}
+        self.law = {name: EditedDocument(implied_root("root")) for name in self.given}
         self.shown = ""
         """What the edits have made of nothing."""
 
@@ -73,9 +75,9 @@ class Followed:
         return [text for _, text in self.run()][-1]
 
 
-def ids_of(document: Document) -> dict[int, tuple[dict[str, tuple[int, bool]], list[str]]]:
+def ids_of(document: EditedDocument | KeptDocument) -> dict[int, tuple[dict[str, tuple[int, bool]], list[str]]]:
     """What is known in each partition: by their ids the numbers of regions, and the past ids in their order."""
-    found = document.register
+    found = document.admission.register
     return {
         partition: (
             {name: (found.known[each.chain].number, each.mutable) for name, each in names.items()},
@@ -120,7 +122,7 @@ class _Away:
     def _attempt(self) -> Iterator[list[Edit]]:
         here, whole = self._random.choice(self._processes), not self._kept or self._random.random() < 0.1
         edits: list[Edit] = []
-        with mock.patch.object(left, "here", here), mock.patch.object(Layers, "wants_all", return_value=whole):
+        with mock.patch.object(left, "here", here), mock.patch.object(StateLayers, "wants_all", return_value=whole):
             resumed = Resumed(self._followed.fresh, "", self._kept, self)
             self._followed.machine = resumed.machine
             yield edits
@@ -141,7 +143,7 @@ class Asking(Writer):
             "fold", "order", "built", "sequence", "own", "inner", "computed", "let", "name", "some", "error"
         ):
             case "fold":
-                function = self.one("count", "sum", "avg", "min", "max", "exists", "empty")
+                function = self.one(*AGGREGATES, "exists", "empty")
                 return f"{function}({path}{self.one('', '', '/@k')})"
             case "order":
                 direction, other = self.one("", "descending"), self.one("", "descending")

@@ -7,19 +7,20 @@ from fractions import Fraction
 from pathlib import Path
 from random import Random
 
-from anabranch.algebra.history.edits import apply
 from anabranch.algebra.history.replay import Replay
 from anabranch.errors import AnabranchError, DynamicError
 from anabranch.language import check, parse
 from anabranch.law.arrivals.past import named
-from anabranch.law.history.document import Document
-from anabranch.law.history.timeline import answer, arrivals, timeline
+from anabranch.law.history.document import EditedDocument
+from anabranch.law.history.timeline import answer, arrivals
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.stream.elements import DeadLetter, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Contents, Source
 from anabranch.stream.tree import STREAM_NAMESPACE
+from history.asking import timeline
+from history.editing import apply
 from history.following import Asking
 from history.writing import Writer
 
@@ -61,17 +62,17 @@ class Law:
     def of(case: Case, sources: list[Source]) -> Law:
         law = Law()
         query = check(parse(case.query), case.query, inputs=dict.fromkeys(case.streams)).query
-        documents: dict[str, Document] = {}
+        documents: dict[str, EditedDocument] = {}
         partitions: dict[str, list[list[StreamElement]]] = {}
         for source in sources:
             contents = Contents(source, Limits())
-            documents[source.name] = Document(contents.root)
+            documents[source.name] = EditedDocument(contents.root)
             read = [list(each) for each in contents.partitions]
             partitions[source.name] = [[e for e in each if not isinstance(e, DeadLetter)] for each in read]
         times = {each.name: each.time for each in sources}
         coming = arrivals(documents, partitions, times)
         law.shown = [(each.at, each.text) for each in timeline(query, documents, coming, [])]
-        law.bad = [letter for each in documents.values() for letter in each.dead]
+        law.bad = [letter for each in documents.values() for letter in each.admission.dead]
         try:
             law.answer = answer(query, documents).text
         except DynamicError:

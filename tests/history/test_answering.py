@@ -12,7 +12,6 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
-from anabranch.algebra.history.edits import apply
 from anabranch.algebra.history.replay import CLOSING, OPENING
 from anabranch.algebra.plans.builder import stream
 from anabranch.cli import main
@@ -22,6 +21,7 @@ from anabranch.errors import UsageError
 from anabranch.site import read_site
 from anabranch.spark.answers.log import AnswerFrame, AnswerLog
 from anabranch.stream.reading.source import Source
+from history.editing import apply
 from spark.bare import BareTrunk
 
 LINES = (

@@ -8,18 +8,20 @@ from decimal import Decimal
 
 import pytest
 
-from anabranch.algebra.history.display import Display, Piece
-from anabranch.algebra.history.edits import Edit, Insert, Remove, apply
-from anabranch.algebra.history.events import EndRegion, Judge
+from anabranch.algebra.history.display import Display, Edit, Insert, Piece, Remove
 from anabranch.algebra.history.publishing import Published, heartbeat
-from anabranch.algebra.history.qualifier import Qualifier
-from anabranch.algebra.history.showing import Shown
-from anabranch.algebra.history.tokens import Tokens
+from anabranch.algebra.history.replay import Replay
 from anabranch.stream.elements import Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.wire import element_of
+from history.editing import apply
 from history.tokenized import events, moments, random_stream, written
+from models.pipeline import display as model
+from models.pipeline.events import EndRegion, Judge
+from models.pipeline.qualifier import Qualifier
+from models.pipeline.showing import Shown
+from models.pipeline.tokens import Tokens
 
 
 def node(text: str) -> Piece:
@@ -162,31 +164,44 @@ def test_a_value_alone_that_is_empty_leaves_an_empty_element() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_values_and_nodes_anywhere(seed: int) -> None:
-    """Random regions of values and nodes, moved, rewritten and deleted: spaces are as in one sequence."""
+    """Random regions of values and nodes, moved, rewritten and deleted: spaces are as in one sequence.
+
+    The edits are those of the paper's display, which has all versions of a region.
+    """
     chance = random.Random(seed)
-    display, text = Display(), ""
+    display, paper, text = Display(), model.Display(), ""
     plain: list[tuple[str, list[Piece]]] = []
+    for each in (display, paper):
+        each.element("r", "<r", "</r>")
     for number in range(120):
         some = [
             chance.choice((node("<x/>"), value("1"), value(""), value("23"))) for _ in range(chance.choice((0, 1, 2)))
         ]
         at = chance.randrange(len(plain)) if plain else 0
+        pieces = [model.Piece(each.text, each.begins, each.ends) for each in some]
         match chance.randrange(4):
             case 0 if plain:
                 display.rewrite(plain[at][0], some)
+                paper.rewrite(plain[at][0], pieces)
                 plain[at] = plain[at][0], some
             case 1 if plain:
-                display.delete(plain.pop(at)[0])
+                display.delete(plain[at][0])
+                paper.delete(plain.pop(at)[0])
             case 2 if plain:
                 display.region(str(number), some, before=plain[at][0])
+                paper.region(str(number), pieces, before=plain[at][0])
                 plain.insert(at, (str(number), some))
             case _:
-                display.region(str(number), some, after=plain[-1][0] if plain else None)
+                after, inside = (plain[-1][0], None) if plain else (None, "r")
+                display.region(str(number), some, inside=inside, after=after)
+                paper.region(str(number), pieces, inside=inside, after=after)
                 plain.append((str(number), some))
-        text = apply(display.edits(), text)
-        assert display.text == text == _sequence([piece for _, pieces in plain for piece in pieces])
-        if number % 10 == 0:
-            display = Display.decode(json.loads(json.dumps(display.encode())))
+        edits = display.edits()
+        assert edits == paper.edits()
+        text = apply(edits, text)
+        content = _sequence([piece for _, several in plain for piece in several])
+        assert display.text == text == (f"<r>{content}</r>" if content else "<r/>")
+        assert display.length == len(text)
 
 
 def _sequence(pieces: list[Piece]) -> str:
@@ -198,14 +213,14 @@ def _sequence(pieces: list[Piece]) -> str:
 
 
 def test_time_hides_and_shows() -> None:
-    """A region with `?[2]` loses the versions that have expired, one with `?1` shows what is old enough."""
-    display = Display()
-    display.region("1", [node("x")], qualifier=Qualifier.parse("?[2]"))
-    display.region("2", [node("X")], qualifier=Qualifier.parse("?1"))
+    """On the paper's display a region with `?[2]` loses expired versions, one with `?1` shows what is old enough."""
+    display = model.Display()
+    display.region("1", [model.Piece("x")], qualifier=Qualifier.parse("?[2]"))
+    display.region("2", [model.Piece("X")], qualifier=Qualifier.parse("?1"))
     display.advance(Decimal(1))
     assert display.text == "xX"
-    display.rewrite("1", [node("y")])
-    display.rewrite("2", [node("Y")])
+    display.rewrite("1", [model.Piece("y")])
+    display.rewrite("2", [model.Piece("Y")])
     assert display.text == "yxX"
     display.advance(Decimal(2))
     assert display.text == "yxY"
@@ -229,9 +244,9 @@ def test_an_edit_costs_what_it_changes() -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_the_answer_as_a_stream(seed: int) -> None:
-    """Whoever reads what is told, moment by moment, sees what is on display (LAWS 5.7)."""
+    """Whoever reads what is told, moment by moment, sees what is on display (LAWS 5.7), by the edits of the paper."""
     chance = random.Random(seed)
-    display, tokens, reader = Published(), Tokens(), Shown()
+    display, tokens, reader, replay = Published(), Tokens(), Shown(), Replay()
     reader.run(tokens.start())
     display.element("r", "<r", "</r>")
     names: list[str] = []
@@ -255,10 +270,12 @@ def test_the_answer_as_a_stream(seed: int) -> None:
                     names.append(name)
                 case _:
                     display.write(some, inside="r")
-        for text in display.wire(Decimal(number)):
-            element = element_of(parse_item(text.encode(), Limits()), Place("answer", "0", 0))
-            reader.run(tokens.of(element))
-        assert reader.text == display.text
+        told = display.wire(Decimal(number))
+        elements = [element_of(parse_item(text.encode(), Limits()), Place("answer", "0", 0)) for text in told]
+        edits = [edit for each in elements for event in tokens.of(each) for edit in reader.edit(event)]
+        (moment,) = replay.feed("".join((*told, heartbeat(Decimal(number)))))
+        assert list(moment.edits) == edits
+        assert replay.text == reader.text == display.text
 
 
 def test_a_moment_without_changes_is_silent() -> None:

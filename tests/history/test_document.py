@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from anabranch.language import parse
-from anabranch.law.history.document import Document
+from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.timeline import answer, arrivals
 from anabranch.stream.elements import Place
 from anabranch.stream.limits import Limits
@@ -15,19 +15,20 @@ from anabranch.stream.reading.parse import implied_root, parse_item
 from anabranch.stream.reading.wire import element_of
 from anabranch.stream.tree import STREAM_NAMESPACE
 from history.asking import Asked, ask, elements, shown
+from history.late import begun_at
 
 ALL = 'for $e in stream("s")/root//e return string($e)'
 
 
-def document(text: str) -> Document:
+def document(text: str) -> EditedDocument:
     """The document at the end of a stream."""
-    found = Document(implied_root("root"))
+    found = EditedDocument(implied_root("root"))
     for each in arrivals({"s": found}, {"s": [elements(text)]}):
         list(found.take(each.element, each.at))
     return found
 
 
-def shows(found: Document, query: str = ALL) -> str:
+def shows(found: EditedDocument, query: str = ALL) -> str:
     return answer(parse(query), {"s": found}).text
 
 
@@ -62,7 +63,7 @@ def test_bad_input_is_set_aside_whole(bad: str, reason: str) -> None:
     found = document(GOOD + bad + '<s:mutable id="3" at="2"><e>c</e></s:mutable>')
     assert shows(found) == "b c"
     assert shows(found, 'stream("s")/root/e#[9]') == "<e>b</e><e>a</e><e>c</e>"
-    (letter,) = found.dead
+    (letter,) = found.admission.dead
     assert letter.reason.startswith(reason)
     assert letter.place.offset == 2
     assert letter.raw.startswith(bad[:2])
@@ -76,7 +77,7 @@ def test_an_id_names_the_region_that_took_it_last() -> None:
         + '<s:mutable id="2"><e>e</e></s:mutable><s:before target="2" id="3"><e>f</e></s:before>'
     )
     assert shows(found) == "b d f e"
-    assert not found.dead
+    assert not found.admission.dead
 
 
 def test_before_an_open_region() -> None:
@@ -91,7 +92,7 @@ def test_ids_belong_to_a_partition() -> None:
     """A region of another partition is unknown."""
     asked = Asked(ALL, s=['<s:mutable id="1"><e>a</e></s:mutable>', '<s:replace target="1" at="1"/>'])
     assert asked.answer() == "a"
-    assert [each.reason for each in asked.documents["s"].dead] == ["no region is called '1'"]
+    assert [each.reason for each in asked.documents["s"].admission.dead] == ["no region is called '1'"]
 
 
 def test_a_bad_element_holds_nobody_up() -> None:
@@ -103,19 +104,19 @@ def test_a_bad_element_holds_nobody_up() -> None:
 def test_an_accent_moves_the_time_and_nothing_else() -> None:
     """It stands in a stream of items that is read beside updates; whom it ends is told by `changed.py`."""
     found = document('<e>x</e><s:accent at="4"><s:drop path="a"/></s:accent>')
-    assert (len(found.entries), found.now, found.dead) == (1, Fraction(4), [])
+    assert (len(found.entries), found.now, found.admission.dead) == (1, Fraction(4), [])
 
 
 def test_a_document_is_no_deeper_than_an_item_may_be() -> None:
     """Updates that nest regions in one another end where an item would."""
-    found = Document(implied_root("root"), Limits(depth=100))
+    found = EditedDocument(implied_root("root"), Limits(depth=100))
     content = '<s:mutable id="0"/>' + "".join(
         f'<s:replace target="{number}"><e><s:mutable id="{number + 1}">x</s:mutable></e></s:replace>'
         for number in range(200)
     )
     for each in elements(content):
         list(found.take(each, Fraction(0)))
-    assert {each.reason for each in found.dead} == {"nested more than 100 deep"} | {
+    assert {each.reason for each in found.admission.dead} == {"nested more than 100 deep"} | {
         f"no region is called '{number}'" for number in range(50, 200)
     }
     assert shows(found, 'count(stream("s")//e)') == "49"
@@ -126,11 +127,11 @@ def test_a_document_is_no_deeper_than_an_item_may_be() -> None:
 def test_what_is_deeper_than_anybody_goes_is_bad(depth: int, reason: str) -> None:
     """Where an item may be very deep, a document still is not; nor does the way to finding out break anything."""
     limits = Limits(depth=2000)
-    found = Document(implied_root("root"), limits)
+    found = EditedDocument(implied_root("root"), limits)
     deep = "<e>" * depth + "</e>" * depth
     raw = f"<s:mutable xmlns:s='{STREAM_NAMESPACE}' id='1'>{deep}</s:mutable>"
     assert list(found.take(element_of(parse_item(raw.encode(), limits), Place("s", "text", 0)), Fraction(0))) == []
-    assert [each.reason for each in found.dead] == [reason]
+    assert [each.reason for each in found.admission.dead] == [reason]
 
 
 def test_insertions_each_beside_the_last_are_no_nesting() -> None:
@@ -190,7 +191,7 @@ def test_a_late_start_is_from_the_document_as_it_stands() -> None:
     """Lives begin there, ids go on, and the stream's own document does not change with it."""
     stream = GOOD + '<i><s:mutable id="4"><e>x</e></s:mutable></i><s:mutable id="5"><s:mutable id="6"/></s:mutable>'
     found = document(stream + '<s:replace target="5" at="5"/>')
-    late = found.begun_at(Fraction(7))
+    late = begun_at(found, Fraction(7))
     assert shows(late) == shows(found) == "b x"
     assert shows(late, 'count(stream("s")//e#1)') == "0"
     assert shows(late, 'count(stream("s")//e?0)') == "2"
@@ -199,7 +200,7 @@ def test_a_late_start_is_from_the_document_as_it_stands() -> None:
     more = '<s:replace target="1" at="8"><e>c</e></s:replace><s:replace target="4" at="9"><e>y</e></s:replace>'
     for each in elements(more + '<s:replace target="6" at="9"><e>never</e></s:replace><s:after target="6"/>'):
         list(late.take(each, Fraction(each.at or 9)))
-    assert not late.dead
+    assert not late.admission.dead
     assert shows(late) == "c y"
     assert shows(late, 'stream("s")//e#[5]') == "<e>c</e><e>b</e><e>y</e><e>x</e>"
     assert shows(late, 'stream("s")//e?1.5') == "<e>b</e><e>x</e>"

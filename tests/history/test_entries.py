@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from anabranch.branch.document.projection import Kept
+from anabranch.branch.document.projection import KeptDocument
 from anabranch.language import check, parse
 from anabranch.law.history.chains import Chain, Content, Lived
 from anabranch.sharing.retention import needs_of
@@ -16,22 +16,22 @@ from anabranch.stream.tree import Element
 from history.asking import elements
 
 
-def keep(query: str, text: str) -> Kept:
+def keep(query: str, text: str) -> KeptDocument:
     """What a query keeps of a stream `s` at its end."""
     needs = needs_of(check(parse(query), query, inputs={"s": None}).query)
-    kept = Kept(implied_root("root"), "s", needs)
+    kept = KeptDocument(implied_root("root"), "s", needs)
     feed(kept, text)
     return kept
 
 
-def feed(kept: Kept, text: str) -> None:
+def feed(kept: KeptDocument, text: str) -> None:
     for element in elements(text):
         at = kept.now if getattr(element, "at", None) is None else Fraction(element.at or 0)
         for _ in kept.take(element, at):
             kept.moved(kept.now)
 
 
-def held(kept: Kept) -> list[str]:
+def held(kept: KeptDocument) -> list[str]:
     """All entries in order as text, a chain as its versions in brackets, newest first, and a mark as `|`."""
     entries = [kept.by_number[number].content for number in kept.order]
     return ["|" if each is None else written(each) for each in entries]
@@ -93,10 +93,10 @@ def test_an_old_version_keeps_what_lived_in_it() -> None:
     """
     kept = keep('stream("s")/root/a#1/b', text)
     assert held(kept) == ["[<a><b>W</b></a> <a>[<b>Y</b>]</a>]"]
-    assert kept.dead == []
+    assert kept.admission.dead == []
     feed(kept, '<s:replace target="a"><a/></s:replace><s:replace target="b"><b>later</b></s:replace>')
     assert held(kept) == ["[<a></a> <a><b>W</b></a>]"]
-    assert kept.dead == []
+    assert kept.admission.dead == []
 
 
 REGIONS = """

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.algebra.history.events import EndElement, Event, Id, Judge, StartElement, is_well_formed
-from anabranch.algebra.history.showing import Shown
-from anabranch.algebra.history.tokens import Elements, Tokens
 from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.wire import element_of, write
 from anabranch.stream.tree import Name
 from history.tokenized import events, moments, random_stream, written
+from models.pipeline.events import EndElement, Event, Id, Judge, StartElement, is_well_formed
+from models.pipeline.showing import Shown
+from models.pipeline.tokens import Elements, Tokens
 
 HERE = Place("s", "0", 0)
 S = 'xmlns:s="urn:anabranch:stream"'

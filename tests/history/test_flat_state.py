@@ -137,6 +137,6 @@ def test_who_follows_an_answer_keeps_what_it_shows() -> None:
         (moment,) = replay.feed("".join((*display.wire(at), heartbeat(at))))
         assert moment.at == at
         assert number % 100 or replay.text == display.text
-        followed = replay._shown.display
+        followed = replay.display
         kept.append(followed.size + len(followed.names))
     assert max(kept[5_000:]) <= max(kept[3_000:4_000]) + 20 < 4 * 1_000

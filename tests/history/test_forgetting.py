@@ -13,7 +13,7 @@ from anabranch.algebra.history.publishing import Published
 from anabranch.branch.display.continuous import Continuous
 from anabranch.branch.display.strands import spreads
 from anabranch.law.history import register
-from anabranch.law.history.document import Document
+from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.timeline import arrivals
 from anabranch.stream.elements import Item, Punctuation
 from anabranch.stream.reading.parse import implied_root
@@ -21,14 +21,15 @@ from anabranch.stream.reading.wire import tree_of
 from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element, Text
 from history.asking import elements
 from history.following import Followed, ids_of, items, random_case, replaced
+from history.late import begun_at, late_start
 from history.test_strands import Stranded
 from history.writing import Writer
 from mass import Mass
 
 
-def taken(text: str) -> Document:
+def taken(text: str) -> EditedDocument:
     """A document that has taken all elements."""
-    document = Document(implied_root("root"))
+    document = EditedDocument(implied_root("root"))
     for each in elements(text):
         list(document.take(each, document.now))
     return document
@@ -42,8 +43,8 @@ def after(target: object, own: object, content: str = "<e/>") -> str:
     return f'<s:after target="{target}" id="{own}">{content}</s:after>'
 
 
-def reasons(document: Document) -> list[str]:
-    return [letter.reason for letter in document.dead]
+def reasons(document: EditedDocument) -> list[str]:
+    return [letter.reason for letter in document.admission.dead]
 
 
 X = '<s:mutable id="1"><e>X</e></s:mutable>'
@@ -55,7 +56,7 @@ def test_case_39(style: str) -> None:
     updates = "".join(replace(1 if style == "first" else each - 1, own=each) for each in range(2, 2_002))
     document = taken(X + updates)
     assert reasons(document) == []
-    assert set(document.register.of(0)) == {"1", "2001", *map(str, range(1_001, 2_001))}
+    assert set(document.admission.register.of(0)) == {"1", "2001", *map(str, range(1_001, 2_001))}
     document = taken(X + updates + replace(1) + replace(2001) + replace(1001) + replace(500) + replace(1000))
     assert reasons(document) == ["no region is called '500'", "no region is called '1000'"]
 
@@ -107,7 +108,7 @@ def test_what_is_known(monkeypatch: pytest.MonkeyPatch, text: str, expected: str
     """The first and the newest id of what may still change, and the two that became past last."""
     monkeypatch.setattr(register, "MOST_PAST", 2)
     document = taken(text)
-    assert (reasons(document), " ".join(sorted(document.register.of(0)))) == ([], expected)
+    assert (reasons(document), " ".join(sorted(document.admission.register.of(0)))) == ([], expected)
 
 
 def test_a_forgotten_id_names_another_region(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +118,7 @@ def test_a_forgotten_id_names_another_region(monkeypatch: pytest.MonkeyPatch) ->
     stream = f'<s:mutable id="1">{inner}</s:mutable>' + replace(1, "<a/>") + replace(1, inner) + replace(2, "<b>W</b>")
     followed = Followed('stream("s")/root/a', s=stream)
     assert followed.end() == "<a><b>W</b></a>"
-    assert followed.law["s"].dead == followed.machine.kept["s"].dead == []
+    assert followed.law["s"].admission.dead == followed.machine.kept["s"].admission.dead == []
 
 
 @dataclass(eq=False)
@@ -221,14 +222,14 @@ def test_the_rule_by_itself(mass: Mass, monkeypatch: pytest.MonkeyPatch) -> None
     for number in mass.cases(3_000):
         monkeypatch.setattr(register, "MOST_PAST", number % 5)
         random = Random(f"rule {number}")
-        document, model = Document(implied_root("root")), Model()
+        document, model = EditedDocument(implied_root("root")), Model()
         for element in elements(Writer(random).stream(random.choice((5, 10, 20)))):
-            dead = len(document.dead)
-            list(document.take(element, document.reached()))
-            if len(document.dead) == dead and not isinstance(element, Punctuation):
+            dead = len(document.admission.dead)
+            list(document.take(element, document.admission.reached()))
+            if len(document.admission.dead) == dead and not isinstance(element, Punctuation):
                 model.look(element.tree if isinstance(element, Item) else tree_of(element), True, None)
-            bad += len(document.dead) - dead
-            forgotten += model.forget(document.register.of(0), number % 5)
+            bad += len(document.admission.dead) - dead
+            forgotten += model.forget(document.admission.register.of(0), number % 5)
     assert min(forgotten, bad) > mass.done / 4 or mass.done < mass.total
 
 
@@ -241,7 +242,7 @@ def test_queries_show_what_the_law_says_where_ids_are_forgotten(monkeypatch: pyt
         case = random_case(number, (6, 12))
         for _ in case.run(put_away=number % 2 == 0):
             pass
-        bad += sum(len(document.dead) for document in case.law.values())
+        bad += sum(len(document.admission.dead) for document in case.law.values())
     assert bad > 0
 
 
@@ -268,8 +269,8 @@ def test_a_late_query_knows_what_the_others_know(monkeypatch: pytest.MonkeyPatch
             list(early[each.stream].take(each.element, each.at, each.partition))
             if place == 3:
                 now = max(document.now for document in early.values())
-                case.law = {name: document.begun_at(now) for name, document in early.items()}
-                case.machine.begin({name: document.begun_at(now) for name, document in early.items()})
+                case.law = {name: begun_at(document, now) for name, document in early.items()}
+                case.machine.begin({name: late_start(document, now) for name, document in early.items()})
             elif place > 3:
                 list(case.law[each.stream].take(each.element, each.at, each.partition))
                 list(case.machine.take(each.stream, each.element, each.at, each.partition))

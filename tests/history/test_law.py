@@ -166,7 +166,7 @@ def test_an_update_of_what_is_gone_is_never_seen() -> None:
     stream = region("a", "<a>" + region("b", "<b>X</b>") + "</a>") + replaced("a", "<a/>", "2")
     asked = Asked('(stream("s")/root/a#1/b, stream("s")/root/a#1/b#1)', s=stream + replaced("b", "<b>Y</b>", "3"))
     assert asked.answer() == "<b>X</b>"
-    assert not asked.documents["s"].dead
+    assert not asked.documents["s"].admission.dead
 
 
 def test_variables_and_the_context_item_have_versions() -> None:

@@ -24,7 +24,7 @@ def displays(query: str, name: str, steps: list[tuple[str, str]]) -> Iterator[tu
     for number, (_, expected) in enumerate(steps, 1):
         display = shown.get(number, display)
         yield display, expected
-    assert not asked.documents[name].dead
+    assert not asked.documents[name].admission.dead
     assert not asked.dead
 
 

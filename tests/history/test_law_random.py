@@ -11,7 +11,7 @@ from lxml import etree
 from anabranch.errors import DynamicError
 from anabranch.language import check, parse
 from anabranch.law import Answer, evaluate, text_input
-from anabranch.law.history.document import Document
+from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.timeline import answer
 from anabranch.stream.elements import Item
 from history.asking import Asked, elements
@@ -34,7 +34,7 @@ def test_without_updates_nothing_is_new() -> None:
         one = generate.case("items", number)
         query = check(parse(one.query), one.query, inputs=dict.fromkeys(one.inputs)).query
         inputs = {name: text_input(text, name=name) for name, text in one.inputs.items()}
-        documents = {name: Document(each.root) for name, each in inputs.items()}
+        documents = {name: EditedDocument(each.root) for name, each in inputs.items()}
         for name, given in inputs.items():
             for each in given.arrivals:
                 list(documents[name].take(Item(each.item, each.place), each.time))
@@ -55,11 +55,11 @@ def test_an_edited_stream_is_answered_anew() -> None:
         one = generate.case("items", number)
         query = check(parse(one.query), one.query, inputs=dict.fromkeys(one.inputs)).query
         inputs = {name: text_input(text, name=name) for name, text in one.inputs.items()}
-        documents = {name: Document(each.root) for name, each in inputs.items()}
+        documents = {name: EditedDocument(each.root) for name, each in inputs.items()}
         for name, text in one.inputs.items():
             for each in elements(Edits(Random(number)).stream(etree.fromstring(text)), name):
                 list(documents[name].take(each, Fraction(0)))
-            assert not documents[name].dead
+            assert not documents[name].admission.dead
         try:
             expected = evaluate(query, inputs)
         except DynamicError:
@@ -125,4 +125,4 @@ def test_bad_elements_change_nothing() -> None:
             for each in bad:
                 given.insert(random.randint(0, len(given)), each)
         assert mixed.timeline() == clean.timeline(), (query, streams)
-        assert [len(each.dead) for each in mixed.documents.values()] == [2] * len(streams)
+        assert [len(each.admission.dead) for each in mixed.documents.values()] == [2] * len(streams)

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from anabranch.algebra.history.edits import Edit, Insert, Remove, apply
+from anabranch.algebra.history.display import Edit, Insert, Remove
 from anabranch.branch import cache as left
 from anabranch.branch.display.continuous import Continuous
-from anabranch.branch.document.layers import Layer, read_layers, shown
-from anabranch.branch.document.resumed import Resumed
+from anabranch.branch.document.layers import Resumed, StateLayer, read_layers, shown
 from anabranch.branch.state import State
 from anabranch.errors import StateError
 from history.asking import elements
+from history.editing import apply
 from history.following import TICKER, Followed, items, replaced
 
 
@@ -143,18 +143,18 @@ def test_two_ids_of_a_region_that_is_gone() -> None:
     for each in elements(gone, "s"):
         list(followed.machine.take("s", each, Fraction(0)))
     fresh = followed.fresh()
-    fresh.decode(Layer.from_bytes(Layer.of(followed.machine.encode()).to_bytes()).data())
+    fresh.decode(StateLayer.from_bytes(StateLayer.of(followed.machine.encode()).to_bytes()).data())
     for machine in (followed.machine, fresh):
         (bad,) = elements('<s:replace target="2"><s:replace target="3"/></s:replace>', "s")
         assert list(machine.take("s", bad, Fraction(0))) == []
-        assert [each.reason for each in machine.kept["s"].dead] == ["the region '3' is being replaced"]
+        assert [each.reason for each in machine.kept["s"].admission.dead] == ["the region '3' is being replaced"]
 
 
 @pytest.mark.parametrize("long", [10, 100_000])
 def test_a_text_from_its_edits(long: int) -> None:
     """What is on display is put together from all edits, however long it is."""
     random, text = Random(long), ""
-    layers: list[Layer] = []
+    layers: list[StateLayer] = []
     for _ in range(20):
         edits: list[Edit] = []
         for _ in range(10):
@@ -165,14 +165,14 @@ def test_a_text_from_its_edits(long: int) -> None:
                 edit = Insert(position, chr(97 + random.randrange(26)) * random.randint(1, long))
             text = apply([edit], text)
             edits.append(edit)
-        layers.append(Layer.of({"streams": {}}, edits))
+        layers.append(StateLayer.of({"streams": {}}, edits))
         assert shown(layers) == text
     assert shown([layers[1].over(layers[0]), *layers[2:]]) == text
 
 
 def test_layers_of_another_release_are_refused() -> None:
     """Those of before ids were forgotten have no version of their own, and are called the first."""
-    state = State.from_bytes(Layer.of(Followed(TICKER, s="").machine.encode()).to_bytes())
+    state = State.from_bytes(StateLayer.of(Followed(TICKER, s="").machine.encode()).to_bytes())
     older = State({key: value for key, value in state.meta.items() if key != "version"}, state.tables)
     with pytest.raises(StateError, match="of updates is of version 1, and this release reads version 2"):
-        Layer.from_bytes(older.to_bytes())
+        StateLayer.from_bytes(older.to_bytes())

@@ -6,10 +6,11 @@ from fractions import Fraction
 
 import pytest
 
-from anabranch.branch.display.parts import describe
 from anabranch.errors import Unsupported
 from anabranch.law.history.timeline import arrivals
+from history.describing import describe
 from history.following import TICKER, Followed, items, random_case, replaced
+from history.late import begun_at, late_start
 from mass import Mass
 
 
@@ -31,8 +32,8 @@ def test_a_late_query_begins_with_the_document_as_it_stands() -> None:
             list(early[each.stream].take(each.element, each.at, each.partition))
             if place == 2:
                 now = max(document.now for document in early.values())
-                case.law = {name: document.begun_at(now) for name, document in early.items()}
-                case.machine.begin({name: document.begun_at(now) for name, document in early.items()})
+                case.law = {name: begun_at(document, now) for name, document in early.items()}
+                case.machine.begin({name: late_start(document, now) for name, document in early.items()})
             elif place > 2:
                 list(case.law[each.stream].take(each.element, each.at, each.partition))
                 list(case.machine.take(each.stream, each.element, each.at, each.partition))

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from anabranch.branch.display.parts import describe
+from history.describing import describe
 from history.following import Followed, items, replaced
 
 # --- how queries split ------------------------------------------------------------------------------------

@@ -8,11 +8,10 @@ from random import Random
 
 from anabranch.algebra.history.publishing import Published
 from anabranch.branch.display.continuous import Continuous
-from anabranch.branch.display.findings import Told, packed, unpacked
 from anabranch.branch.display.publishing import wire_time
-from anabranch.branch.display.strands import Braid, Strand, spreads
+from anabranch.branch.display.strands import Braid, Strand, StrandMoment, packed, spreads, unpacked
 from anabranch.language import check, parse
-from anabranch.law.history.document import Document
+from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.timeline import Arriving, arrivals
 from anabranch.spark.plan.dividing import strands_for
 from anabranch.stream.elements import DeadLetter
@@ -40,11 +39,11 @@ class Stranded:
 
     def run(self) -> int:
         """Take all elements; gives how many moments were told of."""
-        law = {name: Document(root) for name, root in ROOTS.items() if name in self.case.given}
+        law = {name: EditedDocument(root) for name, root in ROOTS.items() if name in self.case.given}
         for each in arrivals(law, self.case.given):
             changes = list(self._one(each))
             told = [[*strand.tell(each.stream, each.element, each.at, each.partition)] for strand in self.strands]
-            found: dict[int, list[Told]] = {}
+            found: dict[int, list[StrandMoment]] = {}
             for several in told:
                 for data in packed(several):
                     for one in unpacked(data):
@@ -65,7 +64,7 @@ class Stranded:
             wire = self.whole.display.wire(wire_time(change.at), hidden=self.whole.failure is not None)
             yield wire, change.dead
 
-    def _told(self, several: list[Told]) -> tuple[list[str], tuple[DeadLetter, ...]]:
+    def _told(self, several: list[StrandMoment]) -> tuple[list[str], tuple[DeadLetter, ...]]:
         change = self.braid.put_together(several)
         assert isinstance(self.braid.display, Published)
         return self.braid.display.wire(wire_time(change.at), hidden=self.braid.failure is not None), change.dead

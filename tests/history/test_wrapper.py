@@ -8,18 +8,18 @@ from decimal import Decimal
 
 import pytest
 
-from anabranch.algebra.history.events import EndRegion, Now, StartElement
-from anabranch.algebra.history.qualifier import Qualifier
-from anabranch.algebra.history.showing import Shown
-from anabranch.algebra.history.tokens import Tokens
 from anabranch.law.history.timeline import answer, arrivals
 from anabranch.stream.tree import Name
 from history.asking import Asked
 from history.tokenized import Applied, events, random_stream, written
 from history.writing import Writer
 from models.pipeline.combining import Pipeline
+from models.pipeline.events import EndRegion, Now, StartElement
+from models.pipeline.qualifier import Qualifier
+from models.pipeline.showing import Shown
 from models.pipeline.steps import Child
 from models.pipeline.temporal import SNAPSHOT, Qualified
+from models.pipeline.tokens import Tokens
 from models.pipeline.totals import Total
 from models.pipeline.transformer import Mapped, run
 

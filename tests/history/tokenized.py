@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from anabranch.algebra.history.events import (
+from anabranch.stream.tree import Name
+from models.pipeline.events import (
     Characters,
     Content,
     EndElement,
@@ -23,8 +24,7 @@ from anabranch.algebra.history.events import (
     StartRegion,
     StartStream,
 )
-from anabranch.algebra.history.qualifier import Qualifier
-from anabranch.stream.tree import Name
+from models.pipeline.qualifier import Qualifier
 
 KINDS: dict[str, Kind] = {"M": "mutable", "R": "replace", "B": "before", "A": "after"}
 

@@ -26,10 +26,9 @@ from anabranch.spark.epoch import task
 from anabranch.spark.epoch.job import Job, Outbox, Report, ShardRow, read_rows
 from anabranch.spark.epoch.stages import manifest_of
 from anabranch.spark.epoch.waits import Lookout, Wait
-from anabranch.spark.evolution.courses import Axis
 from anabranch.spark.evolution.log import EvolutionLogs
-from anabranch.spark.evolution.rerun import run_evolving
-from anabranch.spark.evolution.scanning import search
+from anabranch.spark.evolution.progress import ProgressAxis
+from anabranch.spark.evolution.rerun import run_evolving, search
 from anabranch.spark.intake.heartbeats import Pulse, write_reached
 from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.ranges import Offset, Range
@@ -68,7 +67,7 @@ class BareTrunk:
         self.policies = policies
         self.timed = False
         self.strands: int | None = 0
-        self.courses: Mapping[str, tuple[Axis, ...]] = {}
+        self.courses: Mapping[str, tuple[ProgressAxis, ...]] = {}
         self.held: Mapping[str, int] = {}
         self.pulse: Pulse | None = None
         self._survey = Survey(self._checkpoint)

@@ -20,7 +20,7 @@ from anabranch.bench.harness.timing import Figures
 from anabranch.bench.memory import resident
 from anabranch.bench.workloads.tickers import RISEN, replacement, ticker
 from anabranch.branch import Branch, InputStream, State
-from anabranch.branch.display.branch import Displayed, DisplayMember, DisplayQuery, Given
+from anabranch.branch.display.branch import BranchContext, Displayed, DisplayMember, DisplayQuery
 from anabranch.branch.document.keeper import Keeper
 from anabranch.branch.intake.entries import Origin, pack
 from anabranch.language import check, parse
@@ -47,7 +47,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class SteadyRun:
     """All points."""
 
     points: tuple[Point, ...]
@@ -64,7 +64,7 @@ class Course:
         return {name: {str(each.updates): getattr(each, name) for each in self.points} for name in names}
 
 
-def steady(regions: int, updates: int, epoch: int = _EPOCH) -> Course:
+def steady(regions: int, updates: int, epoch: int = _EPOCH) -> SteadyRun:
     """So many updates of any of so many regions."""
     print(f"history: {updates:,} updates to {regions:,} tickers", file=sys.stderr)
     random, at = Random(1), 0
@@ -81,7 +81,7 @@ def steady(regions: int, updates: int, epoch: int = _EPOCH) -> Course:
         seconds = (perf_counter() - begin) * 100_000 / (at - before)
         points.append(Point(at, most / 1e3, resident(os.getpid())[0], seconds))
         print(f"history: {points[-1]}", file=sys.stderr)
-    return Course(tuple(points))
+    return SteadyRun(tuple(points))
 
 
 @dataclass(slots=True)
@@ -149,7 +149,7 @@ class LongRun:
 
     def _opened(self, states: Sequence[State | None]) -> list[Branch]:
         ours, keepers = states
-        given = Given(limits=self._limits)
+        given = BranchContext(limits=self._limits)
         return [
             Displayed(self._member, {"tickers": self._stream}, ours, given, self._away),
             Keeper(self._stream, keepers, self._limits, self._away, self._away),

@@ -12,7 +12,6 @@ from anabranch.runtime.evolution.outlet import accent_text
 from anabranch.runtime.units import NOTHING, Piece
 from anabranch.stream.culprits import letter_for
 from anabranch.stream.elements import LONGEST_RAW, Accent, Doubt, Place
-from anabranch.stream.reading.wire import write_doubt
 from anabranch.stream.serialize import serialize
 
 
@@ -53,8 +52,7 @@ class Answers:
     def announce(self, accents: Iterable[Accent | Doubt]) -> None:
         """Accents of the answer, in their place, and what is in doubt from there on."""
         for each in accents:
-            text = accent_text(each) if isinstance(each, Accent) else write_doubt(each)
-            self.write(Piece(text, begins=False, ends=False))
+            self.write(Piece(accent_text(each), begins=False, ends=False))
 
     def extend(self, data: bytes, pieces: int, first: int) -> None:
         """The next pieces, one behind the other, none of which begins or ends with a value."""

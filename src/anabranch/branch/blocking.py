@@ -12,8 +12,8 @@ from fractions import Fraction
 from heapq import merge
 from operator import itemgetter
 
-from anabranch.branch.evolution.changelog import Said, begun, begun_to_json
-from anabranch.branch.evolution.follower import Follower
+from anabranch.algebra.accents.events import Announced
+from anabranch.branch.evolution.changelog import shown_at, starts_of
 from anabranch.branch.intake.backlog import Backlog, Key, backlog_table, restore_backlogs
 from anabranch.branch.intake.entries import unpack
 from anabranch.branch.intake.entry_reader import EntryReader
@@ -24,6 +24,7 @@ from anabranch.law.answer import NoAnswer, evaluate
 from anabranch.law.calls import PythonFunction
 from anabranch.law.evolution.vantage import Vantage
 from anabranch.law.inputs import Input, stream_input
+from anabranch.runtime.evolution.follower import Follower
 from anabranch.runtime.evolution.tracing import lineage_of
 from anabranch.stream.elements import DeadLetter, StreamElement
 from anabranch.stream.tree import Element, copy
@@ -50,8 +51,7 @@ class Whole:
         keys = ((stream.name, number) for stream in self._streams for number in range(stream.partitions))
         self._backlogs: dict[Key, Backlog] = {key: Backlog(spill) for key in keys}
         self._ended: set[Key] = set()
-        self._starts = begun(self._streams, None if state is None else state.meta["begun"])
-        self._begun = begun_to_json(self._starts)
+        self._starts = starts_of(self._streams)
         if state is not None:
             self._ended = {(stream, partition) for stream, partition in state.meta["ended"]}
             restore_backlogs(self._backlogs, state.tables["waiting"])
@@ -98,14 +98,14 @@ class Whole:
 
     def _survives(self, given: Mapping[str, Input]) -> bool:
         """Whether the query can do with what its streams have become."""
-        said = [Said(*key, 0, each) for key, start in self._starts.items() for each in start.shown]
         changes = ([(each.time, name, each) for each in given[name].changes] for name in self._standing.streams)
-        said += (Said(name, each.partition, 0, each.change) for _, name, each in merge(*changes, key=itemgetter(0)))
-        if said:
+        merged = (Announced(name, each.partition, each.change) for _, name, each in merge(*changes, key=itemgetter(0)))
+        told = [*shown_at(self._starts), *merged]
+        if told:
             roots = {each.name: each.root.namespaces for each in self._streams}
             lineage = lineage_of(self._standing, tuple(self._functions or ()), roots)
             follower = Follower(lineage, self._member.policy, {each.name: each for each in self._streams})
-            for each in said:
+            for each in told:
                 follower.hear(each)
             if follower.aborted is not None:
                 self.aborted[self._member.key] = follower.aborted
@@ -128,7 +128,7 @@ class Whole:
 
     def _vantage(self, stream: InputStream, partition: int) -> Vantage:
         start = self._starts.get((stream.name, partition))
-        return Vantage(stream.evolution()) if start is None else Vantage(start.evolution)
+        return Vantage(stream.evolution()) if start is None else Vantage(start.evolution.copy())
 
     def _elements(self, stream: InputStream, partition: int) -> Iterator[StreamElement | DeadLetter]:
         reader = EntryReader(stream)
@@ -140,7 +140,7 @@ class Whole:
         """What must be remembered; the epoch is over."""
         for backlog in self._backlogs.values():
             backlog.settle()
-        meta = {"operator": "whole", "ended": sorted(self._ended), "begun": self._begun}
+        meta = {"operator": "whole", "ended": sorted(self._ended)}
         return State(meta, {"waiting": backlog_table(self._backlogs)})
 
     @property

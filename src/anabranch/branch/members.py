@@ -2,7 +2,7 @@
 
 What they have in common is found once: the order of the elements, their nodes, what a `for` selects of them, what is
 late, and, where their windows are the same, which items meet.
-Where a stream evolves, an asker has a follower (`branch/evolution/follower.py`), and what it gives is in the units
+Where a stream evolves, an asker has a follower (`runtime/evolution/follower.py`), and what it gives is in the units
 that have come out.
 """
 
@@ -14,12 +14,12 @@ from functools import partial
 
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch.answers import Answers
-from anabranch.branch.evolution.follower import Follower
 from anabranch.branch.held_items import Held, Kept
 from anabranch.branch.ports import InputStream, Output
 from anabranch.errors import DynamicError
 from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
+from anabranch.runtime.evolution.follower import Follower
 from anabranch.runtime.evolution.lineage import Lineage
 from anabranch.runtime.evolution.tracing import lineage_of
 from anabranch.runtime.standing import Standing
@@ -74,15 +74,15 @@ class Asker:
         """What an item adds."""
         if self.sends:
             return self._sent(partial(self.units.item, kept.stream.root, kept.item.tree))
-        forward = None if self.follower is None else self.follower.forward
+        forward = None if self.follower is None else self.follower.outlet.forward
         return self.units.item(kept.stream.root, kept.item.tree, forward)
 
     def window(self, held: Sequence[Held], nodes: Sequence[Value]) -> Piece:
         """What a window with this content adds, if there is anything left of it."""
         if self.follower is None:
             return self.units.window(nodes)
-        left = [each for each in self.follower.seen(held, nodes) if each is not None]
-        return self.units.window(left, forward=self.follower.forward) if left else NOTHING
+        left = self._left(self.follower, held, nodes)
+        return self.units.window(left, forward=self.follower.outlet.forward) if left else NOTHING
 
     def tuple(self, held: Sequence[Held], nodes: Sequence[Value]) -> Piece:
         """What a tuple of a join adds, if all of it is left."""
@@ -90,8 +90,16 @@ class Asker:
             return self._sent(partial(self.units.tuple, nodes))
         if self.follower is None:
             return self.units.tuple(nodes)
-        left = [each for each in self.follower.seen(held, nodes) if each is not None]
-        return self.units.tuple(left, self.follower.forward) if len(left) == len(held) else NOTHING
+        left = self._left(self.follower, held, nodes)
+        return self.units.tuple(left, self.follower.outlet.forward) if len(left) == len(held) else NOTHING
+
+    def _left(self, follower: Follower, held: Sequence[Held], nodes: Sequence[Value]) -> list[Value]:
+        """The nodes of what is held, without paths that were dropped since; without nodes that are gone themselves."""
+        if not follower.has_purged:
+            return list(nodes)
+        lost = (follower.lost(each.kept.number, each.clause, each.kept.item.tree) for each in held)
+        seen = (each.without(paths) if paths else node for each, node, paths in zip(held, nodes, lost, strict=True))
+        return [each for each in seen if each is not None]
 
     def _sent(self, make: Callable[..., Piece]) -> Piece:
         try:

@@ -133,7 +133,7 @@ class _Flowing(Merged):
         super().__init__((inputs[each] for each in askers[0].standing.streams), spill)
         self._shelf = Shelf(inputs, askers[0].units)
         self._operator = self._operator_for(askers)
-        self._following = Following(askers, self._merge, self._shelf)
+        self._following = Following(askers, self._merge, lambda: self._shelf.taken)
         if state is None:
             self._following.begin()
         else:

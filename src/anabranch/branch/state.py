@@ -3,7 +3,7 @@
 A state is a small JSON value and some Arrow tables: nothing in it is run when it is read.
 It is written as one blob: a line of JSON that says what follows and in which version, then the tables one behind the
 other as Arrow streams.
-A release reads the versions it knows and refuses others by name; nobody has to guess what bytes mean.
+A release reads its own version and refuses others by name; nobody has to guess what bytes mean.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ from anabranch.errors import StateError
 from anabranch.law.rounds.windows import Reach
 
 KIND = "anabranch branch"
-VERSION = 6
-_READ = (5, VERSION)
-"""Those that can be read: 5 did not know which items the failures in its panes came from."""
+VERSION = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ class State:
             raise StateError("the state of a branch is damaged") from None
         if kind != KIND:
             raise StateError(f"this is '{kind}', not the state of a branch")
-        if version not in _READ:
+        if version != VERSION:
             raise StateError(
                 f"the state of a branch is of version {version}, and this release reads version {VERSION}",
                 hint="use the release that wrote it, or begin with a new checkpoint",

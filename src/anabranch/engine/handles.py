@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from anabranch.algebra.history.edits import Edit
+from anabranch.algebra.history.display import Edit
 from anabranch.algebra.history.replay import Moment, Replay
 from anabranch.algebra.plans import builder
 from anabranch.algebra.plans.written import is_plan, read_plan

@@ -10,19 +10,19 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path as FilePath
 
+from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.accents.passing import judged
 from anabranch.errors import DynamicError, UsageError
 from anabranch.language import ast
 from anabranch.law import Input, document_input, stream_input
-from anabranch.law.answer import NoAnswer, Shown
+from anabranch.law.answer import NoAnswer, ShownAnswer
 from anabranch.law.arrivals.mixed import mixed_displays, mixes
 from anabranch.law.arrivals.past import decimal, named
 from anabranch.law.calls import PythonFunction
 from anabranch.law.evolution.vantage import Change, Vantage
 from anabranch.law.history.changed import Dependence
-from anabranch.law.history.document import Document
-from anabranch.law.history.settings import Around
+from anabranch.law.history.document import EditedDocument
+from anabranch.law.history.evaluate import Around
 from anabranch.law.history.timeline import Arriving, answer, arrivals, displays
 from anabranch.law.inputs import element_time
 from anabranch.predicate import Finite
@@ -175,7 +175,7 @@ class Updating:
         self._query = query
         self._read = {each: streams[each] for each in named(query)}
         self._items = frozenset(name for name, read in self._read.items() if not read.source.updates)
-        self._edited = {each: Document(read.root, limits) for each, read in self._read.items()}
+        self._edited = {each: EditedDocument(read.root, limits) for each, read in self._read.items()}
         self._dead: list[DeadLetter] = []
         self.failure: DynamicError | None = None
         """Why the query fails as a whole at the latest moment that was gone through, if it does."""
@@ -187,7 +187,7 @@ class Updating:
     @property
     def dead(self) -> list[DeadLetter]:
         """What was set aside: bad updates, and what failed in the query, each thing once."""
-        return [*(letter for each in self._edited.values() for letter in each.dead), *self._dead]
+        return [*(letter for each in self._edited.values() for letter in each.admission.dead), *self._dead]
 
     def answer(self) -> str:
         """The answer at the end; `NoAnswer` where the query fails as a whole then."""
@@ -204,7 +204,7 @@ class Updating:
         self._dead += dict.fromkeys(found.dead)
         return found.text
 
-    def __iter__(self) -> Iterator[Shown]:
+    def __iter__(self) -> Iterator[ShownAnswer]:
         """What is on display after every moment that changes it."""
         shown = ""
         for each in self._displays():
@@ -213,7 +213,7 @@ class Updating:
                 yield each
                 shown = each.text
 
-    def _displays(self) -> Iterator[Shown]:
+    def _displays(self) -> Iterator[ShownAnswer]:
         if self._mixed:
             return self._mixed_displays()
         return displays(self._query, self._edited, self._arriving(), self._dead, **self._around)
@@ -223,7 +223,7 @@ class Updating:
         """Whether it reads streams of both kinds so that there are results that stand."""
         return mixes(self._query, self._items)
 
-    def _mixed_displays(self) -> Iterator[Shown]:
+    def _mixed_displays(self) -> Iterator[ShownAnswer]:
         return mixed_displays(self._query, self._edited, self._items, self._arriving(), self._dead, **self._around)
 
     def _arriving(self) -> Iterator[Arriving]:

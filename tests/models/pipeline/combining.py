@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Protocol
 
-from anabranch.algebra.history.events import (
+from anabranch.stream.tree import Name
+from models.pipeline.events import (
     Attributes,
     EndElement,
     EndRegion,
@@ -24,7 +25,6 @@ from anabranch.algebra.history.events import (
     StartRegion,
     StartStream,
 )
-from anabranch.stream.tree import Name
 
 
 class Takes(Protocol):

@@ -16,12 +16,12 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from anabranch.algebra.history.bodies import Body, Frame, Version
-from anabranch.algebra.history.events import Characters, Content, EndElement, Event, Id, Other, StartElement
 from anabranch.algebra.history.ordered import Ordered
-from anabranch.algebra.history.regions import Regions
-from anabranch.algebra.history.wrapper import Mode, Place, Stage
 from anabranch.stream.tree import Name
+from models.pipeline.bodies import Body, Frame, Version
+from models.pipeline.events import Characters, Content, EndElement, Event, Id, Other, StartElement
+from models.pipeline.regions import Regions
+from models.pipeline.wrapper import Mode, Place, Stage
 
 _LONGEST = 4_000
 _NOWHERE = Id(0, "")

@@ -18,8 +18,10 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from anabranch.algebra.history.bodies import Frame
-from anabranch.algebra.history.events import (
+from anabranch.stream.tree import Name
+from anabranch.values.numbers import exact_number
+from models.pipeline.bodies import Frame
+from models.pipeline.events import (
     Characters,
     Content,
     EndElement,
@@ -32,10 +34,8 @@ from anabranch.algebra.history.events import (
     StartRegion,
     StartStream,
 )
-from anabranch.algebra.history.wrapper import Place
-from anabranch.stream.tree import Name
-from anabranch.values.numbers import exact_number
 from models.pipeline.results import Arranged, ByResult
+from models.pipeline.wrapper import Place
 
 Rank: TypeAlias = tuple[int, Decimal | str]
 Key: TypeAlias = Callable[[Sequence[Content]], str | None]

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from anabranch.algebra.history.events import Characters, Content, EndElement, StartElement
-from anabranch.algebra.history.wrapper import Mode
 from anabranch.stream.tree import Name
+from models.pipeline.events import Characters, Content, EndElement, StartElement
 from models.pipeline.transformer import Inert, Passing
+from models.pipeline.wrapper import Mode
 
 
 @dataclass(frozen=True, slots=True)

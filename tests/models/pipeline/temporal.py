@@ -25,7 +25,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from anabranch.algebra.history.events import (
+from models.pipeline.events import (
     Content,
     EndElement,
     EndRegion,
@@ -36,10 +36,10 @@ from anabranch.algebra.history.events import (
     StartRegion,
     StartStream,
 )
-from anabranch.algebra.history.qualifier import Qualifier
-from anabranch.algebra.history.regions import Regions
-from anabranch.algebra.history.wrapper import Mode, Place, Stage
+from models.pipeline.qualifier import Qualifier
+from models.pipeline.regions import Regions
 from models.pipeline.transformer import Nothing
+from models.pipeline.wrapper import Mode, Place, Stage
 
 SNAPSHOT = Qualifier("version", Decimal(0))
 """What a step without a qualifier means."""

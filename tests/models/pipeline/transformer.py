@@ -19,9 +19,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
-from anabranch.algebra.history.events import Content, EndElement, Event, StartElement
-from anabranch.algebra.history.regions import Regions
-from anabranch.algebra.history.wrapper import Mode, Place, Stage
+from models.pipeline.events import Content, EndElement, Event, StartElement
+from models.pipeline.regions import Regions
+from models.pipeline.wrapper import Mode, Place, Stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,31 +1,28 @@
 """The display: an answer as text that is edited in place, and the edits (history paper, section 9).
 
-It shows what is in its regions, as serialising the answer anew would write it; every change of a region changes the
-text by edits (`edits.py`).
-A position is the sum of the lengths before it, so an edit costs the logarithm of what is on display, and its own text.
+The answer is a tree: elements with tags, and *regions*, which have ids and whose content is replaced; its leaves are
+pieces of text.
+Whoever changes a region changes the text by edits, and the text is always what serialising the answer anew would give.
+A position is the sum of the lengths before it (`ordered.py`), so an edit costs the logarithm of what is on display, and
+its own text.
 
-A piece is text that stands for some results.
-Two computed values that stand side by side want a space between them, wherever they come from (XQuery 3.1, section
-3.9.1), so a piece says whether it begins and ends with one; the space belongs to the second, comes when two meet and
-goes when they part.
-An element is a frame around its content, and is written `<a/>` as long as that is empty.
+Two computed values side by side have a space between them, wherever they come from (XQuery 3.1, section 3.9.1).
+So a piece says whether it begins and ends with one; the space belongs to the second, is added when two meet, and is
+removed when they part.
+An element without text in it is written `<a/>`.
 
-For whoever has whole contents there are `region`, `rewrite` and `delete`; events come through the universal wrapper
-(`showing.py`).
+A region has one version, the present one: past versions are a matter of the documents (`branch/document/`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from anabranch.algebra.history.bodies import Body, Chain, Frame, Version
-from anabranch.algebra.history.edits import Edit, Insert, Remove
-from anabranch.algebra.history.events import Namespaces
-from anabranch.algebra.history.keeping import decode, encode
-from anabranch.algebra.history.qualifier import Qualifier
-from anabranch.algebra.history.regions import Regions
+from anabranch.algebra.history.ordered import Ordered
+
+Namespaces: TypeAlias = tuple[tuple[str, str], ...]
 
 _BITS = 48
 _LENGTH = (1 << _BITS) - 1
@@ -35,8 +32,28 @@ _LONGEST = 4_000
 
 
 @dataclass(frozen=True, slots=True)
+class Insert:
+    """Text comes in at a position."""
+
+    position: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """So much text behind a position goes; the paper's `remove` takes a position to end at (LAWS 5.6)."""
+
+    position: int
+    length: int
+
+
+Edit: TypeAlias = Insert | Remove
+"""Edits come one after the other; a position is that of the moment at which its edit comes."""
+
+
+@dataclass(frozen=True, slots=True)
 class Piece:
-    """Text on display; of an element the start tag without its end, and with its end tag in `close`."""
+    """Text on display."""
 
     text: str
     begins: bool = False
@@ -44,54 +61,78 @@ class Piece:
     ends: bool = False
     is_spaced: bool = False
     """Whether a space is written before it."""
-    close: str = ""
-    namespaces: Namespaces = ()
-    """Those that the start tag declares."""
+
+    @property
+    def measure(self) -> int:
+        return (1 << _BITS) + len(self.text) + self.is_spaced
 
 
-class _Texts:
-    """What texts come to: lengths, and the number of pieces. A frame counts as two, for its two edges."""
+class Body:
+    """Pieces, elements and regions in their order, by their handles; the whole answer is one."""
 
-    zero = 0
+    __slots__ = ("around", "handle", "parts")
 
-    def measure(self, piece: Piece) -> int:
-        return (1 << _BITS) + len(piece.text) + piece.is_spaced
+    def __init__(self, around: Body | None, handle: int) -> None:
+        self.around = around
+        """The body that it stands in; None for the whole answer."""
+        self.handle = handle
+        self.parts: Ordered[int, int] = Ordered(0)
 
-    def around(self, piece: Piece, inside: int) -> int:
-        tags = len(piece.text) + (2 if self.is_empty(inside) else 1 + len(piece.close))
-        return (2 << _BITS) + tags + inside
+    @property
+    def measure(self) -> int:
+        """The length of what is on display here, and the number of pieces."""
+        return self.parts.total
 
-    def inset(self, piece: Piece) -> int:
-        return (1 << _BITS) + len(piece.text) + 1
-
-    def is_empty(self, inside: int) -> bool:
-        return not inside & _LENGTH
-
-    def join(self, one: Piece, other: Piece) -> Piece | None:
-        are_nodes = not (one.begins or one.ends or other.begins or other.ends)
-        return Piece(one.text + other.text) if are_nodes and len(one.text) < _LONGEST else None
-
-    def encode(self, piece: Piece) -> Any:
-        return [piece.text, piece.begins, piece.ends, piece.is_spaced, piece.close, piece.namespaces]
-
-    def decode(self, data: Any) -> Piece:
-        text, begins, ends, is_spaced, close, namespaces = data
-        return Piece(text, begins, ends, is_spaced, close, tuple((prefix, uri) for prefix, uri in namespaces))
+    @property
+    def inset(self) -> int:
+        """What of the measure comes before the parts."""
+        return 0
 
 
-_Body: TypeAlias = Body[Piece, int]
-_Version: TypeAlias = Version[Piece, int]
+class DisplayRegion(Body):
+    """What can be replaced, under its ids."""
+
+    __slots__ = ("ids",)
+
+    def __init__(self, around: Body, handle: int) -> None:
+        super().__init__(around, handle)
+        self.ids: set[str] = set()
 
 
-class Display(Regions[Piece, int]):
+class DisplayElement(Body):
+    """An element; `start` is its tag up to the `>`, and `namespaces` are those that the tag declares."""
+
+    __slots__ = ("close", "id", "is_empty", "namespaces", "start")
+
+    def __init__(self, around: Body, handle: int, id: str, start: str, close: str, namespaces: Namespaces) -> None:
+        super().__init__(around, handle)
+        self.id, self.start, self.close, self.namespaces = id, start, close, namespaces
+        self.is_empty = True
+
+    @property
+    def measure(self) -> int:
+        """A tag counts as two pieces, for its two edges: nothing in it is beside anything around it."""
+        tags = len(self.start) + (1 + len(self.close) if self.parts.total & _LENGTH else 2)
+        return (2 << _BITS) + tags + self.parts.total
+
+    @property
+    def inset(self) -> int:
+        return (1 << _BITS) + len(self.start) + 1
+
+
+class Display:
     """A text in regions, and what has changed in it."""
 
     def __init__(self) -> None:
-        super().__init__(_Texts())
+        self.root = Body(None, -1)
+        self.names: dict[str, DisplayRegion] = {}
+        """The regions by their ids; an id names the one that took it last (LAWS 5.3)."""
+        self._elements: dict[str, DisplayElement] = {}
+        self._parts: dict[int, Piece | DisplayRegion | DisplayElement] = {}
+        self._next = 0
         self._edits: list[Edit] = []
         self._has_values = False
         """Whether there ever was a value: without one nobody has to look for spaces."""
-        self._elements: dict[str, Frame[Piece, int]] = {}
 
     @property
     def text(self) -> str:
@@ -100,36 +141,17 @@ class Display(Regions[Piece, int]):
 
     @property
     def length(self) -> int:
-        return self.total & _LENGTH
+        return self.root.measure & _LENGTH
 
-    def encode(self) -> Any:
-        """All that is on display, and what may come to be, as data that JSON can hold; ask for the edits first."""
-        data, numbers = encode(self)
-        kept = {id: numbers[each.inside] for id, each in self._elements.items() if each.inside in numbers}
-        return [data, kept]
-
-    @staticmethod
-    def decode(data: Any) -> Display:
-        """A display that goes on from there."""
-        regions, elements = data
-        display = Display()
-        bodies = decode(display, regions)
-        display._has_values = any(isinstance(each, Piece) and each.begins for each in display._parts.values())
-        for id, number in elements.items():
-            frame = bodies[number].owner
-            assert isinstance(frame, Frame), "an element has a frame"
-            display._elements[id] = frame
-        return display
+    @property
+    def size(self) -> int:
+        """How many parts there are."""
+        return len(self._parts)
 
     def edits(self) -> list[Edit]:
         """What was edited since this was last asked."""
         found, self._edits = self._edits, []
         return found
-
-    def span(self, id: str) -> tuple[int, int]:
-        """Where a region stands that shows: its position, and the length of what shows of it."""
-        chain = self.names[id]
-        return self.start(chain.body, chain.handle) & _LENGTH, chain.body.parts[chain.handle] & _LENGTH
 
     # --- regions by name ------------------------------------------------------------------------------------
 
@@ -138,10 +160,10 @@ class Display(Regions[Piece, int]):
 
         `namespaces` are those that the tag declares.
         """
-        self._elements[id] = self.frame(self._inside(inside), Piece(start, close=close, namespaces=namespaces))
+        self._elements[id] = self.add_element(self._inside(inside), id, start, close, namespaces)
 
     def write(self, pieces: Iterable[Piece], inside: str | None = None) -> None:
-        """Text that nobody will change, at the end of an element, of a region's newest version, or of all."""
+        """Text that nobody will change, at the end of an element, of a region, or of all."""
         self._fill(self._inside(inside), pieces)
 
     def region(
@@ -152,52 +174,155 @@ class Display(Regions[Piece, int]):
         inside: str | None = None,
         before: str | None = None,
         after: str | None = None,
-        qualifier: Qualifier | None = None,
     ) -> None:
         """A new region: directly before or after another one, or at the end of an element, a region, or of all."""
         anchor = before if after is None else after
-        body = self._inside(inside) if anchor is None else self.names[anchor].body
-        chain = self.chain(
-            body,
-            qualifier,
-            before=None if before is None else self.names[before],
-            after=None if after is None else self.names[after],
-        )
-        self.name(id, chain)
-        self._fill(chain.versions[0].body, pieces)
+        body = self._inside(inside) if anchor is None else self.names[anchor].around
+        assert body is not None, "a region stands in something"
+        place = (None if each is None else self.names[each] for each in (before, after))
+        region = self.add_region(body, *place)
+        self.name(id, region)
+        self._fill(region, pieces)
 
     def rewrite(self, id: str, pieces: Iterable[Piece]) -> None:
-        """A new version of a region."""
-        body = self.replace(self.names[id])
-        if body is not None:
-            self._fill(body, pieces)
+        """Replace the content of a region."""
+        self.clear(self.names[id])
+        self._fill(self.names[id], pieces)
 
     def delete(self, id: str) -> None:
-        """Take a region out, with its past: nobody will name it again."""
-        self.remove(self.names[id])
+        """Take a region out: nobody will name it again."""
+        region = self.names[id]
+        self.clear(region)
+        assert region.around is not None, "a region stands in something"
+        region.around.parts.remove(region.handle)
+        del self._parts[region.handle]
+        for each in region.ids:
+            del self.names[each]
 
-    def _inside(self, id: str | None) -> _Body:
+    def name(self, id: str, region: DisplayRegion) -> None:
+        """From now on an id names this region."""
+        before = self.names.get(id)
+        if before is not None:
+            before.ids.discard(id)
+        self.names[id] = region
+        region.ids.add(id)
+
+    def _inside(self, id: str | None) -> Body:
         if id is None:
             return self.root
-        frame = self._elements.get(id)
-        return self.names[id].versions[0].body if frame is None else frame.inside
+        return self._elements[id] if id in self._elements else self.names[id]
 
-    def _fill(self, body: _Body, pieces: Iterable[Piece]) -> None:
+    def _fill(self, body: Body, pieces: Iterable[Piece]) -> None:
         for piece in pieces:
             self.append(body, piece)
 
+    # --- bodies ---------------------------------------------------------------------------------------------
+
+    def append(self, body: Body, piece: Piece) -> None:
+        """A piece at the end of a body."""
+        last = body.parts.last
+        if last is not None and (joined := _joined(self._parts[last], piece)) is not None:
+            offset = body.parts[last]
+            self._parts[last] = joined
+            body.parts.set(last, joined.measure)
+            self._carry(body)
+            self._entered(body, last, offset, piece)
+            return
+        handle = self._place(body, piece, piece.measure)
+        self._carry(body)
+        self._entered(body, handle, 0, piece)
+
+    def add_element(self, body: Body, id: str, start: str, close: str, namespaces: Namespaces) -> DisplayElement:
+        """An element at the end of a body, empty."""
+        element = DisplayElement(body, self._next, id, start, close, namespaces)
+        self._place(body, element, element.measure)
+        self._carry(body)
+        self._entered(body, element.handle, 0, Piece(f"{start}/>"))
+        return element
+
+    def add_region(
+        self, body: Body, before: DisplayRegion | None = None, after: DisplayRegion | None = None
+    ) -> DisplayRegion:
+        """An empty region: at the end of a body, or directly beside another region."""
+        region = DisplayRegion(body, self._next)
+        self._place(body, region, 0, before, after)
+        self.changed(region)
+        return region
+
+    def clear(self, region: DisplayRegion) -> None:
+        """Take out all that stands in a region."""
+        self.changed(region)
+        start, total = self._start(region), region.parts.total
+        self._remove(start, total & _LENGTH)
+        self._forget(region)
+        region.parts = Ordered(0)
+        self._carry(region)
+        if total:
+            self._space(start >> _BITS)
+
+    def changed(self, body: Body) -> None:
+        """The text in a body has changed."""
+
+    def _place(
+        self,
+        body: Body,
+        part: Piece | DisplayRegion | DisplayElement,
+        measure: int,
+        before: DisplayRegion | None = None,
+        after: DisplayRegion | None = None,
+    ) -> int:
+        handle = self._next
+        self._next += 1
+        self._parts[handle] = part
+        if before is not None:
+            body.parts.insert_before(before.handle, handle, measure)
+        elif after is not None:
+            body.parts.insert_after(after.handle, handle, measure)
+        else:
+            body.parts.append(handle, measure)
+        return handle
+
+    def _forget(self, body: Body) -> None:
+        """Keep nothing of what stands in a body."""
+        pending = [body]
+        while pending:
+            for handle in pending.pop().parts:
+                part = self._parts.pop(handle)
+                if isinstance(part, Body):
+                    pending.append(part)
+                for id in part.ids if isinstance(part, DisplayRegion) else ():
+                    del self.names[id]
+
     # --- text -----------------------------------------------------------------------------------------------
 
-    def _text(self, body: _Body) -> str:
-        parts: list[str] = []
-        for piece, frame, is_end in self.walk(body):
-            if frame is None:
-                parts.append(f" {piece.text}" if piece.is_spaced else piece.text)
-            elif not is_end:
-                parts.append(piece.text + ("/>" if frame.is_empty else ">"))
-            elif not frame.is_empty:
-                parts.append(piece.close)
-        return "".join(parts)
+    def _text(self, body: Body) -> str:
+        out: list[str] = []
+        pending: list[str | Piece | DisplayRegion | DisplayElement] = [*self._reversed(body)]
+        while pending:
+            match pending.pop():
+                case str(text):
+                    out.append(text)
+                case Piece(text, is_spaced=is_spaced):
+                    out.append(f" {text}" if is_spaced else text)
+                case DisplayElement(is_empty=True) as element:
+                    out.append(f"{element.start}/>")
+                case DisplayElement() as element:
+                    out.append(f"{element.start}>")
+                    pending += (element.close, *self._reversed(element))
+                case DisplayRegion() as region:
+                    pending += self._reversed(region)
+        return "".join(out)
+
+    def _reversed(self, body: Body) -> Iterator[Piece | DisplayRegion | DisplayElement]:
+        return (self._parts[handle] for handle in reversed(list(body.parts)))
+
+    def _start(self, body: Body) -> int:
+        """What stands before the parts of a body."""
+        start = body.inset
+        while (around := body.around) is not None:
+            start += around.parts.before(body.handle) + around.inset
+            body = around
+        return start
 
     def _insert(self, position: int, text: str) -> None:
         if text:
@@ -207,92 +332,72 @@ class Display(Regions[Piece, int]):
         if length:
             self._edits.append(Remove(position & _LENGTH, length))
 
-    # --- what has changed -----------------------------------------------------------------------------------
+    def _carry(self, body: Body) -> None:
+        """Tell all that a body stands in that its measure has changed."""
+        while (around := body.around) is not None:
+            around.parts.set(body.handle, body.measure)
+            if isinstance(body, DisplayElement) and body.is_empty is not (not body.parts.total & _LENGTH):
+                body.is_empty = not body.is_empty
+                start = self._start(body) - 1  # where the `>` is, or the `/>`
+                long, short = f">{body.close}", "/>"
+                gone, comes = (long, short) if body.is_empty else (short, long)
+                self._remove(start, len(gone))
+                self._insert(start, comes)
+            body = around
 
-    def entered(self, body: _Body, handle: int, offset: int, piece: Piece) -> None:
+    def _entered(self, body: Body, handle: int, offset: int, piece: Piece) -> None:
+        """A piece was put into a part, behind what the part was before; measures are up to date."""
         self.changed(body)
         self._has_values = self._has_values or piece.begins
-        scope, start = self.scope(body)
-        start += body.parts.before(handle)
-        if scope is self.root:
-            self._insert(start + offset, f"{piece.text}/>" if piece.close else piece.text)
-        self._space(scope, start >> _BITS)
-        self._space(scope, (start + body.parts[handle]) >> _BITS)
-
-    def shown(self, version: _Version) -> None:
-        self.changed(version.body)
-        scope, start = self.scope(version.body)
-        if scope is self.root:
-            self._insert(start, self._text(version.body))
-        if total := version.body.parts.total:
-            self._space(scope, start >> _BITS)
-            self._space(scope, (start + total) >> _BITS)
-
-    def leaving(self, version: _Version) -> None:
-        self.changed(version.body)
-        scope, start = self.scope(version.body)
-        if scope is self.root:
-            self._remove(start, version.body.parts.total & _LENGTH)
-
-    def left(self, version: _Version, at: int) -> None:
-        if version.body.parts.total:
-            self._space(version.body, 0)  # what it begins with has no neighbour any more
-            self._space(self.scope(version.chain.body)[0], at >> _BITS)
-
-    def flipped(self, frame: Frame[Piece, int]) -> None:
-        scope, start = self.scope(frame.body)
-        if scope is self.root:
-            start += frame.body.parts.before(frame.handle) + len(frame.piece.text)
-            around = ">" + frame.piece.close
-            gone, comes = (len(around), "/>") if frame.is_empty else (len("/>"), around)
-            self._remove(start, gone)
-            self._insert(start, comes)
-
-    def changed(self, body: _Body) -> None:
-        """The text in a body has changed."""
+        start = self._start(body) + body.parts.before(handle)
+        self._insert(start + offset, piece.text)
+        self._space(start >> _BITS)
+        self._space((start + body.parts[handle]) >> _BITS)
 
     # --- spaces between values ------------------------------------------------------------------------------
 
-    def _space(self, scope: _Body, number: int) -> None:
-        """See to it that a space stands before a piece of a scope exactly if two values meet there."""
+    def _space(self, number: int) -> None:
+        """Have a space before a piece, given by its number among all, exactly where two values meet."""
         if not self._has_values:
             return
-        found = self._piece(scope, number)
+        found = self._piece(number)
         if found is None or not found[2].begins:
             return
         body, handle, piece = found
-        left = self._piece(scope, number - 1) if number else None
+        left = self._piece(number - 1) if number else None
         is_spaced = left is not None and left[2].ends
         if piece.is_spaced is is_spaced:
             return
-        self._parts[handle] = replace(piece, is_spaced=is_spaced)
+        self._parts[handle] = spaced = replace(piece, is_spaced=is_spaced)
         self.changed(body)
-        is_shown = scope is self.root
-        if is_shown and not is_spaced:
-            self._remove(self.start(body, handle), 1)
-        difference = 1 if is_spaced else -1
-        body.parts.set(handle, body.parts[handle] + difference)
-        self._carry(body, difference)
-        if is_shown and is_spaced:
-            self._insert(self.start(body, handle), " ")
+        if not is_spaced:
+            self._remove(self._start(body) + body.parts.before(handle), 1)
+        body.parts.set(handle, spaced.measure)
+        self._carry(body)
+        if is_spaced:
+            self._insert(self._start(body) + body.parts.before(handle), " ")
 
-    def _piece(self, body: _Body, number: int) -> tuple[_Body, int, Piece] | None:
-        """The piece of that number among those that show of a body; None for an element's edges, and past the end."""
+    def _piece(self, number: int) -> tuple[Body, int, Piece] | None:
+        """The piece of that number; None for an element's edges, and past the end."""
+        body = self.root
         while (found := body.parts.reaching((number + 1) << _BITS)) is not None:
             handle, before = found
             number -= before >> _BITS
             match self._parts[handle]:
-                case Chain() as chain:
-                    for version in chain.versions:
-                        if version.shows:
-                            body, count = version.body, version.body.parts.total >> _BITS
-                            if number < count:
-                                break
-                            number -= count
-                case Frame() as frame:
-                    if number == 0 or number > frame.inside.parts.total >> _BITS:
+                case DisplayRegion() as region:
+                    body = region
+                case DisplayElement() as element:
+                    if number == 0 or number > element.parts.total >> _BITS:
                         return None
-                    body, number = frame.inside, number - 1
+                    body, number = element, number - 1
                 case piece:
                     return body, handle, piece
         return None
+
+
+def _joined(last: Piece | DisplayRegion | DisplayElement, piece: Piece) -> Piece | None:
+    """Two pieces of nodes that follow each other as one; None where they are better kept apart."""
+    if not isinstance(last, Piece) or len(last.text) >= _LONGEST:
+        return None
+    has_values = last.begins or last.ends or piece.begins or piece.ends
+    return None if has_values else Piece(last.text + piece.text)

@@ -19,10 +19,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, TypeAlias
 
-from anabranch.algebra.history.bodies import Body, Chain, Frame, Version
-from anabranch.algebra.history.display import Display, Piece
-from anabranch.algebra.history.events import Namespaces
-from anabranch.algebra.history.qualifier import Qualifier
+from anabranch.algebra.history.display import Body, Display, DisplayElement, DisplayRegion, Namespaces, Piece
 from anabranch.stream.serialize import escape_attribute
 from anabranch.stream.tree import STREAM_NAMESPACE
 
@@ -36,7 +33,7 @@ class _Inserted:
     kind: Literal["before", "after"]
     target: str
     id: str
-    part: Chain[Piece, int] | Frame[Piece, int]
+    part: DisplayRegion | DisplayElement
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +58,8 @@ class Published(Display):
     def __init__(self) -> None:
         super().__init__()
         self._news: list[_News] = []
-        self._dirty: dict[int, Chain[Piece, int]] = {}
+        self._dirty: dict[int, DisplayRegion] = {}
         """The regions a reader knows in which something has changed."""
-        self._ids: dict[int, str] = {}
-        """The ids of elements, by their handles."""
         self._told = Told()
         self._texts = 0
 
@@ -101,37 +96,37 @@ class Published(Display):
                     found.append(_control(kind, f"{_named(target, id)}{when}", *self._content(part)))
                 case _Deleted(id):
                     found.append(_control("replace", f"{_named(id)}{when}", ""))
-        for chain in dirty.values():
-            if self._parts.get(chain.handle) is chain:
-                id, (content, declared) = min(chain.ids), self._content(chain)
+        for region in dirty.values():
+            if self._parts.get(region.handle) is region:
+                id, (content, declared) = min(region.ids), self._content(region)
                 found.append(_control("replace", f"{_named(id, None if content else id)}{when}", content, declared))
         return found
 
-    def _everything(self, body: Body[Piece, int], inside: str | None) -> Iterator[_News]:
+    def _everything(self, body: Body, inside: str | None) -> Iterator[_News]:
         """All that stands in a body, as if it were new."""
         for id, part in self._parts_in(body):
             yield _Inserted("before", self._end(inside), id, part)
-            if isinstance(part, Frame):
-                yield from self._everything(part.inside, self._ids[part.handle])
+            if isinstance(part, DisplayElement):
+                yield from self._everything(part, part.id)
 
-    def _parts_in(self, body: Body[Piece, int]) -> Iterator[tuple[str, Chain[Piece, int] | Frame[Piece, int]]]:
+    def _parts_in(self, body: Body) -> Iterator[tuple[str, DisplayRegion | DisplayElement]]:
         """The regions and elements that stand in a body, by the ids that a reader has for them."""
         for handle in body.parts:
             match self._parts[handle]:
-                case Frame() as frame:
-                    yield _itself(self._ids[frame.handle]), frame
-                case Chain() as chain:
-                    yield min(chain.ids), chain
+                case DisplayElement() as element:
+                    yield _itself(element.id), element
+                case DisplayRegion() as region:
+                    yield min(region.ids), region
                 case _:
                     raise AssertionError("text stands in regions")
 
-    def _content(self, part: Chain[Piece, int] | Frame[Piece, int]) -> tuple[str, Mapping[str, str]]:
+    def _content(self, part: DisplayRegion | DisplayElement) -> tuple[str, Mapping[str, str]]:
         """What stands in a region or an element, and the namespaces that are declared around it."""
-        declared = _declared(part.body)
-        if isinstance(part, Frame):
-            end = _control("mutable", f" id={_quoted(self._end(self._ids[part.handle]))}", "")
-            return f"{part.piece.text}>{end}{part.piece.close}", declared
-        return "".join(self._text(version.body) for version in part.versions if version.shows), declared
+        declared = _declared(part)
+        if isinstance(part, DisplayElement):
+            end = _control("mutable", f" id={_quoted(self._end(part.id))}", "")
+            return f"{part.start}>{end}{part.close}", declared
+        return self._text(part), declared
 
     def _end(self, element: str | None) -> str:
         """The empty region that an element, or the answer, ends with; each time it is told, it is another one."""
@@ -143,10 +138,9 @@ class Published(Display):
 
     def element(self, id: str, start: str, close: str, inside: str | None = None, namespaces: Namespaces = ()) -> None:
         super().element(id, start, close, inside, namespaces)
-        frame = self._elements[id]
-        self._ids[frame.handle] = id
-        if _outermost(frame.body) is None:
-            self._news.append(_Inserted("before", self._end(inside), _itself(id), frame))
+        element = self._elements[id]
+        if _is_known(element):
+            self._news.append(_Inserted("before", self._end(inside), _itself(id), element))
 
     def write(self, pieces: Iterable[Piece], inside: str | None = None) -> None:
         self._texts += 1
@@ -160,36 +154,37 @@ class Published(Display):
         inside: str | None = None,
         before: str | None = None,
         after: str | None = None,
-        qualifier: Qualifier | None = None,
     ) -> None:
-        super().region(id, pieces, inside=inside, before=before, after=after, qualifier=qualifier)
-        chain = self.names[id]
-        if _outermost(chain.body) is None:
+        super().region(id, pieces, inside=inside, before=before, after=after)
+        region = self.names[id]
+        if _is_known(region):
             kind: Literal["before", "after"] = "before" if after is None else "after"
-            self._news.append(_Inserted(kind, before or after or self._end(inside), id, chain))
+            self._news.append(_Inserted(kind, before or after or self._end(inside), id, region))
 
     def delete(self, id: str) -> None:
-        is_known = _outermost(self.names[id].body) is None
+        is_known = _is_known(self.names[id])
         super().delete(id)
         if is_known:
             self._news.append(_Deleted(id))
 
-    def changed(self, body: Body[Piece, int]) -> None:
-        chain = _outermost(body)
-        if chain is not None:
-            self._dirty[chain.handle] = chain
+    def changed(self, body: Body) -> None:
+        outermost = None
+        for each in (body, *_around(body)):
+            outermost = each if isinstance(each, DisplayRegion) else outermost
+        if outermost is not None:
+            self._dirty[outermost.handle] = outermost
 
 
-def _outermost(body: Body[Piece, int]) -> Chain[Piece, int] | None:
-    """The outermost region that a body stands in."""
-    found: Chain[Piece, int] | None = None
-    while (owner := body.owner) is not None:
-        if isinstance(owner, Version):
-            found = owner.chain
-            body = found.body
-        else:
-            body = owner.body
-    return found
+def _is_known(part: DisplayRegion | DisplayElement) -> bool:
+    """Whether a reader knows a region or an element by itself: it stands in no region."""
+    return not any(isinstance(each, DisplayRegion) for each in _around(part))
+
+
+def _around(body: Body) -> Iterator[Body]:
+    """All that a body stands in, inner ones first."""
+    while body.around is not None:
+        body = body.around
+        yield body
 
 
 def heartbeat(at: Decimal) -> str:
@@ -197,15 +192,11 @@ def heartbeat(at: Decimal) -> str:
     return _control("punctuation", f' at="{at:f}"', "")
 
 
-def _declared(body: Body[Piece, int]) -> dict[str, str]:
-    """The namespaces that the elements around a body declare."""
+def _declared(part: DisplayRegion | DisplayElement) -> dict[str, str]:
+    """The namespaces that the elements around a region or an element declare."""
     found: dict[str, str] = {}
-    while (owner := body.owner) is not None:
-        if isinstance(owner, Frame):
-            found = dict(owner.piece.namespaces) | found
-            body = owner.body
-        else:
-            body = owner.chain.body
+    for each in _around(part):
+        found = {**dict(each.namespaces), **found} if isinstance(each, DisplayElement) else found
     return found
 
 

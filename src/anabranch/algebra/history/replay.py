@@ -9,19 +9,19 @@ thousand others have left behind them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import ChainMap
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from anabranch.algebra.history.edits import Edit
-from anabranch.algebra.history.events import EndRegion
-from anabranch.algebra.history.showing import Shown
-from anabranch.algebra.history.tokens import Tokens
+from anabranch.algebra.history.display import Body, Display, DisplayElement, Edit, Piece
 from anabranch.errors import StateError
-from anabranch.stream.elements import DeadLetter, Punctuation, StreamElement, Update
+from anabranch.stream.elements import DeadLetter, Item, Punctuation, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.reader import ElementReader
 from anabranch.stream.reading.split import DocumentSplitter
+from anabranch.stream.serialize import NOTHING, Scope, escape_text, start_tag
+from anabranch.stream.tree import STREAM_NAMESPACE, Child, Comment, Element, Instruction, Text, namespaces_in_scope
 
 OPENING, CLOSING = "<answer>\n", "</answer>\n"
 """What stands around the stream where it is a document of its own."""
@@ -43,8 +43,7 @@ class Replay:
     """A display that follows an answer."""
 
     def __init__(self) -> None:
-        self._shown, self._tokens = Shown(), Tokens()
-        self._shown.run(self._tokens.start())
+        self.display = Display()
         self._splitter = DocumentSplitter(_LIMITS)
         self._splitter.feed(OPENING.encode())
         self._reader = ElementReader("answer", "document", _LIMITS)
@@ -55,7 +54,7 @@ class Replay:
     @property
     def text(self) -> str:
         """What is on display."""
-        return self._shown.text
+        return self.display.text
 
     def feed(self, text: str) -> Iterator[Moment]:
         """Take in more of the stream, without what stands around it; gives the moments that are complete then."""
@@ -68,10 +67,57 @@ class Replay:
                     self._edits.clear()
                 case _:
                     self._forget(element)
-                    for event in self._tokens.of(element):
-                        self._edits += self._shown.edit(event)
-                        if isinstance(event, EndRegion) and not event.id.is_spelled:
-                            self._shown.display.name(event.id.name, None)  # nobody can name it any more
+                    self._take(element)
+                    self._edits += self.display.edits()
+
+    def _take(self, element: StreamElement) -> None:
+        match element:
+            case Item(tree):
+                self._fill(self.display.root, (tree,))
+            case Region(id, content):
+                self._apply("mutable", None, id, content, self.display.root)
+            case Update(kind, target, id, content):
+                self._apply(kind, target, id, content, self.display.root)
+
+    def _apply(self, kind: str, target: str | None, id: str | None, content: Sequence[Child], body: Body) -> None:
+        """Apply a control element that stands in a body; one of a region that is not known changes nothing."""
+        display, anchor = self.display, self.display.names.get(target or "")
+        if kind == "mutable":
+            region = display.add_region(body)
+        elif anchor is None or anchor.around is None:
+            return
+        elif kind == "replace":
+            region = anchor
+            display.clear(region)
+        else:
+            before, after = (anchor, None) if kind == "before" else (None, anchor)
+            region = display.add_region(anchor.around, before, after)
+        if id is not None:
+            display.name(id, region)
+        self._fill(region, content)
+
+    def _fill(self, body: Body, children: Sequence[Child]) -> None:
+        """Put nodes at the end of a body, written as `stream/serialize.py` writes them."""
+        display = self.display
+        for child in children:
+            match child:
+                case Text():
+                    display.append(body, Piece(escape_text(child.value)))
+                case Comment():
+                    display.append(body, Piece(f"<!--{child.value}-->"))
+                case Instruction(target=target, value=value):
+                    display.append(body, Piece(f"<?{target} {value}?>" if value else f"<?{target}?>"))
+                case Element() if child.name.uri == STREAM_NAMESPACE:
+                    self._apply(child.name.local, child.get("target"), child.get("id"), child.children, body)
+                case Element():
+                    bare = Element(child.name, namespaces_in_scope(child))
+                    for attribute in child.attributes:
+                        bare.set(attribute.name, attribute.value)
+                    around = _scope(body)
+                    name, rest, scope = start_tag(bare, around)
+                    is_new = scope is not around and scope is not NOTHING
+                    declared = tuple(scope.maps[0].items()) if is_new else ()
+                    self._fill(display.add_element(body, "", f"<{name}{rest}", f"</{name}>", declared), child.children)
 
     def _forget(self, element: StreamElement) -> None:
         """Forget the region of an id that is taken from it now, or one that was deleted long ago."""
@@ -90,5 +136,15 @@ class Replay:
 
     def _remove(self, id: str) -> None:
         del self._left[id]
-        if id in self._shown.display.names:
-            self._shown.display.delete(id)
+        if id in self.display.names:
+            self.display.delete(id)
+
+
+def _scope(body: Body | None) -> Scope | None:
+    """The namespaces that the elements around a place declare; None outside of any."""
+    declared: list[dict[str, str]] = []
+    while body is not None:
+        if isinstance(body, DisplayElement):
+            declared.append(dict(body.namespaces))
+        body = body.around
+    return ChainMap(*declared, *NOTHING.maps) if declared else None

@@ -4,7 +4,7 @@ All streams of such a query are documents that are edited (LAWS 5), also one of 
 items are added.
 Elements come in the order of LAWS 1.2 (`merge.py`), judged by what is known of their partition; the machine
 (`continuous.py`) takes them, and what it shows is told as an update stream of its own (`publishing.py`); or it is one
-of several strands, whose findings are told and put together elsewhere (`strands.py`, `strand_merge.py`).
+of several strands (`strands.py`), whose findings are sent on to a branch without streams that puts them together.
 
 What is bad in a stream is told by whoever keeps its document (`branch/document/keeper.py`), once for all queries; here
 are the errors of the query itself.
@@ -17,18 +17,18 @@ alone.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 from anabranch.algebra.history.publishing import Published
 from anabranch.branch.display.continuous import Continuous
-from anabranch.branch.display.findings import Told
 from anabranch.branch.display.publishing import Showing
-from anabranch.branch.display.strands import Strand
+from anabranch.branch.display.strands import Braid, Strand, StrandMoment
 from anabranch.branch.document.keeper import document_of, good_time
-from anabranch.branch.document.resumed import Resumed
+from anabranch.branch.document.layers import Resumed
+from anabranch.branch.document.projection import LateStart
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Came, Changed
 from anabranch.branch.intake.merged import Merged
@@ -38,7 +38,6 @@ from anabranch.errors import StateError
 from anabranch.language import ast
 from anabranch.law.calls import PythonFunction
 from anabranch.law.history.changed import Dependence
-from anabranch.law.history.document import Document
 from anabranch.law.inputs import Input
 from anabranch.stream.elements import Accent, StreamElement
 from anabranch.stream.limits import Limits
@@ -67,7 +66,7 @@ class DisplayMember:
     strand: tuple[int, int] = (0, 1)
     """Which of its strands is served, and of how many."""
 
-    def settings(self, given: Given) -> dict[str, Any]:
+    def settings(self, given: BranchContext) -> dict[str, Any]:
         """What a machine is told beside the query and its streams."""
         return {
             "functions": given.functions,
@@ -79,7 +78,7 @@ class DisplayMember:
 
 
 @dataclass(slots=True)
-class Given:
+class BranchContext:
     """What a branch is given beside its streams."""
 
     functions: Mapping[str, PythonFunction] = field(default_factory=dict)
@@ -103,7 +102,7 @@ class Hosted(Merged, Generic[M]):
         member: DisplayMember,
         inputs: Mapping[str, InputStream],
         state: State | None,
-        given: Given,
+        given: BranchContext,
         spill: Spill,
     ) -> None:
         super().__init__(inputs.values(), spill, self)
@@ -128,7 +127,7 @@ class Hosted(Merged, Generic[M]):
             self._begin_late(given.keepers, given.limits, spill)
 
     @abstractmethod
-    def _fresh(self, roots: Mapping[str, Element], given: Given) -> M:
+    def _fresh(self, roots: Mapping[str, Element], given: BranchContext) -> M:
         """The machine at its beginning."""
 
     @abstractmethod
@@ -142,7 +141,7 @@ class Hosted(Merged, Generic[M]):
         self._begin({name: document_of(kept, self._inputs[name], limits, spill) for name, kept in keepers.items()})
 
     @abstractmethod
-    def _begin(self, documents: Mapping[str, Document]) -> None:
+    def _begin(self, documents: Mapping[str, LateStart]) -> None:
         """Begin with documents as they stand."""
 
     @abstractmethod
@@ -158,12 +157,12 @@ class Hosted(Merged, Generic[M]):
     def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
         """The time of an element that is to be taken next; None for a bad one."""
         name, partition = key
-        return good_time(self._machine.kept[name], self._inputs[name], partition, element, arrived)
+        return good_time(self._machine.kept[name].admission, self._inputs[name], partition, element, arrived)
 
     def reached(self, key: Key) -> Fraction:
         """The time that an input has reached."""
         name, partition = key
-        return self._machine.kept[name].reached(partition)
+        return self._machine.kept[name].admission.reached(partition)
 
     def _run(self) -> None:
         for each in self._merge.released():
@@ -179,7 +178,7 @@ class Hosted(Merged, Generic[M]):
                 case _:
                     pass
         for kept in self._machine.kept.values():
-            kept.dead.clear()
+            kept.admission.dead.clear()
 
     def _abort(self, reason: str) -> None:
         if self._ended is None:
@@ -208,13 +207,13 @@ class Displayed(Hosted[Continuous]):
 
     operator = "display"
 
-    def _fresh(self, roots: Mapping[str, Element], given: Given) -> Continuous:
+    def _fresh(self, roots: Mapping[str, Element], given: BranchContext) -> Continuous:
         return Continuous(self._member.query.query, roots, **self._member.settings(given), display=Published)
 
     def _open(self, meta: dict[str, Any] | None) -> None:
         self._showing = Showing(self._machine, self._member.out, meta)
 
-    def _begin(self, documents: Mapping[str, Document]) -> None:
+    def _begin(self, documents: Mapping[str, LateStart]) -> None:
         self._showing.show(self._machine.begin(documents))
 
     def _take(self, came: Came) -> None:
@@ -235,17 +234,17 @@ class Stranded(Hosted[Strand]):
 
     operator = "strand"
 
-    def _fresh(self, roots: Mapping[str, Element], given: Given) -> Strand:
+    def _fresh(self, roots: Mapping[str, Element], given: BranchContext) -> Strand:
         return Strand(self._member.query.query, roots, *self._member.strand, **self._member.settings(given))
 
     def _open(self, meta: dict[str, Any] | None) -> None:
         self._machine.moments = 0 if meta is None else meta["moments"]
-        self.told: list[Told] = []
+        self.told: list[StrandMoment] = []
         """What is to be sent on."""
         self.finished = False
         """Whether all inputs have ended."""
 
-    def _begin(self, documents: Mapping[str, Document]) -> None:
+    def _begin(self, documents: Mapping[str, LateStart]) -> None:
         self.told += self._machine.tell_begun(documents)
 
     def _take(self, came: Came) -> None:
@@ -266,8 +265,60 @@ def begun_behind(depends: Dependence, inputs: Mapping[str, InputStream]) -> str 
     return next((reason for name, change in changes if (reason := depends.ended_by(name, change))), None)
 
 
-def ground_of(member: DisplayMember, roots: Mapping[str, Element], given: Given) -> Any:
+def ground_of(member: DisplayMember, roots: Mapping[str, Element], given: BranchContext) -> Any:
     """All that a machine follows from beside its state; functions are told to it anew."""
     written = [(name, serialize(root)) for name, root in roots.items()]
     documents = [(name, id(each)) for name, each in given.documents.items()]  # it holds on to them
     return member.name, member.strand, member.query.text, written, documents, given.limits
+
+
+class Braided:
+    """A branch whose answer is on display, behind its strands."""
+
+    def __init__(
+        self,
+        member: DisplayMember,
+        roots: Mapping[str, Element],
+        state: State | None,
+        given: BranchContext,
+        spill: Spill,
+    ) -> None:
+        if state is not None and state.meta["operator"] != "display":
+            raise StateError(f"the state of '{member.name}' is that of another kind of branch")
+        self._member = member
+        meta = None if state is None else state.meta
+        ground = "braid", ground_of(member, roots, given)
+        self._resumed = Resumed(
+            lambda: Braid(member.query.query, roots, **member.settings(given), display=Published),
+            ground,
+            None if meta is None else meta["layers"],
+            spill,
+        )
+        self._machine = self._resumed.machine
+        self._machine.call(given.functions)
+        self._showing = Showing(self._machine, member.out, meta)
+        self.aborted: dict[str, str] = {}
+
+    def take(self, told: Iterable[StrandMoment], *, finished: bool) -> None:
+        """What all strands tell of some moments; `finished` says that none will follow."""
+        moments: dict[int, list[StrandMoment]] = {}
+        for each in told:
+            moments.setdefault(each.moment, []).append(each)
+        for moment in sorted(moments):
+            self._showing.show(self._machine.put_together(moments[moment]))
+        if finished and (error := self._machine.failure) is not None:
+            self.aborted[self._member.key] = error.message
+
+    def save(self) -> State:
+        """What must be remembered; the epoch is over."""
+        return State(self._showing.save(self._resumed, self.held), {})
+
+    @property
+    def held(self) -> int:
+        """How many entries it knows the places of."""
+        return sum(len(each.by_number) for each in self._machine.kept.values())
+
+    @property
+    def spilled(self) -> tuple[str, ...]:
+        """The names in the spill that the state needs."""
+        return self._resumed.refs

@@ -16,22 +16,26 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from anabranch.algebra.history.display import Display, Piece
-from anabranch.algebra.history.edits import Edit, Insert, Remove
-from anabranch.branch.display.entrywise import Site
-from anabranch.branch.display.evaluation import Evaluation, Scope
-from anabranch.branch.display.parts import Beside, Built, Computed, Each, Fixed, Part, Whole
-from anabranch.branch.display.single_regions import NONE, ComputedStage, WholeStage
-from anabranch.branch.display.split import split
-from anabranch.branch.display.stages import EachStage, Stage
-from anabranch.branch.document.projection import Kept
+from anabranch.algebra.history.display import Display, Edit, Insert, Piece, Remove
+from anabranch.branch.display.evaluation import AnswerScope, PartEvaluator, QuerySite
+from anabranch.branch.display.split import (
+    ComputedPart,
+    EachPart,
+    ElementPart,
+    FixedPart,
+    Part,
+    SequencePart,
+    WholePart,
+    split,
+)
+from anabranch.branch.display.stages import NONE, ComputedStage, EachStage, Stage, WholeStage
+from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.law.calls import PythonFunction
 from anabranch.law.construct import construct
 from anabranch.law.env import Env
-from anabranch.law.history.document import Document
 from anabranch.law.history.evaluate import refuse_windows
 from anabranch.law.inputs import Input
 from anabranch.runtime.units import piece_of
@@ -44,7 +48,7 @@ from anabranch.values.sequences import Values
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class DisplayChange:
     """What a moment changes on display."""
 
     at: Fraction
@@ -74,44 +78,44 @@ class Continuous:
         self.kept = {stream: self._keep(roots[stream], stream, limits) for stream in self.needs.streams}
         self.now = Fraction(0)
         """The time of the latest element."""
-        self._evaluation = Evaluation(query, functions, inputs, name, text)
+        self._evaluation = PartEvaluator(query, functions, inputs, name, text)
         self._display, self._name = display, name
         self.part = split(query, {stream: root.name.local for stream, root in roots.items()})
         """How the query splits by entries."""
         try:
             self._build(query)
         except DynamicError:  # what is fixed in it fails, so all of it does, as long as it is asked
-            self.part = Whole(query.body, tuple(self.needs.streams), "a part of it that fails")
+            self.part = WholePart(query.body, tuple(self.needs.streams), "a part of it that fails")
             self._build(query)
         self._failed, self._length, self._is_new = False, 0, True
 
-    def _keep(self, root: Element, stream: str, limits: Limits | None) -> Kept:
+    def _keep(self, root: Element, stream: str, limits: Limits | None) -> KeptDocument:
         """What is kept of a stream, at first nothing."""
-        return Kept(root, stream, self.needs, limits)
+        return KeptDocument(root, stream, self.needs, limits)
 
     def _build(self, query: ast.Query) -> None:
-        self._site = Site(self._evaluation, self.kept, self._display())
+        self._site = QuerySite(self._evaluation, self.kept, self._display())
         self._stages: list[Stage] = []
         self._elements = 0
-        self._put(self.part, None, Scope(Env.of(query)))
+        self._put(self.part, None, AnswerScope(Env.of(query)))
 
     # --- elements -----------------------------------------------------------------------------------------
 
-    def take(self, stream: str, element: StreamElement, at: Fraction, partition: int = 0) -> Iterator[Change]:
+    def take(self, stream: str, element: StreamElement, at: Fraction, partition: int = 0) -> Iterator[DisplayChange]:
         """Take an element in its merged order (LAWS 1.2); gives what changes on display, moment by moment.
 
-        A bad element is set aside (`kept[stream].dead`) and gives nothing.
+        A bad element is set aside (`kept[stream].admission.dead`) and gives nothing.
         """
         for _ in self.kept[stream].take(element, at, partition):
             yield self._moment(element.place)
 
-    def begin(self, documents: Mapping[str, Document]) -> Change:
-        """Begin late, with the streams' documents as they stand (LAWS 3.6, `Document.begun_at`)."""
+    def begin(self, documents: Mapping[str, LateStart]) -> DisplayChange:
+        """Begin late, with the streams' documents as they stand (LAWS 3.6)."""
         for name, document in documents.items():
             self.kept[name].begin(document)
         return self._moment(Place("", "", 0))
 
-    def _moment(self, place: Place) -> Change:
+    def _moment(self, place: Place) -> DisplayChange:
         changed = self._moved()
         for stage in self._stages:
             stage.update(changed)
@@ -127,14 +131,14 @@ class Continuous:
             each.changed.clear()
         return changed
 
-    def _change(self, place: Place) -> Change:
+    def _change(self, place: Place) -> DisplayChange:
         """What has changed with a moment, now that all of it was looked at."""
         self._is_new = False
         dead, self._site.dead = self._site.dead, []
         if self._site.failing and not self._failed:
             error = next(iter(self._site.failing.values()))
             dead.append(DeadLetter(place, error.message, "", error.code, self._name))
-        return Change(self.now, self._edits(), tuple(dead))
+        return DisplayChange(self.now, self._edits(), tuple(dead))
 
     def _edits(self) -> tuple[Edit, ...]:
         """What has changed on display; where all fails, nothing is there."""
@@ -236,32 +240,32 @@ class Continuous:
 
     # --- the parts ----------------------------------------------------------------------------------------
 
-    def _put(self, part: Part, inside: str | None, scope: Scope) -> None:
+    def _put(self, part: Part, inside: str | None, scope: AnswerScope) -> None:
         """Give a part its place on display, at the end of an element or of all."""
         display, id = self._site.display, f"s{len(self._stages)}"
         match part:
-            case Fixed(expression):
+            case FixedPart(expression):
                 piece = scope.piece(self._evaluation.value(expression, scope, {}, {}))
                 display.write(() if piece is None else (piece,), inside)
-            case Beside(parts):
+            case SequencePart(parts):
                 for each in parts:
                     self._put(each, inside, scope)
-            case Built():
+            case ElementPart():
                 self._put_element(part, inside, scope)
-            case Each():
+            case EachPart():
                 self._evaluation.value(part.first, scope, {}, {})
                 display.region(id, inside=inside)
                 self._stages.append(EachStage(id, self._site, scope, part))
-            case Computed(_, names):
+            case ComputedPart(_, names):
                 for _, folded in names:
                     self._evaluation.value(folded.over.first, scope, {}, {})
                 display.region(id, inside=inside)
                 self._stages.append(ComputedStage(id, self._site, scope, part))
-            case Whole():
+            case WholePart():
                 display.region(id, inside=inside)
                 self._stages.append(WholeStage(id, self._site, scope, part))
 
-    def _put_element(self, part: Built, inside: str | None, scope: Scope) -> None:
+    def _put_element(self, part: ElementPart, inside: str | None, scope: AnswerScope) -> None:
         def evaluate(expression: ast.Expression, namespaces: Mapping[str, str]) -> Values:
             there = replace(scope, env=replace(scope.env, namespaces=namespaces))
             return self._evaluation.value(expression, there, {}, {})
@@ -275,7 +279,7 @@ class Continuous:
         carrier = Element(Name("carrier"), dict(scope.declared))
         carrier.append(element)
         namespaces = {**scope.env.namespaces, **dict(part.constructor.namespaces)}
-        within = Scope(replace(scope.env, namespaces=namespaces), namespaces_in_scope(element))
+        within = AnswerScope(replace(scope.env, namespaces=namespaces), namespaces_in_scope(element))
         for each in part.content:
             match each:
                 case ast.Characters(value):

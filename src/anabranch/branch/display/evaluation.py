@@ -1,22 +1,29 @@
 """What parts of a query come to: the law's own evaluator, asked about one entry, or about all of a stream.
 
+`Entrywise` is a part that distributes over the entries of a stream: which of them are to be looked at again, and what
+each gives.
 An error inside a round sets aside what the law says; one that no round holds makes the whole answer fail (`failing`),
 and nothing is on display until it is gone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from hashlib import blake2b
+from typing import Any, TypeAlias
 
-from anabranch.algebra.history.display import Piece
+from anabranch.algebra.history.display import Display, Piece
+from anabranch.branch.display.join_keys import ANY, Meeting
+from anabranch.branch.display.split import EachPart
+from anabranch.branch.document.projection import KeptDocument
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
-from anabranch.law.evaluate import Known, Row
-from anabranch.law.history.document import Document
+from anabranch.law.evaluate import Known, ResultRow
+from anabranch.law.history.chains import Contents
 from anabranch.law.history.evaluate import HistoryEvaluator
 from anabranch.law.inputs import Input
 from anabranch.runtime.units import piece_of
@@ -25,7 +32,7 @@ from anabranch.values.sequences import Values, atomize
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class AnswerScope:
     """What names mean at a place in the query, and the namespaces that are declared around it in the answer."""
 
     env: Env
@@ -39,7 +46,7 @@ class Scope:
         return Piece(piece.text, piece.begins, piece.ends)
 
 
-class Evaluation:
+class PartEvaluator:
     """Evaluates parts of one query; `now` is the time of the latest element."""
 
     def __init__(
@@ -59,18 +66,20 @@ class Evaluation:
         self.functions = functions
         self._inputs, self._name, self._text = inputs, name, text
 
-    def rows(self, expression: ast.Expression, scope: Scope, documents: Mapping[str, Document]) -> list[Row]:
+    def rows(
+        self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, Contents]
+    ) -> list[ResultRow]:
         """The results of an expression in the order of the document, with their ranks where it asks for an order."""
         evaluator = self._evaluator(documents, {})
         if isinstance(expression, ast.Flwor) and expression.order:
             rows = evaluator.rows(expression, scope.env)
         else:
-            rows = [Row((), evaluator.top(expression, scope.env))]
+            rows = [ResultRow((), evaluator.top(expression, scope.env))]
         self.aside = list(dict.fromkeys(evaluator.dead))
         return rows
 
     def texts(
-        self, expression: ast.Expression, scope: Scope, documents: Mapping[str, Document]
+        self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, Contents]
     ) -> tuple[str, ...] | None:
         """The texts that an expression over nodes finds; None where something fails on the way."""
         evaluator = self._evaluator(documents, {})
@@ -83,8 +92,8 @@ class Evaluation:
     def value(
         self,
         expression: ast.Expression,
-        scope: Scope,
-        documents: Mapping[str, Document],
+        scope: AnswerScope,
+        documents: Mapping[str, Contents],
         known: Known,
     ) -> Values:
         """The value of an expression."""
@@ -93,7 +102,7 @@ class Evaluation:
         self.aside = list(dict.fromkeys(evaluator.dead))
         return values
 
-    def _evaluator(self, documents: Mapping[str, Document], known: Known) -> HistoryEvaluator:
+    def _evaluator(self, documents: Mapping[str, Contents], known: Known) -> HistoryEvaluator:
         self.evaluated += 1
         self.aside = []
         evaluator = HistoryEvaluator(
@@ -107,3 +116,117 @@ class Evaluation:
         )
         evaluator.known = known
         return evaluator
+
+
+Changed: TypeAlias = Mapping[str, Collection[int]]
+"""For each stream, the entries that have to be looked at again, first those that are gone."""
+
+
+@dataclass(slots=True)
+class QuerySite:
+    """What all parts of a query work on."""
+
+    evaluation: PartEvaluator
+    kept: Mapping[str, KeptDocument]
+    display: Display = field(default_factory=Display)
+    failing: dict[tuple[str, int], DynamicError] = field(default_factory=dict)
+    """What makes the whole answer fail, by part and entry."""
+    dead: list[DeadLetter] = field(default_factory=list)
+    """What was set aside and is still to be told."""
+    told: dict[tuple[str, int], list[str]] = field(default_factory=dict)
+    """What has been told, by part and entry, as long as it is still so."""
+
+    def tell(self, part: str, entry: int) -> None:
+        """Tell what the latest evaluation has set aside, unless the one before it of the same has told it."""
+        before = self.told.pop((part, entry), [])
+        if letters := self.evaluation.aside:
+            marks = [blake2b(letter.to_json().encode(), digest_size=8).hexdigest() for letter in letters]
+            self.told[part, entry] = marks
+            self.dead += [letter for letter, mark in zip(letters, marks, strict=True) if mark not in before]
+
+
+class Entrywise:
+    """One part that distributes; `id` tells it from others."""
+
+    def __init__(self, id: str, site: QuerySite, scope: AnswerScope, part: EachPart) -> None:
+        self.part = part
+        self._id, self._site, self._scope = id, site, scope
+        self._meetings = {name: Meeting() for name, _ in part.keys}
+
+    def again(self, changed: Changed) -> Collection[int]:
+        """The entries to be looked at again: those that have changed, and those that meet others that have."""
+        own = changed[self.part.stream]
+        kept = self._site.kept
+        met: set[int] = set()
+        for name, key in self.part.keys:
+            meeting = self._meetings[name]
+            for entry in own:
+                meeting.own.put(entry, self._keys(key.own, self.part.stream, entry))
+            for entry in changed[name]:
+                met |= meeting.met_by_other(entry)
+                meeting.other.put(entry, self._keys(key.other, name, entry))
+                met |= meeting.met_by_other(entry)
+        if any(changed[name] for name in self.part.beside if name not in self._meetings):
+            met.update(kept[self.part.stream].numbers())
+        kept[self.part.stream].unsaved.entries.update(dict.fromkeys(met))  # of these, what they give
+        return dict.fromkeys((*own, *sorted(met))) if met else own
+
+    def rows(self, entry: int) -> list[ResultRow]:
+        """What an entry gives; nothing where it is gone, or fails so that all fails."""
+        try:
+            return self.tried(entry)
+        except DynamicError as error:
+            self.fails(entry, error)
+            return []
+
+    def tried(self, entry: int) -> list[ResultRow]:
+        """What an entry gives; nothing where it is gone."""
+        kept = self._site.kept
+        self._site.failing.pop((self._id, entry), None)
+        if entry not in kept[self.part.stream].by_number:
+            self._site.told.pop((self._id, entry), None)
+            return []
+        documents: dict[str, Contents] = {}
+        for name in self.part.beside:
+            meeting = self._meetings.get(name)
+            documents[name] = kept[name].whole() if meeting is None else kept[name].some(meeting.met_by_own(entry))
+        documents[self.part.stream] = kept[self.part.stream].some((entry,))
+        rows = self._site.evaluation.rows(self.part.expression, self._scope, documents)
+        self._site.tell(self._id, entry)
+        return rows
+
+    def fails(self, entry: int, error: DynamicError) -> None:
+        """What an entry gives makes the whole answer fail."""
+        self._site.failing[self._id, entry] = error
+
+    def _keys(self, expression: ast.Expression, stream: str, entry: int) -> Collection[str | None]:
+        kept = self._site.kept[stream]
+        if entry not in kept.by_number:
+            return ()
+        found = self._site.evaluation.texts(expression, self._scope, {stream: kept.some((entry,))})
+        return (ANY,) if found is None else found
+
+    # --- state --------------------------------------------------------------------------------------------
+
+    def remembered(self, stream: str, entry: int) -> Any:
+        """The keys of an entry of this or another stream, and what was told of it, as plain data; None for nothing."""
+        found: dict[str, Any] = {}
+        told = self._site.told.get((self._id, entry)) if stream == self.part.stream else None
+        for name, meeting in self._meetings.items():
+            keyed = meeting.own if stream == self.part.stream else meeting.other
+            if stream in (self.part.stream, name) and entry in keyed.keys:
+                found[name] = list(keyed.keys[entry])
+        return [found, told] if found or told else None
+
+    def recall(self, stream: str, entry: int, data: Any) -> None:
+        """Take back what was kept of an entry, None for nothing, in the place of what is known of it."""
+        nothing: tuple[dict[str, Any], None] = {}, None
+        keys, told = data or nothing
+        for name, meeting in self._meetings.items():
+            if stream in (self.part.stream, name):
+                (meeting.own if stream == self.part.stream else meeting.other).put(entry, keys.get(name, ()))
+        if stream == self.part.stream:
+            if told:
+                self._site.told[self._id, entry] = told
+            else:
+                self._site.told.pop((self._id, entry), None)

@@ -16,11 +16,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from anabranch.algebra.history.edits import Edit
+from anabranch.algebra.history.display import Edit
 from anabranch.algebra.history.publishing import Published, Told, heartbeat
-from anabranch.branch.display.continuous import Change, Continuous
-from anabranch.branch.document.layers import read_layers, shown
-from anabranch.branch.document.resumed import Resumed
+from anabranch.branch.display.continuous import Continuous, DisplayChange
+from anabranch.branch.document.layers import Resumed, read_layers, shown
 from anabranch.branch.ports import Output
 from anabranch.branch.state import State
 from anabranch.stream.elements import DeadLetter
@@ -52,7 +51,7 @@ class Showing:
         assert isinstance(display, Published)
         return display
 
-    def show(self, change: Change) -> None:
+    def show(self, change: DisplayChange) -> None:
         """Tell what a moment has changed."""
         at = wire_time(change.at)
         told = self._display.wire(at, hidden=self._machine.failure is not None)

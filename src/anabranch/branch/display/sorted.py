@@ -14,7 +14,7 @@ from typing import TypeAlias
 from anabranch.algebra.history.ordered import Ordered
 from anabranch.values.atomic import OrderRank
 
-Thing: TypeAlias = tuple[int, int]
+ResultId: TypeAlias = tuple[int, int]
 """The number of the entry that something comes from, and its own among what comes from there."""
 
 
@@ -40,35 +40,35 @@ class _Descending:
 _Key: TypeAlias = tuple[OrderRank | _Descending, ...]
 
 
-class Arranged:
+class SortedResults:
     """An order of things; `entries` is that of their entries, which others keep up to date."""
 
     def __init__(self, entries: Ordered[int, int], descending: Sequence[bool]) -> None:
         self._entries = entries
         self._descending = descending
-        self._order: Ordered[Thing, int] = Ordered(0)
-        self._keys: dict[Thing, _Key] = {}
+        self._order: Ordered[ResultId, int] = Ordered(0)
+        self._keys: dict[ResultId, _Key] = {}
 
     def __len__(self) -> int:
         return len(self._order)
 
     @property
-    def first(self) -> Thing | None:
+    def first(self) -> ResultId | None:
         return self._order.first
 
     @property
-    def last(self) -> Thing | None:
+    def last(self) -> ResultId | None:
         return self._order.last
 
-    def behind(self, thing: Thing) -> Thing | None:
+    def behind(self, thing: ResultId) -> ResultId | None:
         """The thing behind another."""
         return self._order.next(thing)
 
-    def put(self, thing: Thing, ranks: Sequence[OrderRank]) -> Thing | None:
+    def put(self, thing: ResultId, ranks: Sequence[OrderRank]) -> ResultId | None:
         """A new thing; gives the one that now stands behind it."""
         key = self._key(ranks)
         last = self._order.last
-        behind: Thing | None = None
+        behind: ResultId | None = None
         if last is not None and self._precedes(thing, key, last):  # mostly it is the last itself
             behind = self._order.search(lambda other: self._precedes(thing, key, other))
         self._keys[thing] = key
@@ -78,7 +78,7 @@ class Arranged:
             self._order.insert_before(behind, thing, 1)
         return behind
 
-    def fill(self, things: Mapping[Thing, Sequence[OrderRank]]) -> list[Thing]:
+    def fill(self, things: Mapping[ResultId, Sequence[OrderRank]]) -> list[ResultId]:
         """Put many things where there are none yet; gives them in their order."""
         places = {entry: place for place, entry in enumerate(self._entries)}
         self._keys = {thing: self._key(ranks) for thing, ranks in things.items()}
@@ -90,12 +90,12 @@ class Arranged:
     def _key(self, ranks: Sequence[OrderRank]) -> _Key:
         return tuple(_Descending(rank) if down else rank for rank, down in zip(ranks, self._descending, strict=True))
 
-    def remove(self, thing: Thing) -> None:
+    def remove(self, thing: ResultId) -> None:
         """Take a thing out."""
         self._order.remove(thing)
         del self._keys[thing]
 
-    def _precedes(self, thing: Thing, key: _Key, other: Thing) -> bool:
+    def _precedes(self, thing: ResultId, key: _Key, other: ResultId) -> bool:
         theirs = self._keys[other]
         if key != theirs:
             return key < theirs

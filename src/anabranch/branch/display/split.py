@@ -3,11 +3,20 @@
 An *entry* is a child of a stream's root.
 A part of a query *distributes* over the entries of a stream when its value is that for each entry alone, one after
 another; then an update costs the evaluation of one entry, whatever their number.
-The parts are in `parts.py`.
+
+The parts are:
+
+* `FixedPart`: reads no stream;
+* `EachPart`: distributes over the entries of a stream, in the order of the document or, with `order by`, of its keys;
+* `Folded`: an aggregate over what distributes;
+* `ComputedPart`: an expression whose streams are all inside aggregates; they are few and small, the rest is evaluated
+  anew;
+* `SequencePart`, `ElementPart`: a sequence of parts, and an element constructor around them;
+* `WholePart`: what does not split, with the reason; it is evaluated anew as a whole, exact and slow.
 
 A part that distributes over one stream may read others too (`beside`), say in a join: then an entry of the one is
 evaluated against the others whole, and a change of the others concerns all entries; with an equality between the two
-both are narrowed down to what has a key in common (`keys.py`).
+both are narrowed down to what has a key in common (`join_keys.py`).
 
 Whether a query looks at more than its entries is read off the tree of its needs (`beyond_entries`).
 """
@@ -15,11 +24,12 @@ Whether a query looks at more than its entries is read off the tree of its needs
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import takewhile
+from typing import Any, TypeAlias
 
-from anabranch.branch.display.keys import Key, key_between
-from anabranch.branch.display.parts import Beside, Built, Computed, Each, Fixed, Folded, Part, Whole, splits
+from anabranch.branch.display.folds import FOLDS
+from anabranch.branch.display.join_keys import JoinKey, key_between
 from anabranch.language import ast
 from anabranch.language.checks.unbounded import flows, readers
 from anabranch.language.rewrite import parts, rebuild
@@ -27,8 +37,94 @@ from anabranch.law.paths import base_of
 from anabranch.runtime.results import results_of
 from anabranch.sharing.retention import beyond_entries, needs_of
 
-FOLDS = frozenset({"count", "sum", "avg", "min", "max", "exists", "empty"})
-"""The aggregates that are kept up to date from what each entry gives."""
+
+@dataclass(frozen=True, slots=True)
+class FixedPart:
+    """What reads no stream, and has its value for good."""
+
+    expression: ast.Expression
+
+
+@dataclass(frozen=True, slots=True)
+class EachPart:
+    """What distributes over the entries of a stream."""
+
+    stream: str
+    expression: ast.Expression
+    beside: tuple[str, ...] = ()
+    """Streams that it reads as a whole."""
+    keys: tuple[tuple[str, JoinKey], ...] = ()
+    """For some of these, what an entry has in common with all those entries that can matter to it."""
+
+    @property
+    def order(self) -> tuple[ast.OrderKey, ...]:
+        """The keys by which all results of all entries are ordered."""
+        return self.expression.order if isinstance(self.expression, ast.Flwor) else ()
+
+    @property
+    def first(self) -> ast.Expression:
+        """What is evaluated before any entry is looked at, for the errors that it may raise: the first `let`s."""
+        clauses = self.expression.clauses if isinstance(self.expression, ast.Flwor) else ()
+        lets = tuple(takewhile(lambda clause: isinstance(clause, ast.Let), clauses))
+        return ast.Flwor(lets, None, (), ast.Sequence(())) if lets else ast.Sequence(())
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """An aggregate over what distributes."""
+
+    function: str
+    over: EachPart
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedPart:
+    """An expression over the values of aggregates, each under the name of a variable."""
+
+    expression: ast.Expression
+    names: tuple[tuple[str, Folded], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WholePart:
+    """What does not split, and why."""
+
+    expression: ast.Expression
+    streams: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SequencePart:
+    """Parts one after another."""
+
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ElementPart:
+    """An element constructor, and what stands in it."""
+
+    constructor: ast.ElementConstructor
+    content: tuple[ast.Characters | ast.CommentConstructor | Part, ...]
+
+
+Part: TypeAlias = FixedPart | EachPart | ComputedPart | WholePart | SequencePart | ElementPart
+
+
+def splits(part: Part) -> bool:
+    """Whether no part of it is evaluated anew as a whole."""
+    match part:
+        case WholePart():
+            return False
+        case SequencePart(inner):
+            return all(splits(each) for each in inner)
+        case ElementPart(_, content):
+            return all(
+                splits(each) for each in content if not isinstance(each, ast.Characters | ast.CommentConstructor)
+            )
+        case _:
+            return True
 
 
 def split(query: ast.Query, roots: Mapping[str, str]) -> Part:
@@ -47,21 +143,21 @@ class _Splitter:
     def part(self, expression: ast.Expression) -> Part:
         """Split an expression that stands at the top of the query, or in constructors and sequences there."""
         if not self._reads(expression):
-            return Fixed(expression)
-        if isinstance(found := self._each(expression), Each):
+            return FixedPart(expression)
+        if isinstance(found := self._each(expression), EachPart):
             return found
         reason = found
         match expression:
             case ast.Sequence(items):
-                return Beside(tuple(self.part(each) for each in items))
+                return SequencePart(tuple(self.part(each) for each in items))
             case ast.ElementConstructor(_, attributes, _, content) if not self._reads(attributes):
                 if not any(self._gives_attributes(each) for each in content):
-                    return Built(expression, tuple(self._content(each) for each in content))
+                    return ElementPart(expression, tuple(self._content(each) for each in content))
                 reason = "a result that may be an attribute"
             case ast.Flwor((ast.Let(), *_)) if (inner := self._inlined(expression)) is not None:
                 if splits(found_inside := self.part(inner)):
                     return found_inside
-        return self._computed(expression) or Whole(expression, self._streams(expression), reason)
+        return self._computed(expression) or WholePart(expression, self._streams(expression), reason)
 
     def _inlined(self, flwor: ast.Flwor) -> ast.Expression | None:
         """`let $a := stream("s")//i return (count($a), avg($a/v))` with the path in the place of `$a`.
@@ -105,7 +201,7 @@ class _Splitter:
             case _:
                 return content
 
-    def _each(self, expression: ast.Expression, is_shown: bool = True) -> Each | str:
+    def _each(self, expression: ast.Expression, is_shown: bool = True) -> EachPart | str:
         """The expression as what distributes over one stream's entries; else why it does not."""
         source = self._first(expression)
         if source is None:
@@ -120,9 +216,9 @@ class _Splitter:
         if self._looks_beyond(expression, stream):
             return f'a look at the root element of "{stream}"'
         beside = self._beside(expression, stream)
-        return Each(stream, expression, beside, tuple(self._keys(expression, stream, beside)))
+        return EachPart(stream, expression, beside, tuple(self._keys(expression, stream, beside)))
 
-    def _keys(self, expression: ast.Expression, stream: str, beside: tuple[str, ...]) -> Iterator[tuple[str, Key]]:
+    def _keys(self, expression: ast.Expression, stream: str, beside: tuple[str, ...]) -> Iterator[tuple[str, JoinKey]]:
         for other in beside:
             if isinstance(expression, ast.Flwor) and self._readings(expression, other) == 1:
                 key = key_between(expression, stream, other)
@@ -184,7 +280,7 @@ class _Splitter:
             return False
         return self._distributes(expression, stream)
 
-    def _computed(self, expression: ast.Expression) -> Computed | None:
+    def _computed(self, expression: ast.Expression) -> ComputedPart | None:
         """The expression with its aggregates taken out, where nothing else in it reads a stream."""
         names: dict[str, Folded] = {}
 
@@ -200,7 +296,7 @@ class _Splitter:
             return rebuild(node, visit)
 
         bare = visit(expression)
-        return None if self._reads(bare) else Computed(bare, tuple(names.items()))
+        return None if self._reads(bare) else ComputedPart(bare, tuple(names.items()))
 
     def _folded(self, node: ast.Call | ast.Quantified) -> Folded | None:
         """An aggregate, or a quantifier, over what distributes."""
@@ -213,12 +309,12 @@ class _Splitter:
                 return None
             if self._looks_beyond(node, stream.name):
                 return None
-            return Folded(node.kind, Each(stream.name, node, self._beside(node, stream.name)))
+            return Folded(node.kind, EachPart(stream.name, node, self._beside(node, stream.name)))
         name = node.name.removeprefix("fn:")
         if name not in FOLDS or name in self._functions:
             return None
         each = self._each(node.arguments[0], is_shown=False)
-        return Folded(name, each) if isinstance(each, Each) else None
+        return Folded(name, each) if isinstance(each, EachPart) else None
 
     def _beside(self, expression: ast.Expression, stream: str) -> tuple[str, ...]:
         return tuple(name for name in self._streams(expression) if name != stream)

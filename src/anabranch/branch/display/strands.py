@@ -15,44 +15,135 @@ entries: what it shows, and what it says on the wire, is the same to the byte, w
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
-from anabranch.branch.display.continuous import Change, Continuous
-from anabranch.branch.display.findings import Entered, Found, Told
-from anabranch.branch.display.parts import Beside, Built, Computed, Each, Fixed, Part, Whole
+from anabranch.branch.display.continuous import Continuous, DisplayChange
+from anabranch.branch.display.split import ComputedPart, EachPart, ElementPart, FixedPart, Part, SequencePart, WholePart
 from anabranch.branch.display.stages import Finding
-from anabranch.branch.document.entries import Entry
-from anabranch.branch.document.projection import NOWHERE, Kept, Spot
+from anabranch.branch.document.entries import DocumentEntry
+from anabranch.branch.document.projection import NOWHERE, InsertionPoint, KeptDocument, LateStart
+from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.law.history.chains import Chain, Lived
-from anabranch.law.history.document import Document
 from anabranch.sharing.retention import Needs
-from anabranch.stream.elements import Place, StreamElement
+from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Element
+from anabranch.values.numbers import read_fraction, write_fraction
+
+_MOST = 1_000
+
+
+class Entered(NamedTuple):
+    """A new entry: before or after another one, or at the end."""
+
+    number: int
+    before: int | None
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an entry gives to a part of the query now, or why it fails, and what was set aside on the way."""
+
+    part: str
+    entry: int
+    data: Any
+    error: DynamicError | None = None
+    dead: tuple[DeadLetter, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StrandMoment:
+    """What a moment, the how manieth of all, has changed for one strand."""
+
+    moment: int
+    at: Fraction
+    place: Place
+    entered: tuple[Entered, ...] = ()
+    left: tuple[int, ...] = ()
+    found: tuple[Found, ...] = ()
+
+    def to_json(self) -> str:
+        found = [
+            [
+                each.part,
+                each.entry,
+                each.data,
+                None if each.error is None else [each.error.message, each.error.code],
+                [_letter(letter) for letter in each.dead],
+            ]
+            for each in self.found
+        ]
+        return json.dumps([self.moment, write_fraction(self.at), _place(self.place), self.entered, self.left, found])
+
+    @staticmethod
+    def from_json(text: str) -> StrandMoment:
+        moment, at, place, entered, left, found = json.loads(text)
+        return StrandMoment(
+            moment,
+            read_fraction(at),
+            Place(*place),
+            tuple(Entered(*each) for each in entered),
+            tuple(left),
+            tuple(
+                Found(part, entry, data, _error(error), tuple(map(_read_letter, dead)))
+                for part, entry, data, error, dead in found
+            ),
+        )
+
+
+def _place(place: Place) -> list[Any]:
+    return [place.stream, place.partition, place.offset]
+
+
+def _letter(letter: DeadLetter) -> list[Any]:
+    return [_place(letter.place), letter.reason, letter.raw, letter.code, letter.subscription]
+
+
+def _read_letter(data: list[Any]) -> DeadLetter:
+    place, *rest = data
+    return DeadLetter(Place(*place), *rest)
+
+
+def _error(data: Any) -> DynamicError | None:
+    return None if data is None else DynamicError(data[0], code=data[1])
+
+
+def packed(told: Sequence[StrandMoment]) -> Iterator[bytes]:
+    """Some moments to be sent, a thousand at a time."""
+    for start in range(0, len(told), _MOST):
+        yield "\n".join(each.to_json() for each in told[start : start + _MOST]).encode()
+
+
+def unpacked(data: bytes) -> Iterator[StrandMoment]:
+    """What was sent at a time."""
+    return (StrandMoment.from_json(line) for line in data.decode().split("\n"))
 
 
 def spreads(part: Part) -> bool:
     """Whether a query that splits like this can be answered in strands: every entry gives what it gives by itself."""
     match part:
-        case Fixed():
+        case FixedPart():
             return True
-        case Each():
+        case EachPart():
             return not part.beside
-        case Computed(_, names):
+        case ComputedPart(_, names):
             return all(spreads(folded.over) for _, folded in names)
-        case Whole():
+        case WholePart():
             return False
-        case Beside(inner):
+        case SequencePart(inner):
             return all(map(spreads, inner))
-        case Built(_, content):
+        case ElementPart(_, content):
             texts = ast.Characters | ast.CommentConstructor
             return all(isinstance(each, texts) or spreads(each) for each in content)
 
 
-class Share(Kept):
+class Share(KeptDocument):
     """What one strand keeps of the stream, and what has happened to its entries since that was last asked."""
 
     def __init__(self, root: Element, stream: str, needs: Needs, limits: Limits | None, strand: int, of: int) -> None:
@@ -70,7 +161,7 @@ class Share(Kept):
         self._entered, self._left = [], []
         return entered, left
 
-    def _enter(self, entry: Entry, *, before: int | None = None, after: int | None = None) -> int:
+    def _enter(self, entry: DocumentEntry, *, before: int | None = None, after: int | None = None) -> int:
         number = self.next_number
         if self._owns(number):
             self._entered.append(Entered(number, before, after))
@@ -90,7 +181,7 @@ class Share(Kept):
         if self._owns(number):
             super()._touch(number, at)
 
-    def _begin(self, chain: Chain, at: Fraction) -> Spot:
+    def _begin(self, chain: Chain, at: Fraction) -> InsertionPoint:
         held = self.held.get(chain)
         if held is not None and held.top and held.end is None and not self._owns(held.entry):
             return NOWHERE
@@ -109,25 +200,25 @@ class Strand(Continuous):
     def _keep(self, root: Element, stream: str, limits: Limits | None) -> Share:
         return Share(root, stream, self.needs, limits, *self._which)
 
-    def tell(self, stream: str, element: StreamElement, at: Fraction, partition: int = 0) -> Iterator[Told]:
+    def tell(self, stream: str, element: StreamElement, at: Fraction, partition: int = 0) -> Iterator[StrandMoment]:
         """Take an element in its merged order (LAWS 1.2); tells of its moments, where there is something to tell."""
         for _ in self.kept[stream].take(element, at, partition):
             yield from self._told(element.place)
 
-    def tell_begun(self, documents: Mapping[str, Document]) -> Iterator[Told]:
+    def tell_begun(self, documents: Mapping[str, LateStart]) -> Iterator[StrandMoment]:
         """Begin late, with the stream's document as it stands (LAWS 3.6)."""
         for name, document in documents.items():
             self.kept[name].begin(document)
         yield from self._told(Place("", "", 0))
 
-    def _told(self, place: Place) -> Iterator[Told]:
+    def _told(self, place: Place) -> Iterator[StrandMoment]:
         changed = self._moved()
         found = [self._found(stage.write, each) for stage in self._stages for each in stage.find(changed)]
         (kept,) = self.kept.values()
         assert isinstance(kept, Share)
         entered, left = kept.news()
         if found or entered or left or not self.moments:
-            yield Told(self.moments, self.now, place, entered, left, tuple(found))
+            yield StrandMoment(self.moments, self.now, place, entered, left, tuple(found))
         self.moments += 1
         self._is_new = False
 
@@ -137,13 +228,13 @@ class Strand(Continuous):
         return Found(finding.part, finding.entry, write(finding.value), error, tuple(dead))
 
 
-class Places(Kept):
+class Places(KeptDocument):
     """The entries of all strands, by their places alone."""
 
     def put(self, entered: Entered) -> None:
         """A new entry."""
         self.next_number = entered.number
-        self._enter(Entry(None), before=entered.before, after=entered.after)
+        self._enter(DocumentEntry(None), before=entered.before, after=entered.after)
 
     def remove(self, number: int) -> None:
         """An entry that is gone."""
@@ -156,7 +247,7 @@ class Braid(Continuous):
     def _keep(self, root: Element, stream: str, limits: Limits | None) -> Places:
         return Places(root, stream, self.needs, limits)
 
-    def put_together(self, several: Sequence[Told]) -> Change:
+    def put_together(self, several: Sequence[StrandMoment]) -> DisplayChange:
         """What strands tell of one moment; gives what changes on display."""
         (kept,) = self.kept.values()
         assert isinstance(kept, Places)

@@ -17,20 +17,18 @@ import heapq
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import count
 
 from anabranch.algebra.history.ordered import Ordered
 from anabranch.branch.document.ids import KeptRegister
-from anabranch.law.history.admission import Judged
-from anabranch.law.history.chains import Chain, Content, Lived, Version
-from anabranch.law.history.document import Document
+from anabranch.law.history.admission import Admission
+from anabranch.law.history.chains import Chain, Content, Contents, Lived, Version, bare_element
 from anabranch.sharing.retention import Needs, Visibility, kept
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Element
 
 
 @dataclass(eq=False, slots=True)
-class Entry:
+class DocumentEntry:
     """A child of the root, or a chain of such; None is a mark at an end of an opened chain."""
 
     content: Content | None
@@ -43,7 +41,7 @@ class Entry:
 
 
 @dataclass(eq=False, slots=True)
-class Held:
+class ChainPlace:
     """Where a chain stands of which something is kept."""
 
     sight: Visibility
@@ -72,44 +70,35 @@ class Unsaved:
     """Those that were there then and are gone."""
 
 
-class Entries(Document):
-    """The law's document, as far as it is kept; the evaluator is given it with the entries that are to be looked at."""
+class DocumentEntries:
+    """The entries of one stream with their places, the chains in them, and what time does to both."""
 
     def __init__(self, root: Element, stream: str, needs: Needs, limits: Limits | None = None) -> None:
-        super().__init__(root, limits)
-        self.register: KeptRegister = KeptRegister()
+        self.root = bare_element(root, dict(root.namespaces))
+        """The root element, without what stands in it."""
+        self.register = KeptRegister()
+        self.admission = Admission(limits, self.register)
+        self.now = Fraction(0)
+        """The time of the latest element of the stream."""
         self.clock: Fraction | None = None
         """The time of the latest element of all streams of the query, as far as we were told."""
         self.order: Ordered[int, int] = Ordered(0)
         """All entries by their numbers, marks among them, in the order of the document."""
-        self.by_number: dict[int, Entry] = {}
+        self.by_number: dict[int, DocumentEntry] = {}
         self.changed: dict[int, None] = {}
         """The entries to be looked at again, some of them gone; whoever has done so clears it."""
-        self.held: dict[Chain, Held] = {}
+        self.held: dict[Chain, ChainPlace] = {}
         self.sight = Visibility.of(needs.streams[stream]).into(root.name.local)
         self._seconds = needs.seconds(stream)
         self._due: list[tuple[Fraction, int]] = []
+        self._at = Fraction(0)  # the time of what is being taken; `now` may be later, by another partition
         self.next_number = 0
+        self.next_version = 0
         self.unsaved = Unsaved(0)
-
-    # --- what the judge knows -----------------------------------------------------------------------------
-
-    @property
-    def times(self) -> dict[int, Fraction]:
-        """How far each partition is."""
-        return self._times
-
-    def number_versions(self, least: int) -> None:
-        """Go on with the versions' numbers from there, or from where they are."""
-        self._numbers = count(max(least, next(self._numbers)))
-
-    def _take_names(self, partition: int, judged: Judged) -> None:
-        for chain in self.register.take(partition, judged.acts.values()):
-            self._free(chain)
 
     # --- versions -----------------------------------------------------------------------------------------
 
-    def _end(self, held: Held) -> Fraction | None:
+    def _end(self, held: ChainPlace) -> Fraction | None:
         """When the life of all that stands with a chain ended."""
         found: Fraction | None = None
         while held.inside is not None:
@@ -120,7 +109,7 @@ class Entries(Document):
             held = self.held[chain]
         return found
 
-    def _trim(self, chain: Chain, held: Held) -> None:
+    def _trim(self, chain: Chain, held: ChainPlace) -> None:
         """Forget the versions that the query can never ask for again."""
         versions, need = chain.versions, held.sight.chains
         if len(versions) <= 1 + max(reach.versions for reach in need):
@@ -149,7 +138,7 @@ class Entries(Document):
             self._let_go(chain)
             self.unsaved.entries[held.entry] = None
 
-    def _ends(self, chain: Chain, held: Held) -> list[Fraction | None]:
+    def _ends(self, chain: Chain, held: ChainPlace) -> list[Fraction | None]:
         """When the versions of a chain ended, the newest first."""
         end = self._end(held)
         ends = [end]
@@ -174,7 +163,7 @@ class Entries(Document):
 
     # --- entries ------------------------------------------------------------------------------------------
 
-    def _enter(self, entry: Entry, *, before: int | None = None, after: int | None = None) -> int:
+    def _enter(self, entry: DocumentEntry, *, before: int | None = None, after: int | None = None) -> int:
         """A new entry, before or after another, or at the end; gives its number."""
         number = self.next_number
         self.next_number += 1
@@ -236,14 +225,14 @@ class Entries(Document):
         entry.marks = marks
         self._schedule(number, entry, marks)
 
-    def _schedule(self, number: int, entry: Entry, marks: Sequence[Fraction]) -> None:
+    def _schedule(self, number: int, entry: DocumentEntry, marks: Sequence[Fraction]) -> None:
         dues = (mark + seconds for mark in marks for seconds in self._seconds)
         due = min((each for each in dues if self.clock is None or each > self.clock), default=None)
         if due is not None and (entry.due is None or due < entry.due):
             entry.due = due
             heapq.heappush(self._due, (due, number))
 
-    def _chains(self, entry: Entry) -> Iterator[Chain]:
+    def _chains(self, entry: DocumentEntry) -> Iterator[Chain]:
         """All chains in an entry, inner ones behind those around them."""
         pending: list[Content] = [] if entry.content is None else [entry.content]
         while pending:
@@ -273,7 +262,7 @@ class Entries(Document):
         else:
             self.order.insert_after(previous, number, 1)
 
-    def discard(self, number: int) -> Entry | None:
+    def discard(self, number: int) -> DocumentEntry | None:
         """Keep nothing of an entry but its place, as if it had never been there; gives it."""
         entry = self.by_number.pop(number, None)
         for chain in () if entry is None else list(self._chains(entry)):
@@ -291,15 +280,14 @@ class Entries(Document):
 
     # --- to be looked at ----------------------------------------------------------------------------------
 
-    def some(self, numbers: Collection[int]) -> Document:
-        """The document with some entries; valid until others are asked for."""
-        ordered = sorted(numbers, key=self.order.before) if len(numbers) > 1 else numbers
-        contents = [self.by_number[each].content for each in ordered]
-        self.entries = [each for each in contents if each is not None]
-        return self
+    def some(self, numbers: Collection[int]) -> Contents:
+        """The document with some entries."""
+        return self._contents(sorted(numbers, key=self.order.before) if len(numbers) > 1 else numbers)
 
-    def whole(self) -> Document:
-        """The document with all entries; valid until another is asked for."""
-        contents = [self.by_number[each].content for each in self.order]
-        self.entries = [each for each in contents if each is not None]
-        return self
+    def whole(self) -> Contents:
+        """The document with all entries."""
+        return self._contents(self.order)
+
+    def _contents(self, numbers: Iterable[int]) -> Contents:
+        found = (self.by_number[each].content for each in numbers)
+        return Contents(self.root, [each for each in found if each is not None])

@@ -19,9 +19,8 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
-from anabranch.branch.document.layers import read_layers
-from anabranch.branch.document.projection import Kept
-from anabranch.branch.document.resumed import Resumed
+from anabranch.branch.document.layers import Resumed, read_layers
+from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode, undisturbed
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Came
@@ -30,7 +29,7 @@ from anabranch.branch.ports import InputStream, Output, Spill
 from anabranch.branch.state import State
 from anabranch.errors import StateError
 from anabranch.language import ast, parse
-from anabranch.law.history.document import Document
+from anabranch.law.history.admission import Admission
 from anabranch.law.history.timeline import time_of
 from anabranch.sharing.retention import Needs, needs_of
 from anabranch.stream.elements import StreamElement
@@ -53,21 +52,21 @@ class Keeper(Merged):
 
     def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
         """The time of an element that is to be taken next; a bad one is set aside, for all."""
-        at = good_time(self._kept, self._stream, key[1], element, arrived)
-        for letter in self._kept.dead:
+        at = good_time(self._kept.admission, self._stream, key[1], element, arrived)
+        for letter in self._kept.admission.dead:
             self._out.bury(letter)
-        self._kept.dead.clear()
+        self._kept.admission.dead.clear()
         return at
 
     def reached(self, key: Key) -> Fraction:
         """The time that a partition has reached."""
-        return self._kept.reached(key[1])
+        return self._kept.admission.reached(key[1])
 
     def _run(self) -> None:
         for each in self._merge.released():
             if isinstance(each, Came):
                 for moment in self._kept.take(each.element, each.at, each.partition):
-                    self._kept.moved(moment.at)
+                    self._kept.moved(moment)
                 self._kept.changed.clear()
 
     # --- between epochs -----------------------------------------------------------------------------------
@@ -89,12 +88,12 @@ class Keeper(Merged):
         return (*super().spilled, *self._resumed.refs)
 
 
-def document_of(state: State, stream: InputStream, limits: Limits, spill: Spill) -> Document:
-    """The document that a keeper's state holds, for one who begins with it: lives begin now."""
+def document_of(state: State, stream: InputStream, limits: Limits, spill: Spill) -> LateStart:
+    """The document that a keeper's state holds, for one who begins with it."""
     kept = _All(stream, limits)
     with undisturbed():
         kept.decode(*(each.data() for each in read_layers(_layers(state, stream), spill.read)))
-    return kept.whole().begun_at(kept.now)
+    return LateStart(kept.whole(), kept.admission, kept.now)
 
 
 def _resumed(stream: InputStream, state: State | None, limits: Limits, spill: Spill) -> Resumed[_All]:
@@ -110,17 +109,17 @@ def _layers(state: State, stream: InputStream) -> Data:
 
 
 def good_time(
-    document: Document, stream: InputStream, partition: int, element: StreamElement, arrived: Fraction | None
+    admission: Admission, stream: InputStream, partition: int, element: StreamElement, arrived: Fraction | None
 ) -> Fraction | None:
     """The time of an element that is good behind all that was taken of its partition (LAWS 1.3); None for a bad one."""
-    reached = document.reached(partition)
+    reached = admission.reached(partition)
     at = time_of(element, stream.time, reached if arrived is None else arrived)
     if not stream.updates:  # items may come out of order: time does not run back with them
         at = max(at, reached)
-    return at if document.accepts(element, at, partition) else None
+    return at if admission.judge(element, at, partition) is not None else None
 
 
-class _All(Kept):
+class _All(KeptDocument):
     """All that shows of a stream, chain by chain."""
 
     def __init__(self, stream: InputStream, limits: Limits) -> None:
@@ -141,11 +140,6 @@ class _All(Kept):
             entry = self.by_number.get(number)
             if entry is not None and not entry.marks:
                 self._leave(number)
-
-    @property
-    def changes(self) -> int:
-        """How much has changed since `settled`."""
-        return super().changes
 
     def encode(self, *, whole: bool) -> Data:
         """All of it, or what has changed since `settled`."""

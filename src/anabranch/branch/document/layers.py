@@ -9,6 +9,11 @@ A layer is plain data (`state.py`) in a blob of its own; those that an epoch doe
 Beside the entries it has the edits of what is on display, from which whoever asks for that alone puts it together.
 
 Each layer says with which save of the state it ends: whoever has an earlier state takes in those that end later.
+
+To take a whole document back from its state costs the document, and an epoch may bring one update.
+So the process that has had a branch keeps what it made of the state (`branch/cache.py`); if another one has had it
+since, only the layers that came with that are taken in (`Resumed`).
+A process that has never had it, or too long ago, takes all.
 """
 
 from __future__ import annotations
@@ -17,13 +22,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anabranch.algebra.history.edits import Edit, Insert, Remove
-from anabranch.branch.document.state import Data
+from anabranch.algebra.history.display import Edit, Insert, Remove
+from anabranch.branch import cache as left
+from anabranch.branch.document.state import Data, undisturbed
 from anabranch.branch.ports import Spill
 from anabranch.branch.state import State
 from anabranch.errors import StateError
@@ -42,7 +48,7 @@ _CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class StateLayer:
     """What was kept, or has changed; `more` is what else there is, of which the latest counts."""
 
     streams: dict[str, list[Data]]
@@ -53,7 +59,7 @@ class Layer:
     edits: pa.Table
 
     @staticmethod
-    def of(data: Data, edits: Iterable[Edit] = ()) -> Layer:
+    def of(data: Data, edits: Iterable[Edit] = ()) -> StateLayer:
         """Plain data with `streams`, and what was edited meanwhile."""
         streams: dict[str, list[Data]] = {}
         rows: list[tuple[str, int, int, str]] = []
@@ -63,7 +69,7 @@ class Layer:
                 rows += [(name, kind, each[0], json.dumps(each[1:])) for each in several]
         more = {key: value for key, value in data.items() if key != "streams"}
         edited = [(each.position, 0, each.text) if isinstance(each, Insert) else _removal(each) for each in edits]
-        return Layer(streams, more, _table(rows, _ROWS), _table(edited, _EDITS))
+        return StateLayer(streams, more, _table(rows, _ROWS), _table(edited, _EDITS))
 
     def data(self) -> Data:
         """The plain data."""
@@ -76,7 +82,7 @@ class Layer:
             streams[name] = [order, ids, rest, entries]
         return {**self.more, "streams": streams}
 
-    def over(self, older: Layer) -> Layer:
+    def over(self, older: StateLayer) -> StateLayer:
         """This layer and the one below it as one."""
         streams: dict[str, list[Data]] = {}
         rows = [self.rows]
@@ -88,7 +94,7 @@ class Layer:
                     covered = pa.concat_arrays([covered, pa.array([n for gone, _ in order for n in gone], pa.int64())])
                 below = _of(older.rows, name, kind)
                 rows.append(below.filter(pc.invert(pc.is_in(below["number"], value_set=covered))))
-        return Layer(streams, self.more, pa.concat_tables(rows), pa.concat_tables([older.edits, self.edits]))
+        return StateLayer(streams, self.more, pa.concat_tables(rows), pa.concat_tables([older.edits, self.edits]))
 
     @property
     def weight(self) -> int:
@@ -107,7 +113,7 @@ class Layer:
         return State(meta, {"rows": self.rows, "edits": self.edits}).to_bytes()
 
     @staticmethod
-    def from_bytes(data: bytes) -> Layer:
+    def from_bytes(data: bytes) -> StateLayer:
         state = State.from_bytes(data)
         version = state.meta.get("version", 1)
         if version != _VERSION:
@@ -115,7 +121,7 @@ class Layer:
                 f"the state of a stream of updates is of version {version}, and this release reads version {_VERSION}",
                 hint="use the release that wrote it, or begin with a new checkpoint",
             )
-        return Layer(state.meta["streams"], state.meta["more"], state.tables["rows"], state.tables["edits"])
+        return StateLayer(state.meta["streams"], state.meta["more"], state.tables["rows"], state.tables["edits"])
 
 
 def _table(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.Table:
@@ -140,7 +146,7 @@ class _Laid:
     save: int
 
 
-class Layers:
+class StateLayers:
     """The layers of one state, the ground first; `kept` is what `save` gave."""
 
     def __init__(self, spill: Spill, kept: Data | None = None) -> None:
@@ -157,7 +163,7 @@ class Layers:
             return True
         return weight + sum(each.weight for each in self._laid[1:]) > self._laid[0].weight
 
-    def put(self, layer: Layer, *, whole: bool) -> None:
+    def put(self, layer: StateLayer, *, whole: bool) -> None:
         """Write a layer, on the others or, where it is all there is, in their place."""
         if whole:
             self._laid.clear()
@@ -179,7 +185,7 @@ class Layers:
         """What tells the latest save from all others, also of attempts that failed."""
         return self._saves[-1]
 
-    def since(self, save: str) -> list[Layer] | None:
+    def since(self, save: str) -> list[StateLayer] | None:
         """What has changed since a save, with some of what had before; None where that can no longer be told."""
         if save not in self._saves:
             return None
@@ -188,12 +194,12 @@ class Layers:
             return None
         return [self._read(each) for each in self._laid if each.save > number]
 
-    def all(self) -> list[Layer]:
+    def all(self) -> list[StateLayer]:
         """All of them, the ground first."""
         return read_layers(self.save(), self._spill.read)
 
-    def _read(self, laid: _Laid) -> Layer:
-        return Layer.from_bytes(self._spill.read(laid.ref))
+    def _read(self, laid: _Laid) -> StateLayer:
+        return StateLayer.from_bytes(self._spill.read(laid.ref))
 
     @property
     def refs(self) -> tuple[str, ...]:
@@ -201,12 +207,12 @@ class Layers:
         return tuple(each.ref for each in self._laid)
 
 
-def read_layers(kept: Data, read: Callable[[str], bytes]) -> list[Layer]:
-    """All layers of what `Layers.save` gave, the ground first."""
-    return [Layer.from_bytes(read(ref)) for ref, _, _ in kept["laid"]]
+def read_layers(kept: Data, read: Callable[[str], bytes]) -> list[StateLayer]:
+    """All layers of what `StateLayers.save` gave, the ground first."""
+    return [StateLayer.from_bytes(read(ref)) for ref, _, _ in kept["laid"]]
 
 
-def shown(layers: Sequence[Layer]) -> str:
+def shown(layers: Sequence[StateLayer]) -> str:
     """What all edits together have made of nothing."""
     chunks = [""]
     for layer in layers:
@@ -228,3 +234,65 @@ def _apply(edit: Edit, chunks: list[str]) -> None:
     text = chunks[number][:position] + (edit.text if isinstance(edit, Insert) else "") + chunks[last][end:]
     size = _CHUNK if len(text) > 2 * _CHUNK else len(text) + 1
     chunks[number : last + 1] = [text[at : at + size] for at in range(0, len(text) + 1, size)]
+
+
+class Machine(Protocol):
+    """What is kept up to date, and can be put away."""
+
+    @property
+    def changes(self) -> int:
+        """How much has changed since `settled`."""
+
+    def encode(self, *, whole: bool) -> Data:
+        """All of it, or what has changed since `settled`."""
+
+    def decode(self, *several: Data) -> None:
+        """Take back what `encode` gave, all or, for an earlier state of it, changes."""
+
+    def settled(self) -> None:
+        """It is put away as it is."""
+
+
+M = TypeVar("M", bound=Machine)
+
+
+class Resumed(Generic[M]):
+    """A machine that goes on where the epoch before has left it; `ground` is all else that it follows from."""
+
+    def __init__(self, fresh: Callable[[], M], ground: Any, kept: Data | None, spill: Spill) -> None:
+        self._ground = ground
+        self._layers = StateLayers(spill, kept)
+        with undisturbed():
+            self.machine = self._found(fresh)
+
+    def _found(self, fresh: Callable[[], M]) -> M:
+        if not self._layers.born:
+            return fresh()
+        picked: tuple[str, M] | None = left.here.pick_up((self._layers.born, self._ground))
+        if picked is not None:
+            save, machine = picked
+            if (missed := self._layers.since(save)) is not None:
+                if missed:
+                    machine.decode(*(each.data() for each in missed))
+                return machine
+        machine = fresh()
+        machine.decode(*(each.data() for each in self._layers.all()))
+        return machine
+
+    def save(self, held: int, edits: Sequence[Edit] = (), text: Callable[[], str] = str) -> Data:
+        """Write what has changed, or all; gives where it lies. The machine is not used any more.
+
+        `held` is how much it is; `edits` are those of the epoch, and `text` is what all edits have come to.
+        """
+        with undisturbed():
+            if whole := self._layers.wants_all(self.machine.changes + len(edits)):
+                edits = (Insert(0, text()),)
+            self._layers.put(StateLayer.of(self.machine.encode(whole=whole), edits), whole=whole)
+        self.machine.settled()
+        left.here.leave((self._layers.born, self._ground), (self._layers.latest, self.machine), held)
+        return self._layers.save()
+
+    @property
+    def refs(self) -> tuple[str, ...]:
+        """The names in the spill that the state needs."""
+        return self._layers.refs

@@ -1,8 +1,8 @@
 """A stream of updates as far as one query needs it: its entries, each cut down to what the query can see of it.
 
-The tree is that of the law (`law/history/document.py`), judged by the same judge; what differs is what is left
-out: nodes that no path of the query finds, regions that it cannot see, and versions that it can never ask for, now or
-later (`sharing/retention.py`).
+Elements are admitted by the rules of the law (`law/history/admission.py`), and applied as the law's own document
+applies them (`law/history/document.py`); what differs is what is left out: nodes that no path of the query finds,
+regions that it cannot see, and versions that it can never ask for, now or later (`sharing/retention.py`).
 Which ids are known does not depend on that (`law/history/register.py`): an update of a region that is not kept is
 good, and changes nothing.
 
@@ -17,19 +17,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from anabranch.branch.document.entries import Entries, Entry, Held
-from anabranch.law.history.admission import Judged, is_layout
-from anabranch.law.history.chains import Chain, Content, Lived, Version
-from anabranch.law.history.document import Document, Moment, declared_on
+from anabranch.branch.document.entries import ChainPlace, DocumentEntries, DocumentEntry
+from anabranch.law.history.admission import Admission, Admitted, declared_on, is_layout
+from anabranch.law.history.chains import Chain, Content, Contents, Lived, Version, bare
 from anabranch.law.history.register import Act
 from anabranch.sharing.retention import CURRENT, Needs, Visibility
 from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
-from anabranch.stream.tree import Child, Comment, Element, Instruction, Text
+from anabranch.stream.tree import Child, Element
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class InsertionPoint:
     """Where something is to be put: at the end of some content, among the entries, or, without a sight, nowhere."""
 
     sight: Visibility | None = None
@@ -40,100 +39,129 @@ class Spot:
     """The entry that the host is in; among entries the one to stand before, None for the end."""
 
 
-NOWHERE = Spot()
+NOWHERE = InsertionPoint()
 """Where nothing is kept."""
 
 
-class Kept(Entries):
+@dataclass(frozen=True, slots=True)
+class LateStart:
+    """A document as it stands, for who begins late: its present versions, whose lives begin now (LAWS 3.6)."""
+
+    contents: Contents
+    admission: Admission
+    now: Fraction
+
+
+class KeptDocument(DocumentEntries):
     """What one query keeps of one stream; `take` changes it, and `moved`, others read."""
 
     def __init__(self, root: Element, stream: str, needs: Needs, limits: Limits | None = None) -> None:
         super().__init__(root, stream, needs, limits)
         self._opens = self.sight.chains == {CURRENT}
+        self._news = False  # whether something has completed since the last moment
 
     # --- elements -----------------------------------------------------------------------------------------
 
-    def _fill(
-        self, host: list[Content], children: Sequence[Child], judged: Judged, source: StreamElement, between: bool
-    ) -> Iterator[Moment]:
-        yield from self._see(Spot(self.sight), children, judged, source.place, between)
+    def take(self, element: StreamElement, at: Fraction, partition: int = 0) -> Iterator[Fraction]:
+        """Apply an element that came at a time; gives the times of its moments, and at each the document is as of it.
+
+        A bad element has none.
+        """
+        admitted = self.admission.judge(element, at, partition)
+        if admitted is None:
+            return
+        self._move(at)
+        if admitted.tree is not None:
+            yield from self._see(InsertionPoint(self.sight), [admitted.tree], admitted, element.place, between=True)
+        for chain in self.admission.take(admitted, partition):
+            self._free(chain)
+        self._news = False
+        yield self.now
+
+    def _move(self, at: Fraction) -> None:
+        self._at = at
+        self.now = max(self.now, at) if self.admission.times else at  # a time path may begin below 0
 
     def _see(
-        self, spot: Spot, children: Sequence[Child], judged: Judged, place: Place, between: bool
-    ) -> Iterator[Moment]:
+        self, point: InsertionPoint, children: Sequence[Child], admitted: Admitted, place: Place, between: bool
+    ) -> Iterator[Fraction]:
         """Put what of the content of something the query can see into its place, in the order in which it came."""
         for child in children:
-            if judged.acts and not self._has(spot):
-                spot = NOWHERE  # what is open was replaced by what stands in it
-            if isinstance(child, Element) and (act := judged.acts.get(child)):
-                yield from self._do(act, spot, child, judged, place)
+            if admitted.acts and not self._has(point):
+                point = NOWHERE  # what is open was replaced by what stands in it
+            if isinstance(child, Element) and (act := admitted.acts.get(child)):
+                yield from self._do(act, point, child, admitted, place)
             elif isinstance(child, Element):
-                yield from self._put(spot, child, judged, place, between)
-            elif spot.sight and spot.sight.finds(child) and not (between and is_layout(child)):
-                self._append(spot, Lived(_fresh(child), {}, self._at, place))
+                yield from self._put(point, child, admitted, place, between)
+            elif point.sight and point.sight.finds(child) and not (between and is_layout(child)):
+                self._append(point, Lived(bare(child), {}, self._at, place))
 
-    def _put(self, spot: Spot, element: Element, judged: Judged, place: Place, between: bool) -> Iterator[Moment]:
-        sight = spot.sight.into(element.name.local) if spot.sight else None
-        if spot.sight is None or sight is None or (sight.blind and not sight.seen):
-            if judged.acts:  # there may be updates in it, of what is seen
-                yield from self._see(NOWHERE, element.children, judged, place, between=False)
+    def _put(
+        self, point: InsertionPoint, element: Element, admitted: Admitted, place: Place, between: bool
+    ) -> Iterator[Fraction]:
+        sight = point.sight.into(element.name.local) if point.sight else None
+        if point.sight is None or sight is None or (sight.blind and not sight.seen):
+            if admitted.acts:  # there may be updates in it, of what is seen
+                yield from self._see(NOWHERE, element.children, admitted, place, between=False)
             return
-        lived = Lived(_fresh(element), declared_on(element, between), self._at, place)
-        entry = self._append(spot, lived)
-        below = Spot(sight, lived.content, spot.inside, entry) if entry in self.by_number else NOWHERE
-        yield from self._see(below, element.children, judged, place, between=False)
-        if not sight.seen and not lived.content and self._has(spot):
-            self._drop(spot, lived, entry)  # it was only the way to something that is not there
+        lived = Lived(bare(element), declared_on(element, between), self._at, place)
+        entry = self._append(point, lived)
+        below = InsertionPoint(sight, lived.content, point.inside, entry) if entry in self.by_number else NOWHERE
+        yield from self._see(below, element.children, admitted, place, between=False)
+        if not sight.seen and not lived.content and self._has(point):
+            self._drop(point, lived, entry)  # it was only the way to something that is not there
 
-    def _append(self, spot: Spot, lived: Lived) -> int:
+    def _append(self, point: InsertionPoint, lived: Lived) -> int:
         """Put a node into its place; gives the entry that it is in."""
-        if spot.host is None:
-            return self._enter(Entry(lived), before=spot.entry)
-        spot.host.append(lived)
-        assert spot.entry is not None
-        self._touch(spot.entry, self._at)
-        return spot.entry
+        if point.host is None:
+            return self._enter(DocumentEntry(lived), before=point.entry)
+        point.host.append(lived)
+        assert point.entry is not None
+        self._touch(point.entry, self._at)
+        return point.entry
 
-    def _has(self, spot: Spot) -> bool:
+    def _has(self, point: InsertionPoint) -> bool:
         """Whether a place where something was to be put is still kept."""
-        if spot.entry is not None and spot.entry not in self.by_number:
+        if point.entry is not None and point.entry not in self.by_number:
             return False
-        return spot.inside is None or (spot.inside[0] in self.held and spot.inside[1] in spot.inside[0].versions)
+        return point.inside is None or (point.inside[0] in self.held and point.inside[1] in point.inside[0].versions)
 
-    def _drop(self, spot: Spot, lived: Lived, entry: int) -> None:
-        if spot.host is not None:
-            spot.host.remove(lived)
+    def _drop(self, point: InsertionPoint, lived: Lived, entry: int) -> None:
+        if point.host is not None:
+            point.host.remove(lived)
         elif entry in self.by_number:
             self._leave(entry)
 
     # --- regions and updates ------------------------------------------------------------------------------
 
-    def _do(self, act: Act, spot: Spot, written: Element, judged: Judged, place: Place) -> Iterator[Moment]:
+    def _do(
+        self, act: Act, point: InsertionPoint, written: Element, admitted: Admitted, place: Place
+    ) -> Iterator[Fraction]:
         """A region or an update: a version begins where it belongs, and is filled."""
         if act.at > self._at and self._news:
             self._news = False
-            yield Moment(self.now)
+            yield self.now
         self._move(act.at)
         chain = act.chain
         match act.kind:
             case "mutable":
-                self._hold(chain, spot)
+                self._hold(chain, point)
             case "before" | "after":
                 self._hold_beside(act)
-        yield from self._see(self._begin(chain, act.at), written.children, judged, place, chain.between)
+        yield from self._see(self._begin(chain, act.at), written.children, admitted, place, chain.between)
         self._news = True
 
-    def _hold(self, chain: Chain, spot: Spot) -> None:
+    def _hold(self, chain: Chain, point: InsertionPoint) -> None:
         """A new chain at the end of something."""
-        if spot.sight is None or not spot.sight.chains or not self._has(spot):
+        if point.sight is None or not point.sight.chains or not self._has(point):
             return
-        if spot.host is None:
-            self._hold_entry(chain, before=spot.entry)
+        if point.host is None:
+            self._hold_entry(chain, before=point.entry)
         else:
-            assert spot.entry is not None
-            chain.host = spot.host
+            assert point.entry is not None
+            chain.host = point.host
             chain.host.append(chain)
-            self.held[chain] = Held(spot.sight, spot.entry, spot.inside)
+            self.held[chain] = ChainPlace(point.sight, point.entry, point.inside)
 
     def _hold_beside(self, act: Act) -> None:
         """A new chain before or after another."""
@@ -148,85 +176,72 @@ class Kept(Entries):
             return
         host = act.chain.host = act.anchor.host
         host.insert(host.index(act.anchor) + (act.kind == "after"), act.chain)
-        self.held[act.chain] = Held(anchor.sight, anchor.entry, anchor.inside)
+        self.held[act.chain] = ChainPlace(anchor.sight, anchor.entry, anchor.inside)
 
     def _hold_entry(self, chain: Chain, *, before: int | None = None, after: int | None = None) -> None:
         """A new chain among the entries, before or after one of them, or at the end."""
         if not self._opens:
-            self.held[chain] = Held(self.sight, self._enter(Entry(chain), before=before, after=after), top=True)
+            self.held[chain] = ChainPlace(
+                self.sight, self._enter(DocumentEntry(chain), before=before, after=after), top=True
+            )
             return
-        start = self._enter(Entry(None, chain), before=before, after=after)
-        self.held[chain] = Held(self.sight, start, top=True, end=self._enter(Entry(None, chain), after=start))
+        start = self._enter(DocumentEntry(None, chain), before=before, after=after)
+        self.held[chain] = ChainPlace(
+            self.sight, start, top=True, end=self._enter(DocumentEntry(None, chain), after=start)
+        )
 
-    def _begin(self, chain: Chain, at: Fraction) -> Spot:
+    def _begin(self, chain: Chain, at: Fraction) -> InsertionPoint:
         """A new version of a chain; gives where its content belongs."""
         held = self.held.get(chain)
-        number = next(self._numbers)
+        number = self.next_version
+        self.next_version += 1
         if held is None or not self._lives(held):
             return NOWHERE
         if held.end is not None:
             while (inner := self.order.next(held.entry)) != held.end:
                 assert inner is not None
                 self._leave(inner)
-            return Spot(held.sight, None, None, held.end)
+            return InsertionPoint(held.sight, None, None, held.end)
         version = Version(at, number)
         chain.versions.append(version)
         self._trim(chain, held)
         self._touch(held.entry, at)
-        return Spot(held.sight, version.content, (chain, version), held.entry)
+        return InsertionPoint(held.sight, version.content, (chain, version), held.entry)
 
-    def _lives(self, held: Held) -> bool:
+    def _lives(self, held: ChainPlace) -> bool:
         """Whether nothing around a chain was replaced; what arrives in what was never lived (LAWS 5.2)."""
         return self._end(held) is None
 
     # --- who comes late -----------------------------------------------------------------------------------
 
-    def begin(self, document: Document) -> None:
-        """Start from a document as it stands, in which every region has one version (`Document.begun_at`)."""
-        self.now = self._at = document.now
-        self.times.update(document._times)
-        chains: dict[Chain, Chain] = {}
-        self._copy(Spot(self.sight), document.entries, chains)
-        known = document.register.known
-        chains = {chain: chains.get(chain) or Chain(chain.depth, chain.between) for chain in known}
-        document.register.copied_to(self.register, chains)
+    def begin(self, start: LateStart) -> None:
+        """Start from a document as it stands."""
+        self.now = self._at = start.now
+        self.admission.times.update(dict.fromkeys(start.admission.times, start.now))
+        copies: dict[Chain, Chain] = {}
+        self._copy(InsertionPoint(self.sight), start.contents.entries, copies)
+        register = start.admission.register
+        chains = {chain: copies.get(chain) or Chain(chain.depth, chain.between) for chain in register.known}
+        register.copied_to(self.register, chains)
         for chain in [each for each in self.held if each not in self.register.known]:
             self._free(chain)
 
-    def _copy(self, spot: Spot, content: Sequence[Content], chains: dict[Chain, Chain]) -> None:
+    def _copy(self, point: InsertionPoint, content: Sequence[Content], copies: dict[Chain, Chain]) -> None:
         for each in content:
             match each:
-                case Lived(Element() as element, namespaces, start, place, inside):
-                    sight = spot.sight.into(element.name.local) if spot.sight else None
+                case Lived(Element() as element, namespaces, _, place, inside):
+                    sight = point.sight.into(element.name.local) if point.sight else None
                     if sight is None or (sight.blind and not sight.seen):
                         continue
-                    lived = Lived(_fresh(element), namespaces, start, place)
-                    entry = self._append(spot, lived)
-                    self._copy(Spot(sight, lived.content, spot.inside, entry), inside, chains)
+                    lived = Lived(bare(element), namespaces, self.now, place)
+                    entry = self._append(point, lived)
+                    self._copy(InsertionPoint(sight, lived.content, point.inside, entry), inside, copies)
                     if not sight.seen and not lived.content:
-                        self._drop(spot, lived, entry)
-                case Lived(node, _, start, place):
-                    assert not isinstance(node, Element)
-                    if spot.sight and spot.sight.finds(node):
-                        self._append(spot, Lived(_fresh(node), {}, start, place))
+                        self._drop(point, lived, entry)
+                case Lived(node, _, _, place):
+                    if point.sight and point.sight.finds(node):
+                        self._append(point, Lived(bare(node), {}, self.now, place))
                 case Chain(depth, between, _, versions):
-                    chain = chains[each] = Chain(depth, between)
-                    self._hold(chain, spot)
-                    for version in versions:
-                        self._copy(self._begin(chain, version.start), version.content, chains)
-
-
-def _fresh(node: Child) -> Child:
-    """A node by itself: without what stands in it, and holding on to nothing that was around it."""
-    match node:
-        case Element():
-            fresh = Element(node.name)
-            for attribute in node.attributes:
-                fresh.set(attribute.name, attribute.value)
-            return fresh
-        case Text():
-            return Text(node.value)
-        case Comment():
-            return Comment(node.value)
-        case Instruction():
-            return Instruction(node.target, node.value)
+                    chain = copies[each] = Chain(depth, between)
+                    self._hold(chain, point)
+                    self._copy(self._begin(chain, self.now), versions[-1].content, copies)

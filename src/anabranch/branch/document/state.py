@@ -9,6 +9,8 @@ taken twice, since numbers of entries grow and none is used again.
 Where a chain stands and what the query sees of it follow from the place in the tree, so neither is written.
 An entry says by their numbers which regions of the register it has.
 The tree is no deeper than the judge allows, so going down in it is safe.
+
+Fractions and large numbers are written in hexadecimal, which takes linear time and has no largest.
 """
 
 from __future__ import annotations
@@ -16,21 +18,49 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from anabranch.branch.document.entries import Entries, Entry, Held
-from anabranch.branch.document.plain import read_fraction, write_fraction
+from anabranch.branch.document.entries import ChainPlace, DocumentEntries, DocumentEntry
 from anabranch.law.history.chains import Chain, Content, Lived, Version
 from anabranch.sharing.retention import Visibility
 from anabranch.stream.elements import Place
 from anabranch.stream.tree import Child, Comment, Element, Instruction, Name, Text
+from anabranch.values.atomic import OrderRank
+from anabranch.values.numbers import read_fraction, write_fraction
+
+
+def write_rank(rank: OrderRank) -> Any:
+    """A rank of `order by`."""
+    level, value = rank
+    match value:
+        case str():
+            return [level, value]
+        case Decimal():
+            return [level, "decimal", str(value)]
+        case Fraction():
+            return [level, "fraction", write_fraction(value)]
+
+
+def read_rank(data: Any) -> OrderRank:
+    """What `write_rank` has written."""
+    match data:
+        case [level, "decimal", text]:
+            return level, Decimal(text)
+        case [level, "fraction", text]:
+            return level, read_fraction(text)
+        case [level, text]:
+            return level, text
+        case _:
+            raise AssertionError(data)
+
 
 Data: TypeAlias = Any
 """Numbers, texts, None, and lists and dictionaries of those."""
 
 
-def encode(kept: Entries, *, whole: bool = True) -> Data:
+def encode(kept: DocumentEntries, *, whole: bool = True) -> Data:
     """All that is kept, or else what has changed since it was last written: `[order, ids, rest, entries]`.
 
     `order` is a list of `[removed, runs]`, a run being the entry that new ones stand behind, and those in their order.
@@ -43,14 +73,14 @@ def encode(kept: Entries, *, whole: bool = True) -> Data:
         numbers = [number for number in unsaved.entries if number in kept.by_number]
         order = [[unsaved.removed, _runs(kept, [number for number in numbers if number >= unsaved.first])]]
     entries = [[number, *_entry(kept, number, kept.by_number[number])] for number in numbers]
-    times = [[partition, write_fraction(time)] for partition, time in kept.times.items()]
+    times = [[partition, write_fraction(time)] for partition, time in kept.admission.times.items()]
     clock = None if kept.clock is None else write_fraction(kept.clock)
     register = kept.register
     rest = [write_fraction(kept.now), clock, times, kept.next_number, register.next_number, register.next_past]
     return [order, register.encode(whole=whole), rest, entries]
 
 
-def _runs(kept: Entries, numbers: list[int]) -> list[Data]:
+def _runs(kept: DocumentEntries, numbers: list[int]) -> list[Data]:
     runs: list[Data] = []
     for number in sorted(numbers, key=kept.order.before):
         previous = kept.order.previous(number)
@@ -61,7 +91,7 @@ def _runs(kept: Entries, numbers: list[int]) -> list[Data]:
     return runs
 
 
-def decode(kept: Entries, stream: str, data: Data) -> None:
+def decode(kept: DocumentEntries, stream: str, data: Data) -> None:
     """Take back what was written, of what is kept there already all or an earlier state."""
     order, ids, (now, clock, times, number, number_region, number_past), entries = data
     kept.register.decode(*ids)
@@ -80,12 +110,12 @@ def decode(kept: Entries, stream: str, data: Data) -> None:
         reader.entry(row)
     kept.now, kept.next_number = read_fraction(now), number
     kept.clock = None if clock is None else read_fraction(clock)
-    kept.times.update({partition: read_fraction(time) for partition, time in times})
-    kept.number_versions(reader.versions)
+    kept.admission.times.update({partition: read_fraction(time) for partition, time in times})
+    kept.next_version = max(kept.next_version, reader.versions)
     kept.settled()
 
 
-def _remove(kept: Entries, number: int) -> None:
+def _remove(kept: DocumentEntries, number: int) -> None:
     if number in kept.order:
         kept.order.remove(number)
         entry = kept.discard(number)
@@ -110,7 +140,7 @@ def undisturbed() -> Iterator[None]:
             gc.enable()
 
 
-def _entry(kept: Entries, number: int, entry: Entry) -> Iterator[Data]:
+def _entry(kept: DocumentEntries, number: int, entry: DocumentEntry) -> Iterator[Data]:
     """What is written of an entry, for its place alone nothing.
 
     A mark at a start has its chain, the one at the end the start's number.
@@ -123,7 +153,7 @@ def _entry(kept: Entries, number: int, entry: Entry) -> Iterator[Data]:
         yield _content(kept, entry.opened, None, top=True) if start == number else start
 
 
-def _content(kept: Entries, content: Content, around: Fraction | None, *, top: bool = False) -> Data:
+def _content(kept: DocumentEntries, content: Content, around: Fraction | None, *, top: bool = False) -> Data:
     """What is written of a node or chain: the time of a node only where it is not that of what is around it.
 
     Where a node came from is asked of those only that stand below the root (`top`), by themselves or in chains.
@@ -162,7 +192,7 @@ def _name(name: Name) -> list[str]:
 
 
 class _Reader:
-    def __init__(self, kept: Entries, stream: str) -> None:
+    def __init__(self, kept: DocumentEntries, stream: str) -> None:
         self._kept = kept
         self._stream = stream
         self._place = Place(stream, "", 0)
@@ -175,27 +205,27 @@ class _Reader:
         before = kept.discard(number)
         match data[1:]:
             case []:
-                kept.by_number[number] = Entry(None)
+                kept.by_number[number] = DocumentEntry(None)
             case [int(start)]:
                 chain = kept.by_number[start].opened
                 assert chain is not None, "it is the mark at the start"
-                kept.by_number[number] = Entry(None, chain)
+                kept.by_number[number] = DocumentEntry(None, chain)
                 kept.held[chain].end = number
             case [written]:
                 opened = None if before is None else before.opened
                 end = None if opened is None else kept.held.pop(opened).end
                 chain = self.chain(written, [], kept.sight, None, number)
-                kept.by_number[number] = Entry(None, chain)
+                kept.by_number[number] = DocumentEntry(None, chain)
                 held = kept.held[chain]
                 held.top = True
                 if end is not None:
                     held.end = end
-                    kept.by_number[end] = Entry(None, chain)
+                    kept.by_number[end] = DocumentEntry(None, chain)
             case [written, marks]:
                 content = self.content(written, [], kept.sight, None, number, Fraction(0))
                 if isinstance(content, Chain):
                     kept.held[content].top = True
-                kept.by_number[number] = Entry(content)
+                kept.by_number[number] = DocumentEntry(content)
                 kept.remind(number, [read_fraction(each) for each in marks])
 
     def content(
@@ -225,7 +255,7 @@ class _Reader:
         chain = self._kept.register.chain(region)
         chain.host, chain.versions = host, []
         unnamed = chain not in self._kept.register.known
-        self._kept.held[chain] = Held(sight, entry, inside, is_unnamed=unnamed)
+        self._kept.held[chain] = ChainPlace(sight, entry, inside, is_unnamed=unnamed)
         for start, number, written in versions:
             version = Version(read_fraction(start), number)
             self.versions = max(self.versions, number + 1)

@@ -4,30 +4,155 @@ As with items alone (`recalling.py`), there are two kinds.
 Where one `for` runs over a stream of items, its rounds look at the documents as they are when the item arrives, and
 their results stand.
 Where items are read by asking for their past only, all is evaluated at the latest element, and corrected.
+
+What must be remembered is a `Mixture`: of streams of items what the query can still ask for
+(`runtime/past/recollection.py`), of streams of updates the documents as far as the query sees them
+(`branch/document/projection.py`).
+Expressions are evaluated by the law itself (`law/arrivals/mixed.py`) over just that: nothing that was forgotten could
+be chosen, so the values are the same.
+An evaluation looks at all that is remembered, so it costs as much as the documents are large.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from anabranch.branch.display.branch import Given, begun_behind
+from anabranch.branch.display.branch import BranchContext, begun_behind
 from anabranch.branch.document.keeper import document_of, good_time
+from anabranch.branch.document.projection import KeptDocument, LateStart
+from anabranch.branch.document.state import Data, decode, encode
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Came, Changed
 from anabranch.branch.past.answers import Memory
-from anabranch.branch.past.mixture import NOWHERE, Mixture
-from anabranch.branch.past.queries import RecalledMember
+from anabranch.branch.past.queries import RecalledMember, RecalledQuery
 from anabranch.branch.past.recalling import REACHES_ROOT, Recalled
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import State
+from anabranch.language import ast
+from anabranch.law.arrivals.mixed import MixedEvaluator, Stood
+from anabranch.law.env import Env
+from anabranch.law.history.chains import Content
 from anabranch.law.history.changed import Dependence
-from anabranch.law.history.settings import Around
-from anabranch.law.inputs import Arrival, element_time
+from anabranch.law.history.document import EditedDocument
+from anabranch.law.history.evaluate import Around
+from anabranch.law.inputs import Arrival, Signal, element_time
 from anabranch.law.slices import WholeNeeded
-from anabranch.sharing.retention import beyond_entries
-from anabranch.stream.elements import Accent, Item, Place, Punctuation, StreamElement
+from anabranch.runtime.past.recollection import Recollection
+from anabranch.sharing.retention import beyond_entries, needs_of
+from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation, StreamElement
+from anabranch.stream.limits import Limits
+from anabranch.stream.tree import Element
+from anabranch.values.sequences import Values
+
+NOWHERE = Place("", "", 0)
+"""Where a branch stands that begins late."""
+
+
+class Mixture:
+    """The memory of one query; `roots` are the root elements of its streams."""
+
+    def __init__(
+        self,
+        asked: RecalledQuery,
+        items: Recollection,
+        roots: Mapping[str, Element],
+        limits: Limits,
+        around: Around,
+    ) -> None:
+        needs = needs_of(asked.query)
+        self.edited = {name: KeptDocument(roots[name], name, needs, limits) for name in asked.edited}
+        """The documents of the streams of updates."""
+        self._query, self._around = asked.query, around
+        self._items = items
+        self._documents = {
+            name: EditedDocument(root, limits) for name, root in roots.items() if name not in self.edited
+        }
+        self._contents: dict[Arrival, Content] = {}
+        """Items as their documents hold them."""
+        self._dead: dict[DeadLetter, None] = {}
+
+    @property
+    def now(self) -> Fraction:
+        """The time of the latest element."""
+        return self._items.now
+
+    # --- what comes in ------------------------------------------------------------------------------------
+
+    def edit(self, stream: str, element: StreamElement, at: Fraction, partition: int) -> Iterator[None]:
+        """Take an element of a stream of updates; after each yield all is as of a moment."""
+        for moment in self.edited[stream].take(element, at, partition):
+            self.move(stream, element, moment)
+            yield
+
+    def move(self, stream: str, element: StreamElement, at: Fraction) -> None:
+        """Time moves with an element that is no item."""
+        self._items.take(stream, Signal(Punctuation(None, element.place), at, 0))
+        self._moved()
+
+    def arrive(self, arrival: Arrival) -> None:
+        """Take an item."""
+        self._items.take(arrival.place.stream, arrival)
+        self.put(arrival)
+        self._moved()
+
+    def put(self, arrival: Arrival) -> None:
+        """Have an item that is remembered in its document."""
+        document = self._documents[arrival.place.stream]
+        for _ in document.take(Item(arrival.item, arrival.place), arrival.time, arrival.partition):
+            self._contents[arrival] = document.entries.pop()
+
+    def begin(self, documents: Mapping[str, LateStart]) -> None:
+        """Begin late, with the documents of streams of updates as they stand (LAWS 3.6)."""
+        for name, document in documents.items():
+            self.edited[name].begin(document)
+            self._items.take(name, Signal(Punctuation(None, NOWHERE), document.now, 0))
+
+    def _moved(self) -> None:
+        for each in self.edited.values():
+            each.moved(self.now)
+            each.changed.clear()
+
+    # --- what is asked ------------------------------------------------------------------------------------
+
+    def value(self, expression: ast.Expression, env: Env, item: Arrival | None = None) -> Values:
+        """The value of an expression now; where it loops over items, its one round is that of `item`."""
+        arrivals = self._items.arrivals
+        self._contents = {each: self._contents[each] for each in arrivals}
+        for name, document in self._documents.items():
+            document.entries = [content for each, content in self._contents.items() if each.place.stream == name]
+        stood = Stood(frozenset(self._documents))
+        if item is not None and isinstance(expression, ast.Flwor):
+            loops = [id(clause) for clause in expression.clauses if isinstance(clause, ast.For)]
+            others = [each for each in arrivals if each is not item]
+            stood.rows.update({(loop, each.place): [] for loop in loops for each in others})
+        items = {name: each.contents for name, each in self._documents.items()}
+        documents = {name: each.whole() for name, each in self.edited.items()}
+        evaluator = MixedEvaluator(self._query, {**documents, **items}, self.now, stood, **self._around)
+        try:
+            return evaluator.top(expression, env)
+        finally:
+            self._dead.update(dict.fromkeys(evaluator.dead))
+            for document in self._documents.values():
+                document.entries = []
+
+    def drained(self) -> list[DeadLetter]:
+        """What was set aside since this was last asked, each thing once."""
+        found = list(self._dead)
+        self._dead.clear()
+        return found
+
+    # --- between epochs -----------------------------------------------------------------------------------
+
+    def encode(self) -> dict[str, Data]:
+        """The documents of the streams of updates as plain data."""
+        return {name: encode(each) for name, each in self.edited.items()}
+
+    def decode(self, data: Mapping[str, Data]) -> None:
+        """Go on from what `encode` gave, where nothing was taken yet."""
+        for name, each in data.items():
+            decode(self.edited[name], name, each)
 
 
 class Mixed(Recalled):
@@ -38,7 +163,7 @@ class Mixed(Recalled):
         member: RecalledMember,
         inputs: Mapping[str, InputStream],
         state: State | None,
-        given: Given,
+        given: BranchContext,
         spill: Spill,
     ) -> None:
         super().__init__(member, inputs, state, given, spill, self)
@@ -55,7 +180,7 @@ class Mixed(Recalled):
             self._mixture.begin({name: document_of(kept, inputs[name], given.limits, spill) for name, kept in late})
             self._show(NOWHERE, None)
 
-    def _remembering(self, given: Given) -> None:
+    def _remembering(self, given: BranchContext) -> None:
         super()._remembering(given)
         asked = self._member.query
         around: Around = {
@@ -76,7 +201,7 @@ class Mixed(Recalled):
         """The time of an element that is to be taken next; None for a bad one."""
         name, partition = key
         if name in self._mixture.edited:
-            return good_time(self._mixture.edited[name], self._inputs[name], partition, element, arrived)
+            return good_time(self._mixture.edited[name].admission, self._inputs[name], partition, element, arrived)
         assert isinstance(element, Item | Accent | Punctuation), "a stream of items has no others"
         now = self._merge.sources[key].now  # time does not run back with items that come out of order
         return max(now, element_time(element, self._inputs[name].time, now if arrived is None else arrived))
@@ -85,7 +210,7 @@ class Mixed(Recalled):
         """The time that an input has reached."""
         name, partition = key
         edited = self._mixture.edited.get(name)
-        return self._merge.sources[key].now if edited is None else edited.reached(partition)
+        return self._merge.sources[key].now if edited is None else edited.admission.reached(partition)
 
     def _run(self) -> None:
         for each in self._merge.released():
@@ -104,7 +229,7 @@ class Mixed(Recalled):
                 case _:
                     pass
         for kept in self._mixture.edited.values():
-            kept.dead.clear()  # they are told by whoever keeps the document
+            kept.admission.dead.clear()  # they are told by whoever keeps the document
 
     def _come(self, came: Came) -> None:
         place = came.element.place

@@ -22,15 +22,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from anabranch.branch.display.branch import Given
+from anabranch.branch.display.branch import BranchContext
 from anabranch.branch.display.publishing import SHOWN
-from anabranch.branch.evolution.following import Following
+from anabranch.branch.evolution.following import Absorbing, Following
 from anabranch.branch.held_items import number_nodes
 from anabranch.branch.intake.entries import Entry, Origin
 from anabranch.branch.intake.entry_reader import EntryReader
 from anabranch.branch.intake.merge import Changed, Judge, Released, Signal
 from anabranch.branch.intake.merged import Merged
-from anabranch.branch.past.absorbing import Absorbing
 from anabranch.branch.past.answers import DisplayAnswer, Memory, StandingAnswer
 from anabranch.branch.past.queries import RecalledMember
 from anabranch.branch.ports import InputStream, Spill
@@ -75,7 +74,7 @@ class Recalled(Merged):
         member: RecalledMember,
         inputs: Mapping[str, InputStream],
         state: State | None,
-        given: Given,
+        given: BranchContext,
         spill: Spill,
         judge: Judge | None = None,
     ) -> None:
@@ -91,7 +90,7 @@ class Recalled(Merged):
         """Of what is remembered, the raw entry, the how many-th item it was, and the maps into the start's units."""
         self.taken = 0
         """How many items came."""
-        self._following = Following([Absorbing.of(member, given.functions)], self._merge, self)
+        self._following = Following([Absorbing.of(member, given.functions)], self._merge, lambda: self.taken)
         self._ended: str | None = None
         self.aborted: dict[str, str] = {}
         if state is not None:
@@ -99,7 +98,7 @@ class Recalled(Merged):
         else:
             self._following.begin()
 
-    def _remembering(self, given: Given) -> None:
+    def _remembering(self, given: BranchContext) -> None:
         """Have a memory."""
         streams = self._inputs.items()
         empty = {name: Input(_document(self._roots[name]), time=stream.time) for name, stream in streams}

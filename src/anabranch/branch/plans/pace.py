@@ -24,6 +24,7 @@ from anabranch.algebra.plans.interpret import Apply, Plan, StreamSource
 from anabranch.algebra.reactions.readings import Reading
 from anabranch.algebra.reactions.signature import Paths
 from anabranch.algebra.window import Extent, Panes
+from anabranch.branch.evolution.changelog import WindowsReached
 from anabranch.branch.intake.progress import Progress
 from anabranch.branch.ports import InputStream
 from anabranch.law.rounds.windows import Reach
@@ -33,27 +34,6 @@ from anabranch.stream.path import Path
 
 Way = tuple[int, ...]
 """Leads to an operator, by the inputs to take from the root down."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """All items of a stream with less than a value at a path have come; values are those of query start."""
-
-    stream: str
-    path: Path
-    value: Fraction
-
-    def to_json(self) -> list[Any]:
-        return [self.stream, list(self.path.steps), str(self.value)]
-
-    @staticmethod
-    def from_json(value: list[Any]) -> Reached:
-        stream, steps, text = value
-        return Reached(stream, Path(tuple(steps)), Fraction(text))
-
-    def outdoes(self, before: Reached) -> bool:
-        """Whether it says all that an earlier one said."""
-        return (self.stream, self.path) == (before.stream, before.path)
 
 
 @dataclass(slots=True)
@@ -97,7 +77,7 @@ class Pace:
             if value is not None:
                 watch.progress.passed(partition, value - watch.stream.origin)
 
-    def reached(self, stream: str) -> Iterator[Reached]:
+    def reached(self, stream: str) -> Iterator[WindowsReached]:
         """What the plan has to be told now, and was not told before; the end of a stream it need not be told."""
         for watch in self._of(stream):
             reached = watch.progress.reached
@@ -105,7 +85,7 @@ class Pace:
                 last = max(_end(extent, reached) for _, extent in watch.windows)
                 if last > watch.told:
                     watch.told = last
-                    yield Reached(stream, watch.path, last + watch.stream.origin)
+                    yield WindowsReached(stream, watch.path, last + watch.stream.origin)
 
     def first_windows(self) -> dict[Way, int]:
         """The first window of each operator that the subscription sees whole, where it is not the first of all."""

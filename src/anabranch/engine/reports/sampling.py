@@ -31,7 +31,7 @@ MOST_FILES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ItemSample:
     """What was looked at, and the paths that were found there."""
 
     items: int
@@ -59,7 +59,7 @@ def unseen_paths(course: StreamCourse, accent: Accent, partition: int, form: Str
             yield f"no item has had '{path}': the newest {sample.items:,} were looked at, in {files}"
 
 
-def sampled(source: Source, partition: int, form: StreamForm) -> Sample:
+def sampled(source: Source, partition: int, form: StreamForm) -> ItemSample:
     """Look at the newest items of a partition."""
     root = parse_root(form.root.encode())
     learner, items, left = Learner(root.name.local), 0, MOST_BYTES
@@ -77,7 +77,7 @@ def sampled(source: Source, partition: int, form: StreamForm) -> Sample:
         left -= len(data)
         if items >= MOST_ITEMS or left <= 0:
             break
-    return Sample(items, tuple(looked), learner.schema())
+    return ItemSample(items, tuple(looked), learner.schema())
 
 
 def _newest(file: FilePath, most: int, *, document: bool) -> bytes:

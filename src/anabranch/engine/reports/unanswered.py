@@ -16,7 +16,7 @@ from anabranch.engine.preparing import Inputs, Prepared
 from anabranch.engine.reading import read_documents
 from anabranch.errors import AnabranchError
 from anabranch.law import evaluate, stream_input
-from anabranch.law.history.document import Document
+from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.timeline import answer
 from anabranch.stream.elements import DeadLetter, Item
 from anabranch.stream.limits import Limits
@@ -120,7 +120,7 @@ def _over_nothing(query: Prepared, inputs: Inputs, limits: Limits) -> str:
     try:
         documents = read_documents(paths)
         if query.updates:
-            nothing = {name: Document(root) for name, root in roots.items()}
+            nothing = {name: EditedDocument(root) for name, root in roots.items()}
             return answer(law, nothing, functions=functions, inputs=documents, text=query.text).text
         empty = {name: stream_input(root, [()])[0] for name, root in roots.items()}
         return evaluate(law, {**documents, **empty}, functions=functions, text=query.text).text

@@ -22,15 +22,15 @@ from typing import TypeAlias, Unpack
 from anabranch.errors import DynamicError, Unsupported
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
-from anabranch.law.answer import Shown
+from anabranch.law.answer import ShownAnswer
 from anabranch.law.arrivals.qualified import Qualified, Wanted, is_path, qualified
 from anabranch.law.arrivals.recall import asks
 from anabranch.law.construct import content_text
 from anabranch.law.env import Env
-from anabranch.law.evaluate import Row
-from anabranch.law.history.document import Document
-from anabranch.law.history.evaluate import HistoryEvaluator, Unit
-from anabranch.law.history.settings import Around
+from anabranch.law.evaluate import ResultRow
+from anabranch.law.history.chains import Contents
+from anabranch.law.history.document import EditedDocument
+from anabranch.law.history.evaluate import Around, HistoryEvaluator, Unit
 from anabranch.law.history.timeline import Arriving
 from anabranch.law.history.view import Lives, View
 from anabranch.law.paths import base_of
@@ -49,7 +49,7 @@ class Stood:
 
     items: frozenset[str]
     """The streams of items."""
-    rows: dict[tuple[int, Place], list[Row]] = field(default_factory=dict)
+    rows: dict[tuple[int, Place], list[ResultRow]] = field(default_factory=dict)
 
 
 class MixedEvaluator(HistoryEvaluator):
@@ -58,7 +58,7 @@ class MixedEvaluator(HistoryEvaluator):
     def __init__(
         self,
         query: ast.Query,
-        documents: Mapping[str, Document],
+        documents: Mapping[str, Contents],
         now: Fraction,
         stood: Stood,
         *,
@@ -81,7 +81,7 @@ class MixedEvaluator(HistoryEvaluator):
         clauses: Sequence[ast.For | ast.Let],
         env: Env,
         unit: Unit,
-        found: list[tuple[Unit, Row]],
+        found: list[tuple[Unit, ResultRow]],
         failed: dict[Unit, DynamicError],
     ) -> None:
         first = clauses[0] if clauses else None
@@ -98,9 +98,9 @@ class MixedEvaluator(HistoryEvaluator):
 
     def _run(
         self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], environments: Sequence[Env], entry: Child
-    ) -> list[Row]:
+    ) -> list[ResultRow]:
         """The results of one item's round; what fails is set aside."""
-        found: list[tuple[Unit, Row]] = []
+        found: list[tuple[Unit, ResultRow]] = []
         failed: dict[Unit, DynamicError] = {}
         rounds = super()._rounds
         self.apart(lambda: [rounds(flwor, clauses, env, (entry,), found, failed) for env in environments])
@@ -220,24 +220,25 @@ class MixedEvaluator(HistoryEvaluator):
 
 def mixed_displays(
     query: ast.Query,
-    documents: Mapping[str, Document],
+    documents: Mapping[str, EditedDocument],
     items: frozenset[str],
     arriving: Iterable[Arriving],
     dead: list[DeadLetter],
     **around: Unpack[Around],
-) -> Iterator[Shown]:
-    """What is on display after every moment, also where that is the same; as `history.timeline.timeline` otherwise."""
+) -> Iterator[ShownAnswer]:
+    """What is on display after every moment, also where that is the same; as `history.timeline.displays` otherwise."""
     refuse_asking_items(query, items, around.get("text"))
     stood = Stood(items)
     failing = ""
     for each in arriving:
         for _ in documents[each.stream].take(each.element, each.at, each.partition):
             now = max(document.now for document in documents.values())
-            evaluator = MixedEvaluator(query, documents, now, stood, **around)
+            contents = {name: document.contents for name, document in documents.items()}
+            evaluator = MixedEvaluator(query, contents, now, stood, **around)
             try:
-                shown = Shown(now, content_text(evaluator.top(query.body, Env.of(query))))
+                shown = ShownAnswer(now, content_text(evaluator.top(query.body, Env.of(query))))
             except DynamicError as error:
-                shown = Shown(now, "", error)
+                shown = ShownAnswer(now, "", error)
                 if error.message != failing:
                     letter = DeadLetter(each.element.place, error.message, "", error.code, around.get("name"))
                     evaluator.dead.append(letter)

@@ -1,5 +1,8 @@
 """Which elements a stream of updates takes, and what each region and update in them acts on.
 
+The law's document and those that production keeps have an `Admission` each: the rules need no content, so whoever sees
+all elements of a stream comes to the same, whatever it keeps of them.
+
 An element is judged whole before any of it is applied, because what is bad must change nothing: a bad region inside an
 item makes the item bad, as a malformed one does (`stream/reading/wire.py`).
 The rules are LAWS 5.3, 5.8 and the history paper's section 2: an update names a region that is known; one is replaced,
@@ -19,12 +22,18 @@ from fractions import Fraction
 
 from anabranch.errors import BadItem
 from anabranch.law.history.chains import Chain
-from anabranch.law.history.register import Act, Named
-from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element, Text
+from anabranch.law.history.register import Act, Named, Register
+from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation, StreamElement
+from anabranch.stream.limits import Limits
+from anabranch.stream.reading.wire import tree_of, write
+from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element, Text, namespaces_in_scope
+
+DEEPEST = 200
+"""How deep a document is at most, regions counted, whatever an item may be: who looks into it goes down by calls."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Admitted:
     """A good element: what was written, what its regions and updates do in their order, and the time at its end."""
 
     tree: Element | None
@@ -52,16 +61,72 @@ def is_empty(written: Element, between: bool) -> bool:
     )
 
 
-def judge(tree: Element | None, at: Fraction, before: Fraction, names: dict[str, Named], depth: int) -> Judged:
-    """Judge an element that came at a time, behind one at `before`; BadItem where it is bad.
+class Admission:
+    """Judges the elements of one stream, partition by partition, and knows their ids and how far they are."""
 
-    `names` are the ids known so far in its partition; a punctuation has no tree; `depth` is how deep a document may be.
-    """
-    judging = _Judging(ChainMap({}, names), depth, before)
-    judging.move(at)
-    if tree is not None:
-        judging.look(tree, 1, between=True)
-    return Judged(tree, judging.acts, judging.now)
+    def __init__(self, limits: Limits | None = None, register: Register | None = None) -> None:
+        self.register = register or Register()
+        self.times: dict[int, Fraction] = {}
+        """How far each partition is."""
+        self.dead: list[DeadLetter] = []
+        """The bad elements."""
+        self._depth = min((limits or Limits()).depth, DEEPEST)
+        self._next: dict[int, tuple[StreamElement, Fraction, Admitted]] = {}
+        """By partition, what was judged and is not taken yet."""
+
+    def reached(self, partition: int = 0) -> Fraction:
+        """How far a partition is: the time of an element that has none of its own (LAWS 1.3)."""
+        return self.times.get(partition, Fraction(0))
+
+    def judge(self, element: StreamElement, at: Fraction, partition: int = 0) -> Admitted | None:
+        """Judge the next element of a partition, which came at a time; a bad one is set aside and gives None.
+
+        It may be asked twice: whether the element is good, and then, when its turn has come, what it does.
+        """
+        known = self._next.get(partition)
+        if known is not None and known[0] is element and known[1] == at:
+            return known[2]
+        judging = _Judging(ChainMap({}, self.register.of(partition)), self._depth, self.times.get(partition, at))
+        try:
+            tree = _tree(element)
+            judging.move(at)
+            if tree is not None:
+                judging.look(tree, 1, between=True)
+        except BadItem as error:
+            self.dead.append(DeadLetter(element.place, error.message, write(element)[:LONGEST_RAW]))
+            return None
+        except RecursionError:  # where the cap on an item's depth is set higher than Python goes
+            self.dead.append(DeadLetter(element.place, "nested too deep", ""))
+            return None
+        admitted = Admitted(tree, judging.acts, judging.now)
+        self._next[partition] = element, at, admitted
+        return admitted
+
+    def take(self, admitted: Admitted, partition: int = 0) -> list[Chain]:
+        """Take the ids of an element that was applied; gives the regions that no id is left for."""
+        self._next.pop(partition, None)
+        unnamed = [] if admitted.tree is None else self.register.take(partition, admitted.acts.values())
+        self.times[partition] = admitted.end
+        return unnamed
+
+
+def _tree(element: StreamElement) -> Element | None:
+    """An element as it was written, except for an item's time; an accent or a punctuation has nothing to show."""
+    match element:
+        case Item(tree):
+            return tree
+        case Accent() | Punctuation():
+            return None
+        case _:
+            return tree_of(element)
+
+
+def declared_on(node: Child, between: bool) -> dict[str, str]:
+    """What must be declared on a node because what declared it is a wrapper, or elsewhere."""
+    if not isinstance(node, Element):
+        return {}
+    wrapped = between or (isinstance(node.parent, Element) and is_control(node.parent))
+    return namespaces_in_scope(node) if wrapped else dict(node.namespaces)
 
 
 @dataclass(slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
 
 from anabranch.stream.elements import Place
-from anabranch.stream.tree import Child
+from anabranch.stream.tree import Child, Comment, Element, Instruction, Text
 
 
 @dataclass(eq=False, slots=True)
@@ -46,3 +47,33 @@ class Chain:
 
 
 Content: TypeAlias = Lived | Chain
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What stands in a document, or in some of its entries."""
+
+    root: Element
+    """The root element, without what stands in it."""
+    entries: Sequence[Content]
+
+
+def bare(node: Child, namespaces: dict[str, str] | None = None) -> Child:
+    """A node by itself: without what stands in it or around it, an element with these declarations only."""
+    match node:
+        case Element():
+            return bare_element(node, namespaces)
+        case Text():
+            return Text(node.value, node.measure)
+        case Comment():
+            return Comment(node.value)
+        case Instruction():
+            return Instruction(node.target, node.value)
+
+
+def bare_element(element: Element, namespaces: dict[str, str] | None = None) -> Element:
+    """An element of its own with the same name and attributes, and nothing in it."""
+    fresh = Element(element.name, {} if namespaces is None else namespaces)
+    for attribute in element.attributes:
+        fresh.set(attribute.name, attribute.value, attribute.measure)
+    return fresh

@@ -18,17 +18,17 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import groupby
-from typing import TypeAlias, TypeVar, Unpack
+from typing import TypeAlias, TypedDict, TypeVar, Unpack
 
 from anabranch.errors import DynamicError, Unsupported
 from anabranch.language import ast
 from anabranch.language.checks.unbounded import flows
 from anabranch.language.printer import print_query
 from anabranch.language.rewrite import parts
+from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
-from anabranch.law.evaluate import Evaluator, Row
-from anabranch.law.history.document import Document
-from anabranch.law.history.settings import Around
+from anabranch.law.evaluate import Evaluator, ResultRow
+from anabranch.law.history.chains import Contents
 from anabranch.law.history.versions import Asked, cut, within
 from anabranch.law.history.view import Lives, View
 from anabranch.law.inputs import Input
@@ -41,6 +41,20 @@ from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Attribute, Child, Comment, Element, Instruction, Node, Text
 from anabranch.values.sequences import NODES, Value, Values
 
+
+class Around(TypedDict, total=False):
+    """What is around a query."""
+
+    functions: Mapping[str, PythonFunction] | None
+    """Those that the user registered."""
+    inputs: Mapping[str, Input] | None
+    """What `doc()` reads."""
+    name: str | None
+    """What dead letters call the query."""
+    text: str | None
+    """The text that errors point into."""
+
+
 T = TypeVar("T")
 Unit: TypeAlias = tuple[Child | None, ...]
 """The entries that a round is named by, one for each `for` over a stream so far."""
@@ -52,7 +66,7 @@ class HistoryEvaluator(Evaluator):
     def __init__(
         self,
         query: ast.Query,
-        documents: Mapping[str, Document],
+        documents: Mapping[str, Contents],
         now: Fraction,
         *,
         until: Fraction | None = None,
@@ -243,9 +257,9 @@ class HistoryEvaluator(Evaluator):
             rows.sort(key=lambda row: row.ranks[index], reverse=flwor.order[index].descending)
         return [value for row in rows for value in row.values]
 
-    def rows(self, flwor: ast.Flwor, env: Env) -> list[Row]:
+    def rows(self, flwor: ast.Flwor, env: Env) -> list[ResultRow]:
         """The results of all rounds that do not fail, in the order in which they are run."""
-        found: list[tuple[Unit, Row]] = []
+        found: list[tuple[Unit, ResultRow]] = []
         failed: dict[Unit, DynamicError] = {}
         self._rounds(flwor, flwor.clauses, env, (), found, failed)
         for unit, error in failed.items():
@@ -258,7 +272,7 @@ class HistoryEvaluator(Evaluator):
         clauses: Sequence[ast.For | ast.Let],
         env: Env,
         unit: Unit,
-        found: list[tuple[Unit, Row]],
+        found: list[tuple[Unit, ResultRow]],
         failed: dict[Unit, DynamicError],
     ) -> None:
         """The rows of all rounds, each with its unit; a unit of which some round fails falls with all of its rows."""
@@ -285,7 +299,7 @@ class HistoryEvaluator(Evaluator):
         clauses: Sequence[ast.For | ast.Let],
         environments: Sequence[Env],
         unit: Unit,
-        found: list[tuple[Unit, Row]],
+        found: list[tuple[Unit, ResultRow]],
         failed: dict[Unit, DynamicError],
     ) -> None:
         """The rounds of one entry, with its nodes bound in turn."""

@@ -1,7 +1,7 @@
 """What is on display after every moment of some streams of updates, and at their end.
 
 The display is the answer of the query over the documents as they stand, with the time of the latest element as now; it
-is found anew at each moment, and told where it differs from the one before.
+is found anew at each moment.
 Where a query fails as a whole (a sum over what is no number, say) nothing is on display; the dead letters say why.
 Before the first moment the display is empty.
 """
@@ -16,12 +16,12 @@ from typing import Unpack
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.law.answer import Answer, NoAnswer, Shown
+from anabranch.law.answer import Answer, NoAnswer, ShownAnswer
 from anabranch.law.env import Env
 from anabranch.law.evolution.vantage import Change
-from anabranch.law.history.document import Document
-from anabranch.law.history.evaluate import HistoryEvaluator, refuse_windows
-from anabranch.law.history.settings import Around
+from anabranch.law.history.admission import Admission
+from anabranch.law.history.document import EditedDocument
+from anabranch.law.history.evaluate import Around, HistoryEvaluator, refuse_windows
 from anabranch.law.inputs import texts_at
 from anabranch.stream.elements import Accent, DeadLetter, Item, Region, StreamElement, Update
 from anabranch.stream.path import Path
@@ -41,7 +41,7 @@ class Arriving:
 
 def answer(
     query: ast.Query,
-    documents: Mapping[str, Document],
+    documents: Mapping[str, EditedDocument],
     **around: Unpack[Around],
 ) -> Answer:
     """Answer a checked query over documents as they stand.
@@ -51,40 +51,26 @@ def answer(
     """
     refuse_windows(query, around.get("text"))
     now = max((each.now for each in documents.values()), default=Fraction(0))
-    evaluator = HistoryEvaluator(query, documents, now, **around)
+    contents = {name: each.contents for name, each in documents.items()}
+    evaluator = HistoryEvaluator(query, contents, now, **around)
     try:
         return Answer(evaluator.top(query.body, Env.of(query)), evaluator.dead, [], around.get("name"))
     except DynamicError as error:
         raise NoAnswer(error, [*dict.fromkeys(evaluator.dead), evaluator.failed(error)]) from error
 
 
-def timeline(
+def displays(
     query: ast.Query,
-    documents: Mapping[str, Document],
+    documents: Mapping[str, EditedDocument],
     arriving: Iterable[Arriving],
     dead: list[DeadLetter],
     **around: Unpack[Around],
-) -> Iterator[Shown]:
-    """What is on display after every moment that changes it, while elements arrive in their merged order.
+) -> Iterator[ShownAnswer]:
+    """What is on display after every moment, also where that is the same, while elements arrive in their merged order.
 
     `documents` are taken as they stand and follow what arrives; `dead` gets what fails in the query, each thing once,
     and that it fails as a whole when it begins to.
     """
-    before = ""
-    for each in displays(query, documents, arriving, dead, **around):
-        if each.text != before:
-            before = each.text
-            yield each
-
-
-def displays(
-    query: ast.Query,
-    documents: Mapping[str, Document],
-    arriving: Iterable[Arriving],
-    dead: list[DeadLetter],
-    **around: Unpack[Around],
-) -> Iterator[Shown]:
-    """What is on display after every moment, also where that is the same; as `timeline` otherwise."""
     why: DynamicError | None = None
     for each in arriving:
         for moment in documents[each.stream].take(each.element, each.at, each.partition):
@@ -99,22 +85,22 @@ def displays(
                 letters = letters if failed else [*letters, letter]
                 now, why = "", error
             dead += [letter for letter in dict.fromkeys(letters) if letter not in dead]
-            yield Shown(max(moment.at, *(each.now for each in documents.values())), now, why)
+            yield ShownAnswer(max(moment, *(each.now for each in documents.values())), now, why)
 
 
 def arrivals(
-    documents: Mapping[str, Document],
+    documents: Mapping[str, EditedDocument],
     streams: Mapping[str, Sequence[Iterable[StreamElement | DeadLetter]]],
     times: Mapping[str, Path | None] | None = None,
     ends: Callable[[str, Change], bool] = lambda stream, change: False,
 ) -> Iterator[Arriving]:
-    """The good elements of some streams, given partition by partition, in the order of LAWS 1.2; for `timeline`.
+    """The good elements of some streams, given partition by partition, in the order of LAWS 1.2; for `displays`.
 
     Each must have been taken before the next is asked for: whether that is good depends on it.
     `times` are the streams' time paths; nothing more arrives behind a change of a stream that `ends` the query.
     """
     partitions = (
-        _timed(documents[stream], stream, number, elements, (times or {}).get(stream))
+        _timed(documents[stream].admission, stream, number, elements, (times or {}).get(stream))
         for stream, several in streams.items()
         for number, elements in enumerate(several)
     )
@@ -136,14 +122,14 @@ class _Doubtful:
 
 
 def _timed(
-    document: Document, stream: str, partition: int, elements: Iterable[StreamElement | DeadLetter], path: Path | None
+    admission: Admission, stream: str, partition: int, elements: Iterable[StreamElement | DeadLetter], path: Path | None
 ) -> Iterator[Arriving | _Doubtful]:
     for each in elements:
         if isinstance(each, DeadLetter):
-            yield _Doubtful(stream, each, document.reached(partition))
+            yield _Doubtful(stream, each, admission.reached(partition))
             continue
-        at = time_of(each, path, document.reached(partition))
-        if document.accepts(each, at, partition):
+        at = time_of(each, path, admission.reached(partition))
+        if admission.judge(each, at, partition) is not None:
             yield Arriving(stream, partition, each, at)
 
 

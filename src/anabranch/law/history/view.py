@@ -19,11 +19,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from anabranch.law.history.chains import Chain, Content, Lived, Version
-from anabranch.law.history.document import Document
+from anabranch.law.history.chains import Chain, Content, Contents, Lived, Version, bare, bare_element
 from anabranch.stream import tree
 from anabranch.stream.elements import Place
-from anabranch.stream.tree import Child, Comment, Element, Instruction, Text
+from anabranch.stream.tree import Child, Element
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +67,11 @@ class _Around:
 class View:
     """A document as of a time, or now."""
 
-    def __init__(self, seen: Document, lives: Lives, until: Fraction | None = None) -> None:
+    def __init__(self, seen: Contents, lives: Lives, until: Fraction | None = None) -> None:
         self._lives = lives
         self._until = until
         self.document = tree.Document()
-        self.root = _fresh_element(seen.root, seen.root.namespaces)
+        self.root = bare_element(seen.root, seen.root.namespaces)
         self.document.append(self.root)
         self.places: dict[Child, Place] = {}
         """All entries, in the document or formerly there, with where they came from."""
@@ -110,7 +109,7 @@ class View:
             inner = _Around(version.start, version.number)  # what came before this one was replaced by it
 
     def _put_node(self, lived: Lived, parent: Element, around: _Around, standing: Standing) -> None:
-        node = _fresh(lived)
+        node = bare(lived.node, lived.namespaces)
         node.parent = parent
         self._lives.everything[parent].append(node)
         if standing.shown:
@@ -124,23 +123,3 @@ class View:
 
     def _has_come(self, start: Fraction) -> bool:
         return self._until is None or start <= self._until
-
-
-def _fresh(lived: Lived) -> Child:
-    match lived.node:
-        case Element():
-            return _fresh_element(lived.node, lived.namespaces)
-        case Text() as text:
-            return Text(text.value, text.measure)
-        case Comment() as comment:
-            return Comment(comment.value)
-        case Instruction() as instruction:
-            return Instruction(instruction.target, instruction.value)
-
-
-def _fresh_element(element: Element, namespaces: dict[str, str]) -> Element:
-    """An element of its own with the same name and attributes, and nothing in it."""
-    fresh = Element(element.name, namespaces)
-    for attribute in element.attributes:
-        fresh.set(attribute.name, attribute.value, attribute.measure)
-    return fresh

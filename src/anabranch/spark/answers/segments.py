@@ -30,7 +30,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.items.delivery import ROW, Rows
+from anabranch.columnar.items.answering import ROW, Rows
 from anabranch.columnar.items.kernels import check_of, checks
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
@@ -44,7 +44,7 @@ DEAD_LETTERS = -1
 LATE_ITEMS = -2
 COURSES = -3
 """Stand in a chunk for the number of a subscription; late items are lines as a user gets to see them,
-and `spark/evolution/courses.py` says what courses are."""
+and `spark/evolution/progress.py` says what courses are."""
 
 
 @dataclass(frozen=True, slots=True)

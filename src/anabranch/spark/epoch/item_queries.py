@@ -17,7 +17,7 @@ from anabranch.language import ast, parse
 from anabranch.runtime.shapes import Constant, Shape
 from anabranch.runtime.standing import Standing, standing
 from anabranch.runtime.units import Units
-from anabranch.spark.evolution.following import Alike
+from anabranch.spark.evolution.following import ShapeGroup
 from anabranch.spark.plan.epoch_plan import Plan, Subscription
 from anabranch.spark.plan.roles import Functions, documents_of, remembers, shapes_of
 from anabranch.stream.tree import Element
@@ -32,7 +32,7 @@ class StreamQueries:
     """The item queries of one stream, numbered through, and those that evolve alike."""
 
     queries: list[ItemQueries] = field(default_factory=list)
-    alike: list[Alike] = field(default_factory=list)
+    alike: list[ShapeGroup] = field(default_factory=list)
 
     @property
     def members(self) -> list[ItemQuery]:
@@ -81,7 +81,7 @@ def item_queries(
         before = sum(len(each.members) for each in held.queries)
         held.queries.append(ItemQueries(_hole(standing_query), marks, made))
         numbers = range(before, before + len(made))
-        held.alike.append(Alike(standing_query, policy, first, numbers, roots[stream].namespaces))
+        held.alike.append(ShapeGroup(standing_query, policy, first, numbers, roots[stream].namespaces))
     return asked
 
 

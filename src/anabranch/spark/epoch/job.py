@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -27,14 +27,15 @@ from anabranch.spark.answers.segments import Segment
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Carried
-from anabranch.spark.evolution.changes import Change
-from anabranch.spark.evolution.log import Logged
+from anabranch.spark.evolution.log import Logged, LoggedEvent
+from anabranch.spark.evolution.views import KnownLog, known_log
 from anabranch.spark.faults import Fault
 from anabranch.spark.intake.ranges import Position, Range
+from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.spark.plan.files import PlanFile
 from anabranch.spark.plan.roles import Functions
 from anabranch.spark.state.files import Kept
-from anabranch.stream.plain import from_plain, to_plain
+from anabranch.stream.plain import from_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,8 @@ class Met:
     digest: str
 
     @staticmethod
-    def save(folder: Path, changes: Mapping[str, Sequence[Change]]) -> Met:
-        data = json.dumps(to_plain(changes)).encode()
+    def save(folder: Path, changes: Mapping[str, Sequence[LoggedEvent]]) -> Met:
+        data = json.dumps({stream: [each.to_json() for each in found] for stream, found in changes.items()}).encode()
         digest = durable.digest(data)
         path = folder / f"{digest[:32]}.met"
         with durable.writing(path):
@@ -54,20 +55,20 @@ class Met:
         durable.replace(path, data)
         return Met(path, digest)
 
-    def load(self) -> Mapping[str, Sequence[Change]]:
+    def load(self) -> Mapping[str, Sequence[LoggedEvent]]:
         """What is said, by stream, in order."""
         return _load_met(self)
 
 
 @lru_cache(maxsize=2)
-def _load_met(met: Met) -> Mapping[str, Sequence[Change]]:
+def _load_met(met: Met) -> Mapping[str, Sequence[LoggedEvent]]:
     try:
         data = met.path.read_bytes()
     except OSError as error:
         raise StateError(f"cannot read '{met.path}': {error.strerror}") from None
     if durable.digest(data) != met.digest:
         raise StateError(f"'{met.path}' is damaged")
-    return from_plain(dict[str, list[Change]], json.loads(data))
+    return {stream: list(map(LoggedEvent.from_json, found)) for stream, found in json.loads(data).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,10 @@ class Job:
     """By stream: what accents and punctuations said in earlier epochs."""
     met: Met | None = None
     """What is said in this one, if that is known."""
+
+    def known_log(self, stream: StreamPlan) -> KnownLog:
+        """What the log of a stream says of earlier epochs, as this process has read it."""
+        return known_log(self.checkpoint.evolution, stream, self.evolution.get(stream.stream))
 
     @property
     def segments(self) -> Path:
@@ -114,7 +119,7 @@ class Report:
     fault: Fault | None = None
     aborted: Mapping[int, str] = field(default_factory=dict)
     """By subscription: why it has ended (LAWS 4.6)."""
-    changes: Mapping[str, Sequence[Change]] = field(default_factory=dict)
+    changes: Mapping[str, Sequence[LoggedEvent]] = field(default_factory=dict)
     """By stream: what its accents and punctuations say."""
     begins: Mapping[str, Position] = field(default_factory=dict)
     """By partition: where the last of its ranges begins."""
@@ -122,11 +127,27 @@ class Report:
     """Seconds of its process."""
 
     def to_json(self) -> str:
-        return json.dumps(to_plain(self))
+        fields = asdict(self)
+        fields["segments"] = [astuple(each) for each in self.segments]
+        fields["changes"] = {stream: [each.to_json() for each in found] for stream, found in self.changes.items()}
+        return json.dumps(fields)
 
     @staticmethod
     def from_json(text: str) -> Report:
-        return from_plain(Report, json.loads(text))
+        fields = json.loads(text)
+        return Report(
+            fields["items"],
+            fields["bytes_read"],
+            tuple(Segment(*each) for each in fields["segments"]),
+            {key: Position(*end) for key, end in fields["ends"].items()},
+            {key: None if each is None else Carried(**each) for key, each in fields["carries"].items()},
+            {int(key): None if each is None else from_plain(Kept, each) for key, each in fields["states"].items()},
+            None if fields["fault"] is None else Fault(**fields["fault"]),
+            {int(key): reason for key, reason in fields["aborted"].items()},
+            {stream: list(map(LoggedEvent.from_json, found)) for stream, found in fields["changes"].items()},
+            {key: Position(*begin) for key, begin in fields["begins"].items()},
+            fields["cpu"],
+        )
 
 
 # --- rows between the stages of a job ---------------------------------------------------------------------------------

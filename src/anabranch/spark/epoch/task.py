@@ -25,10 +25,9 @@ from anabranch.spark.epoch.feeding import RawFeed, Unread
 from anabranch.spark.epoch.item_queries import StreamQueries, beginning, item_queries
 from anabranch.spark.epoch.job import ALL, DRIVER, Job, Outbox, Report, ShardRow
 from anabranch.spark.epoch.passage import Passage
-from anabranch.spark.evolution.changes import Change
-from anabranch.spark.evolution.courses import RangeCourse, course_leaves
-from anabranch.spark.evolution.following import Following
-from anabranch.spark.evolution.stream_views import borders, view_from
+from anabranch.spark.evolution.following import RangeFollowing
+from anabranch.spark.evolution.log import LoggedEvent
+from anabranch.spark.evolution.progress import ProgressTaker, progress_leaves
 from anabranch.spark.faults import Fault
 from anabranch.spark.intake.ranges import Position, Range
 from anabranch.spark.plan.epoch_plan import Plan
@@ -97,7 +96,7 @@ class _TaskReading:
     items: dict[str, int] = field(default_factory=dict)
     ends: dict[str, Position] = field(default_factory=dict)
     carries: dict[str, Carried | None] = field(default_factory=dict)
-    changes: dict[str, list[Change]] = field(default_factory=dict)
+    changes: dict[str, list[LoggedEvent]] = field(default_factory=dict)
     begins: dict[str, Position] = field(default_factory=dict)
     aborted: dict[int, str] = field(default_factory=dict)
 
@@ -113,23 +112,22 @@ class _TaskReading:
             self.ends[each.key] = Position(each.number + 1, 0) if each.last else Position(each.number, each.end)
         plan = programme.plan
         (stream,) = (known for known in plan.streams if known.stream == each.stream)
-        logged = self.job.evolution.get(stream.stream)
-        view = partial(view_from, self.job.checkpoint.evolution, stream, logged)
+        view = self.job.known_log(stream).view
         asked = programme.asked[each.stream]
-        follow = partial(Following, stream, int(each.partition), asked.alike, asked.members, view)
+        follow = partial(RangeFollowing, stream, int(each.partition), asked.alike, asked.members, view)
         passage = Passage(
             self.job, stream, programme.roots[each.stream], plan.limits, each, follow if asked.alike else None
         )
         taking = programme.counted[each.stream]
         counted = RangeCount(taking, each, passage, view) if taking.members else None
         feed = RawFeed(each, timed=stream.time is not None) if programme.fed[each.stream] else None
-        course = None if stream.axes is None else RangeCourse(stream.stream, stream.axes)
+        course = None if stream.axes is None else ProgressTaker(stream.stream, stream.axes)
         takers: list[Taker] = [taker for taker in (counted, feed, course) if taker]
         count = passage.show(programme.answers[each.stream], segment, takers)
         if count is not None:
             self.items[each.stream] = self.items.get(each.stream, 0) + count
         if course:
-            segment.add(COURSES, course.course().to_json() + "\n")
+            segment.add(COURSES, course.progress().to_json() + "\n")
         if passage.changes:
             self.changes.setdefault(each.stream, []).extend(passage.changes)
         if passage.follows:
@@ -183,9 +181,9 @@ def programme_for(job: Job) -> Programme:
     """The programme of a job."""
     if not job.evolution:
         return programme_of(job.plan, job.functions)
-    plan, folder = job.plan.load(), job.checkpoint.evolution
+    plan = job.plan.load()
     last = max((each.first for each in plan.subscriptions), default=0)
-    found = ((each.stream, borders(folder, each, job.evolution.get(each.stream), last)) for each in plan.streams)
+    found = ((each.stream, job.known_log(each).borders(last)) for each in plan.streams)
     return programme_of(job.plan, job.functions, tuple(found))
 
 
@@ -217,7 +215,7 @@ def programme_of(
     for name, each in streams.items():
         compiles: list[Compile] = [counted[name].compile] if counted[name].members else []
         compiles += [Unread.compile] if fed[name] else []
-        compiles += [] if each.axes is None else [course_leaves(each.axes)]
+        compiles += [] if each.axes is None else [progress_leaves(each.axes)]
         answers[name] = StreamAnswers(
             asked[name].queries, each.format, roots[name], plan.limits, each.schema, compiles, together=plan.sharing
         )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 
 from anabranch.branch import Branch, InputStream, Member, State, open_branch
-from anabranch.branch.display.branch import Displayed, DisplayMember, DisplayQuery, Given, Stranded
-from anabranch.branch.display.strand_merge import Braided
+from anabranch.branch.display.branch import Braided, BranchContext, Displayed, DisplayMember, DisplayQuery, Stranded
 from anabranch.branch.document.keeper import Keeper
+from anabranch.branch.document.shared_reader import SharedReader
 from anabranch.branch.past.mixing import Mixed
 from anabranch.branch.past.queries import RecalledMember, RecalledQuery
 from anabranch.branch.past.recalling import Recalled
@@ -22,13 +22,11 @@ from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
 from anabranch.runtime.standing import Standing
 from anabranch.spark.epoch.job import Job
-from anabranch.spark.evolution.changes import Change
-from anabranch.spark.evolution.log import logged_changes
-from anabranch.spark.evolution.stream_views import StreamView, view_from
+from anabranch.spark.evolution.log import LoggedEvent
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
 from anabranch.spark.plan.roles import BranchPlan, documents_of, keeper_of
 from anabranch.spark.state.files import Kept, StateWriter
-from anabranch.stream.elements import DeadLetter, Punctuation
+from anabranch.stream.elements import DeadLetter
 from anabranch.stream.path import Path
 from anabranch.stream.reading.parse import parse_root
 from anabranch.stream.reading.reader import ElementReader
@@ -45,6 +43,8 @@ class Opening:
     files: StateWriter
     nobody: Output
     """Takes what is for nobody in particular."""
+    shared: dict[str, SharedReader] = field(default_factory=dict)
+    """Of each stream of updates, what its branches have parsed."""
 
     def state(self, number: int) -> State | None:
         """What a branch has left; None for nothing."""
@@ -83,11 +83,11 @@ class Opening:
         ]
         return open_branch(members, inputs, state, *self.known, self.files)
 
-    def _given(self, branch: BranchPlan, state: State | None) -> Given:
+    def _given(self, branch: BranchPlan, state: State | None) -> BranchContext:
         """What a query over updates is given; one that begins late, the documents as they stand (LAWS 3.6)."""
         begun = ((name, self.before.get(keeper_of(name))) for name in branch.late if state is None)
         keepers = {name: State.from_bytes(self.files.read(kept.state)) for name, kept in begun if kept is not None}
-        return Given(*self.known, self.plan.limits, keepers)
+        return BranchContext(*self.known, self.plan.limits, keepers)
 
     @property
     def known(self) -> tuple[dict[str, PythonFunction], dict[str, Input]]:
@@ -95,18 +95,19 @@ class Opening:
 
     def input(self, name: str, branch: BranchPlan) -> InputStream:
         (stream,) = (each for each in self.plan.streams if each.stream == name)
-        return _input(stream, self.plan, late=name in branch.late)
+        found = _input(stream, self.plan, late=name in branch.late)
+        if not stream.updates:
+            return found
+        shared = self.shared.setdefault(name, SharedReader(found.reader()))
+        return replace(found, reader=lambda: shared)
 
     def _starts(self, name: str, branch: BranchPlan) -> Callable[[], Sequence[Start]] | None:
-        """How a branch that begins here sees a late stream (LAWS 3.6): with all that was said before this epoch."""
-        logged = self.job.evolution.get(name) if name in branch.late else None
-        (stream,) = (each for each in self.plan.streams if each.stream == name)
-        if logged is None:
+        """How a branch sees a late stream (LAWS 3.6): behind all events before its first epoch."""
+        if name not in branch.late or name not in self.job.evolution:
             return None
-        folder = self.job.checkpoint.evolution
-        if stream.updates:
-            return lambda: doubted_starts(stream, logged_changes(folder, stream, logged))
-        return lambda: starts_of(view_from(folder, stream, logged, self.job.epoch))
+        (stream,) = (each for each in self.plan.streams if each.stream == name)
+        known, first = self.job.known_log(stream), branch.roles[0].subscription.first
+        return lambda: doubted_starts(stream, known.events, first) if stream.updates else known.starts(first)
 
     def braid(self, branch: BranchPlan, out: Output) -> Braided:
         """Where the strands of a query come together."""
@@ -115,7 +116,7 @@ class Opening:
         read = (each for each in self.plan.streams if each.stream in role.streams)
         roots = {each.stream: parse_root(each.root.encode()) for each in read}
         shown = DisplayMember(branch.keys[0], role.subscription.name, role.query, out)
-        given = Given(*self.known, self.plan.limits)
+        given = BranchContext(*self.known, self.plan.limits)
         return Braided(shown, roots, self.state(branch.number), given, self.files)
 
 
@@ -140,18 +141,9 @@ def _input(stream: StreamPlan, plan: Plan, *, late: bool) -> InputStream:
     )
 
 
-def doubted_starts(stream: StreamPlan, changes: Sequence[Change]) -> list[Start]:
+def doubted_starts(stream: StreamPlan, events: Sequence[LoggedEvent], first: int) -> list[Start]:
     """The partitions of a stream of updates: what was in doubt stays so, for the document holds values of all times."""
-    elements = ((int(each.partition), each.element(stream.stream)) for each in changes)
+    elements = ((each.partition, each.announced.event) for each in events if each.epoch < first)
     doubts = [(number, each) for number, each in elements if isinstance(each, DeadLetter)]
     numbers = range(stream.partitions)
     return [Start(stream.evolution(), tuple(each for mine, each in doubts if mine == number)) for number in numbers]
-
-
-def starts_of(view: StreamView) -> list[Start]:
-    """The partitions of a stream as those see them who begin with it."""
-    shown = [
-        tuple(each.event for each in view.said if each.partition == number and not isinstance(each.event, Punctuation))
-        for number in range(len(view.evolutions))
-    ]
-    return [Start(evolution.copy(), each) for evolution, each in zip(view.evolutions, shown, strict=True)]

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from anabranch.branch import Branch, InputStream, State
 from anabranch.branch.display.branch import Stranded
-from anabranch.branch.display.findings import packed, unpacked
+from anabranch.branch.display.strands import packed, unpacked
 from anabranch.branch.intake.entries import origin_of
 from anabranch.branch.intake.merged import Merged
 from anabranch.branch.panes.panes import PaneWindows
@@ -35,7 +35,6 @@ from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.spark.epoch.counting import CountedBranch
 from anabranch.spark.epoch.item_queries import beginning
 from anabranch.spark.epoch.job import ALL, DRIVER, Job, Outbox, Report, ShardRow, read_rows
-from anabranch.spark.evolution.stream_views import borders
 from anabranch.spark.faults import Fault
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.roles import BranchPlan, Role, branches_of, shard_of
@@ -213,8 +212,7 @@ class _Shard:
     def _borders(self) -> dict[str, tuple[int, ...]]:
         """By stream: the epochs that part those who began in them."""
         last = max((each.first for each in self.plan.subscriptions), default=0)
-        folder, logged = self.job.checkpoint.evolution, self.job.evolution
-        return {each.stream: borders(folder, each, logged.get(each.stream), last) for each in self.plan.streams}
+        return {each.stream: self.job.known_log(each).borders(last) for each in self.plan.streams}
 
 
 def _take(branch: Branch, row: ShardRow) -> None:

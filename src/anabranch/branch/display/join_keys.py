@@ -1,0 +1,149 @@
+"""Equality in a join: which entries of another stream an entry can meet at all.
+
+Where `$x/a = $y/b` is one of the conditions that must all hold, an entry of `$x` need only be held against those
+entries of `$y` that have a key in common with it: for the others the condition is false, whatever the rest of it says
+or raises (LAWS 2.4).
+That is so for a `for` over the other stream, with the condition in `where`, and for `some ... satisfies`, wherever it
+stands.
+Texts are compared as they are written (LAWS 2.3), and paths lead to nothing but text that has no type.
+
+`key_between` finds the key in a query, and `Meeting` is an index of the keys of two streams' entries.
+An entry whose keys cannot be found, because looking for them fails, meets all others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from anabranch.language import ast
+from anabranch.language.rewrite import parts
+from anabranch.law.paths import base_of
+
+
+@dataclass(frozen=True, slots=True)
+class JoinKey:
+    """What finds the keys of an entry, and of an entry of the other stream."""
+
+    own: ast.Expression
+    other: ast.Expression
+
+
+def key_between(flwor: ast.Flwor, stream: str, other: str) -> JoinKey | None:
+    """The key by which entries of a stream meet those of another, each read once."""
+    bindings = _bindings(flwor)
+    place = next(place for place, clause in enumerate(flwor.clauses) if isinstance(clause, ast.For))
+    first = flwor.clauses[place]
+    if bindings[first.variable] != 1 or not _reads(first, stream):
+        return None
+    for name, source, conditions in _meetings(flwor, place):
+        if bindings[name] != 1 or base_of(source) != ast.Source("stream", other) or _variables(source):
+            continue
+        for condition in conditions:
+            if not isinstance(condition, ast.Comparison) or condition.operator != "=":
+                continue
+            for one, two in ((condition.left, condition.right), (condition.right, condition.left)):
+                if _is_path_from(one, first.variable) and _is_path_from(two, name):
+                    own = ast.Flwor(flwor.clauses[: place + 1], None, (), one)
+                    return JoinKey(own, ast.Flwor((ast.For(name, source),), None, (), two))
+    return None
+
+
+def _bindings(flwor: ast.Flwor) -> Counter[str]:
+    """How often names are bound."""
+    found: Counter[str] = Counter()
+    for part in parts(flwor):
+        match part:
+            case ast.For(name) | ast.Let(name):
+                found[name] += 1
+            case ast.Quantified(_, bindings):
+                found.update(name for name, _ in bindings)
+    return found
+
+
+def _meetings(flwor: ast.Flwor, place: int) -> Iterator[tuple[str, ast.Expression, tuple[ast.Expression, ...]]]:
+    """The variables that run over something behind the first `for`, and the conditions that must all hold for them."""
+    for clause in flwor.clauses[place + 1 :]:
+        if isinstance(clause, ast.For):
+            yield clause.variable, clause.source, _all_of(flwor.where)
+    for part in parts(flwor):
+        if isinstance(part, ast.Quantified) and part.kind == "some":
+            for name, source in part.bindings:
+                yield name, source, _all_of(part.condition)
+
+
+def _all_of(condition: ast.Expression | None) -> tuple[ast.Expression, ...]:
+    match condition:
+        case None:
+            return ()
+        case ast.And(operands):
+            return tuple(each for operand in operands for each in _all_of(operand))
+        case _:
+            return (condition,)
+
+
+def _is_path_from(expression: ast.Expression, variable: str) -> bool:
+    return (
+        isinstance(expression, ast.Path | ast.Variable)
+        and base_of(expression) == ast.Variable(variable)
+        and _variables(expression) == 1
+        and not any(isinstance(part, ast.Source | ast.Call) for part in parts(expression))
+    )
+
+
+def _variables(expression: ast.Expression) -> int:
+    return sum(isinstance(part, ast.Variable) for part in parts(expression))
+
+
+def _reads(node: ast.For | ast.Let, stream: str) -> bool:
+    return any(part == ast.Source("stream", stream) for part in parts(node))
+
+
+ANY = None
+"""The key of an entry that may meet any other."""
+
+
+class Meeting:
+    """The keys of the entries of one stream (`own`) and of another; who finds them says so by `put`."""
+
+    def __init__(self) -> None:
+        self.own = Keyed()
+        self.other = Keyed()
+
+    def met_by_other(self, entry: int) -> set[int]:
+        """The own entries that an entry of the other stream meets."""
+        return self.own.with_any(self.other.keys.get(entry, ()))
+
+    def met_by_own(self, entry: int) -> set[int]:
+        """The entries of the other stream that an own entry meets."""
+        return self.other.with_any(self.own.keys.get(entry, ()))
+
+
+class Keyed:
+    """The keys of some entries, and the entries of each key."""
+
+    def __init__(self) -> None:
+        self.keys: dict[int, tuple[str | None, ...]] = {}
+        self._entries: defaultdict[str | None, set[int]] = defaultdict(set)
+
+    def put(self, entry: int, keys: Iterable[str | None]) -> None:
+        """The keys of an entry; none for one that is gone."""
+        for key in self.keys.pop(entry, ()):
+            self._entries[key].discard(entry)
+            if not self._entries[key]:
+                del self._entries[key]
+        found = tuple(dict.fromkeys(keys))
+        if found:
+            self.keys[entry] = found
+        for key in found:
+            self._entries[key].add(entry)
+
+    def with_any(self, keys: Iterable[str | None]) -> set[int]:
+        """The entries with one of these keys, or with any."""
+        if ANY in keys:
+            return set(self.keys)
+        found: set[int] = set()
+        for key in (*keys, ANY) if keys else ():
+            found |= self._entries.get(key, set())
+        return found

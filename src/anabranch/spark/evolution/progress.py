@@ -1,0 +1,231 @@
+"""The progress of a stream: how far each range of it has come, for whoever hands a part of its items on (`peers/`).
+
+Items that nobody selects still say how far a stream is, and which of those behind them are late (LAWS 3.2).
+Whoever sends only selected items onwards adds the few others that say the same: the first of an epoch, and those with
+the largest value of each *axis*, a path by which somebody measures the stream.
+That is enough as long as nothing else happens: no item is below the largest before it, by more than the axis bears,
+none has a time of its own, and nothing but items comes.
+A range in which something else does happen is *odd*, and all of its epoch is sent.
+
+The values of usual items are taken from columns; a range costs one number for each item and axis.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.columnar.items.answering import Shown
+from anabranch.columnar.items.programs import Compile
+from anabranch.columnar.match.condition import Condition
+from anabranch.columnar.match.index import Matches
+from anabranch.columnar.scan.kernels import Flags
+from anabranch.columnar.scan.shred import Shredded
+from anabranch.columnar.scan.template import Template
+from anabranch.stream.elements import Item
+from anabranch.stream.plain import from_plain, to_plain
+from anabranch.stream.serialize import serialize
+from anabranch.stream.tree import Element, string_value
+from anabranch.values.atomic import Untyped, finite_value
+
+Numbers = TypeVar("Numbers", float, NDArray[np.float64])
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressAxis:
+    """A path whose values say how far a stream is, and by how much one may be below those before it."""
+
+    path: str
+    """It begins with the name of the items that have it, `*` for all: `photon/det_time`."""
+    bears: str = "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """The largest value of an axis, and the item that has it."""
+
+    value: float
+    item: str
+
+
+@dataclass(frozen=True, slots=True)
+class RangeProgress:
+    """What is told of a range, or of several that follow one another."""
+
+    stream: str
+    first: str | None = None
+    """The first item; None where there is none."""
+    tops: tuple[Top | None, ...] = ()
+    """By axis."""
+    lows: tuple[float | None, ...] = ()
+    """By axis: the least value."""
+    odd: bool = False
+
+    def to_json(self) -> str:
+        return json.dumps(to_plain(self))
+
+    @staticmethod
+    def from_json(text: str) -> RangeProgress:
+        """The progress that `to_json` gave this text for."""
+        return from_plain(RangeProgress, json.loads(text))
+
+    def then(self, later: RangeProgress, axes: Sequence[ProgressAxis]) -> RangeProgress:
+        """Both together; it is odd if something of the later one is below what the earlier one has reached."""
+        odd = self.odd or later.odd
+        for axis, top, low in zip(axes, self.tops, later.lows, strict=True):
+            odd = odd or (top is not None and low is not None and bool(low < _bound(top.value, axis.bears)))
+        tops = tuple(_higher(*each) for each in zip(self.tops, later.tops, strict=True))
+        lows = tuple(_lower(*each) for each in zip(self.lows, later.lows, strict=True))
+        return RangeProgress(self.stream, self.first or later.first, tops, lows, odd)
+
+
+def _bound(top: Numbers, bears: str) -> Numbers:
+    """What is below this is below what was reached; in case of doubt too much is."""
+    slack = float(Fraction(bears))
+    return np.nextafter(top - slack, math.inf) if slack else top
+
+
+def _higher(first: Top | None, second: Top | None) -> Top | None:
+    if first is None or second is None:
+        return first or second
+    return second if second.value > first.value else first
+
+
+def _lower(first: float | None, second: float | None) -> float | None:
+    return min((each for each in (first, second) if each is not None), default=None)
+
+
+@dataclass(frozen=True)
+class ProgressLeaves:
+    """Where the axes' values stand in items that fit a template; by axis."""
+
+    axes: tuple[tuple[int, ...], ...]
+    conditions: tuple[Condition, ...] = ()
+    leaves: set[int] = field(default_factory=set)
+    numbers: set[int] = field(default_factory=set)
+
+
+def progress_leaves(axes: Sequence[ProgressAxis]) -> Compile:
+    """What is cut out of items for some axes."""
+
+    def compile_leaves(root: str, template: Template) -> ProgressLeaves | None:
+        found = []
+        for axis in axes:
+            item, *steps = axis.path.split("/")
+            if steps and steps[-1].startswith("@"):
+                return None
+            parts = [0] if item in ("*", template.parts[0].name) else []
+            for step in steps:
+                inner = (child for part in parts for child in template.children(part))
+                parts = [child for child in inner if template.parts[child].name == step]
+            leaves = tuple(leaf for each in parts if (leaf := template.parts[each].leaf) is not None)
+            if len(leaves) < len(parts):
+                return None
+            found.append(leaves)
+        every = {leaf for each in found for leaf in each}
+        return ProgressLeaves(tuple(found), (), every, every)
+
+    return compile_leaves
+
+
+class ProgressTaker:
+    """Follows one range; a taker like others (`columnar/items/answering.py`)."""
+
+    def __init__(self, stream: str, axes: Sequence[ProgressAxis]) -> None:
+        self._stream = stream
+        self._paths = [each.path.split("/") for each in axes]
+        self._bears = [each.bears for each in axes]
+        self._first: str | None = None
+        self._tops: list[Top | None] = [None] * len(axes)
+        self._lows: list[float | None] = [None] * len(axes)
+        self._odd = False
+
+    def judge(self, compiled: ProgressLeaves | None, shredded: Shredded, known: Flags, matches: Matches) -> Flags:
+        self._shredded, self._shown = shredded, dict[int, str]()
+        self._values: list[NDArray[np.float64]] = []
+        self._others: list[dict[int, list[float]]] = [{} for _ in self._paths]
+        self._known = known
+        unclear = ~(known & shredded.fits)
+        if compiled is None or shredded.wanted is None:
+            self._values = [np.empty((len(known), 0)) for _ in self._paths]
+            return np.ones(len(known), np.bool_) if self._paths else unclear
+        rows = {leaf: row for row, leaf in enumerate(shredded.wanted.leaves)}
+        for leaves in compiled.axes:
+            values = shredded.values[[rows[leaf] for leaf in leaves]].T
+            unclear |= np.isnan(values).any(axis=1)
+            self._values.append(values)
+        return unclear
+
+    def show(self, entry: int, element: Shown) -> None:
+        if not isinstance(element, Item):
+            self._odd = True
+            return
+        self._odd = self._odd or element.at is not None
+        for others, path in zip(self._others, self._paths, strict=True):
+            others[entry] = list(numbers_at(element.tree, path))
+        self._shown[entry] = serialize(element.tree)
+
+    def take(self) -> None:
+        items = np.flatnonzero(self._known & self._shredded.fits)
+        first = min([*items[:1].tolist(), *self._shown], default=None)
+        if first is not None and self._first is None:
+            self._first = self._item(first)
+        for axis, values in enumerate(self._values):
+            self._take_axis(axis, values)
+
+    def _take_axis(self, axis: int, values: NDArray[np.float64]) -> None:
+        """Go over the values of a batch in order."""
+        others = self._others[axis]
+        if others:
+            width = max(values.shape[1], *(len(each) for each in others.values()))
+            wider = np.full((len(values), width), np.nan)
+            wider[:, : values.shape[1]] = values
+            for entry, found in others.items():
+                wider[entry] = np.nan
+                wider[entry, : len(found)] = found
+            values = wider
+        flat = values.ravel()
+        given = np.flatnonzero(~np.isnan(flat))
+        if not len(given):
+            return
+        numbers = flat[given]
+        top = self._tops[axis]
+        before = np.maximum.accumulate(np.concatenate(([-math.inf if top is None else top.value], numbers)))[:-1]
+        self._odd = self._odd or bool((numbers < _bound(before, self._bears[axis])).any())
+        low, at = float(numbers.min()), int(numbers.argmax())
+        held = self._lows[axis]
+        self._lows[axis] = low if held is None else min(held, low)
+        if top is None or numbers[at] > top.value:
+            self._tops[axis] = Top(float(numbers[at]), self._item(int(given[at]) // values.shape[1]))
+
+    def _item(self, entry: int) -> str:
+        return self._shown.get(entry) or self._shredded.cut(entry).raw.decode()
+
+    def progress(self) -> RangeProgress:
+        """What the range comes to."""
+        return RangeProgress(self._stream, self._first, tuple(self._tops), tuple(self._lows), self._odd)
+
+
+def numbers_at(item: Element, path: Sequence[str]) -> Iterator[float]:
+    """The numbers at a path of an item, in order; the path begins with the item's name, or `*`."""
+    found: Iterable[Element] = (item,) if path[0] in ("*", str(item.name)) else ()
+    attribute = path[-1][1:] if path[-1].startswith("@") else None
+    for step in path[1:] if attribute is None else path[1:-1]:
+        found = [
+            child
+            for each in found
+            for child in each.children
+            if isinstance(child, Element) and child.name.local == step and not child.name.uri
+        ]
+    for each in found:
+        text = string_value(each) if attribute is None else each.get(attribute)
+        value = None if text is None else finite_value(Untyped(text))
+        if value is not None:
+            yield float(value)

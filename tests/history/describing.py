@@ -1,0 +1,44 @@
+"""How a query splits by entries, in words."""
+
+from __future__ import annotations
+
+from anabranch.branch.display.split import (
+    ComputedPart,
+    EachPart,
+    ElementPart,
+    FixedPart,
+    Folded,
+    Part,
+    SequencePart,
+    WholePart,
+)
+from anabranch.language import ast
+
+
+def describe(part: Part | Folded, indent: str = "") -> str:
+    """How a query splits, in words, for people."""
+    match part:
+        case FixedPart():
+            return f"{indent}fixed"
+        case EachPart(stream, _, beside, keys):
+            order = ", kept in order" if part.order else ""
+            keyed = tuple(name for name, _ in keys)
+            others = tuple(name for name in beside if name not in keyed)
+            against = f", against all of {_named(others)}" if others else ""
+            matching = f", against those of {_named(keyed)} with an equal key" if keyed else ""
+            return f'{indent}each entry of "{stream}"{matching}{against}{order}'
+        case Folded(function, over):
+            return f"{indent}{function} over {describe(over)}"
+        case ComputedPart(_, names):
+            return "\n".join((f"{indent}computed from", *(describe(each, indent + "  ") for _, each in names)))
+        case WholePart(_, streams, reason):
+            return f"{indent}all of {_named(streams)}, evaluated anew: {reason}"
+        case SequencePart(inner):
+            return "\n".join(describe(each, indent) for each in inner)
+        case ElementPart(constructor, content):
+            inside = [each for each in content if not isinstance(each, ast.Characters | ast.CommentConstructor)]
+            return "\n".join((f"{indent}<{constructor.name}>", *(describe(each, indent + "  ") for each in inside)))
+
+
+def _named(streams: tuple[str, ...]) -> str:
+    return ", ".join(f'"{name}"' for name in streams)
