@@ -32,8 +32,9 @@ from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.plan.epoch_plan import StreamPlan
-from anabranch.spark.plan.roles import not_begun
-from anabranch.spark.plan.wanted import Listener, Wanted
+from anabranch.spark.plan.kinds import not_begun
+from anabranch.spark.plan.kinds.kind import QueryContext
+from anabranch.spark.plan.wanted import Listener, Workload
 from anabranch.spark.session import local_session
 from anabranch.spark.sinks import Console as ConsoleSink
 from anabranch.spark.sinks import Parquet, Sink
@@ -118,7 +119,8 @@ def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]
         raise UsageError(f"'{file}' has no subscription '{name}', and none has run", hint=hint)
     prepared = prepare(name, wanted.text, _inputs(site, site.functions), "spark", label=str(wanted.file))
     streams = {each: StreamPlan.of(source, None) for each, source in site.streams.items()}
-    nobody = not_begun(name, print_query(prepared.checked.query), streams, tuple(site.functions.items()))
+    known = QueryContext(streams, tuple(site.functions.items()))
+    nobody = not_begun(name, print_query(prepared.checked.query), known)
     return iter(() if timeline else AnswerLog(Checkpoint(site.checkpoint)).answer(nobody, site.functions))
 
 
@@ -126,7 +128,7 @@ def _inputs(site: SiteDescription, functions: _Functions) -> Inputs:
     return Inputs(tuple(site.streams.values()), functions=functions)
 
 
-def _wanted(site: SiteDescription, outputs: Outputs, functions: _Functions) -> Wanted:
+def _wanted(site: SiteDescription, outputs: Outputs, functions: _Functions) -> Workload:
     """What a site asks of a trunk; raises for a query that is wrong, or cannot be answered without an end."""
     site.check_files(outputs.dead_letters, outputs.late_items)
     checking = Checking(_inputs(site, functions))
@@ -137,7 +139,7 @@ def _wanted(site: SiteDescription, outputs: Outputs, functions: _Functions) -> W
         texts[name] = checking.printed(name, each.text, label=str(each.file), table=table)
         if each.sink is not None:
             sinks[name] = ConsoleSink(outputs.console) if isinstance(each.sink, ConsoleSink) else each.sink
-    return Wanted(
+    return Workload(
         site.streams,
         texts,
         sinks,

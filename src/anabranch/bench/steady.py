@@ -19,10 +19,10 @@ from time import perf_counter
 from anabranch.bench.harness.timing import Figures
 from anabranch.bench.memory import resident
 from anabranch.bench.workloads.tickers import RISEN, replacement, ticker
-from anabranch.branch import Branch, InputStream, State
+from anabranch.branch import Branch, BranchState, InputStream
 from anabranch.branch.display.branch import BranchContext, Displayed, DisplayMember, DisplayQuery
 from anabranch.branch.document.keeper import Keeper
-from anabranch.branch.intake.entries import Origin, pack
+from anabranch.branch.intake.entries import FeedOrigin, pack
 from anabranch.language import check, parse
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
@@ -138,8 +138,8 @@ class LongRun:
 
     def epoch(self, lines: Iterable[str]) -> None:
         """Take some elements, and put everything away."""
-        feed = pack(Origin("tickers", 0, "0"), self._cuts(lines))
-        branches = self._opened([None if each is None else State.from_bytes(each) for each in self._states])
+        feed = pack(FeedOrigin("tickers", 0, "0"), self._cuts(lines))
+        branches = self._opened([None if each is None else BranchState.from_bytes(each) for each in self._states])
         for each in branches:
             each.feed(feed)
         left = [each.save() for each in branches]
@@ -147,7 +147,7 @@ class LongRun:
         needed = {ref for each in branches for ref in each.spilled}
         self._away.blobs = {ref: data for ref, data in self._away.blobs.items() if ref in needed}
 
-    def _opened(self, states: Sequence[State | None]) -> list[Branch]:
+    def _opened(self, states: Sequence[BranchState | None]) -> list[Branch]:
         ours, keepers = states
         given = BranchContext(limits=self._limits)
         return [

@@ -24,7 +24,7 @@ from anabranch.errors import UsageError
 from anabranch.spark.answers.log import AnswerFrame
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.plan.epoch_plan import Subscription as Registered
+from anabranch.spark.plan.epoch_plan import Registration as Registered
 from anabranch.stream.reading.source import Source
 from anabranch.visible import visible
 
@@ -84,7 +84,7 @@ class LiveSubscription:
     @cached_property
     def frame(self) -> AnswerFrame:
         """What stands around the pieces of its answer."""
-        return AnswerFrame.of(self.text, self.engine.functions, shows=self.shows, edited=self._unbegun.edited)
+        return AnswerFrame.of(self._unbegun, self.engine.functions)
 
     @cached_property
     def shows(self) -> bool:

@@ -32,7 +32,7 @@ from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.epoch.drivers import PoolUsage, SteppedTrunk, StreamedTrunk
 from anabranch.spark.epoch.trunk import Trunk, pool_of
 from anabranch.spark.intake.folders import listing
-from anabranch.spark.plan.wanted import Epoch, Listener, Wanted
+from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.spark.session import Session, local_session
 from anabranch.stream.settings import EPOCH_BYTES, Settings
 
@@ -52,7 +52,7 @@ class EpochRunner(Protocol):
 
     checkpoint: Checkpoint
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Workload) -> None:
         """Do this from the next epoch on."""
 
     def hold(self, holds: Mapping[str, int]) -> None:
@@ -115,7 +115,7 @@ class Peer:
         if self._holds is not None:
             self._hold({name: self._holds.get(name, 0) for name in self._coming_in()})
         self.runner.want(
-            Wanted(
+            Workload(
                 program.streams,
                 program.subscriptions,
                 epoch_bytes=self.epoch_bytes,
@@ -249,7 +249,7 @@ class TrunkRunner:
     ) -> None:
         self._trunk.__exit__(kind, error, trace)
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Workload) -> None:
         self._trunk.want(wanted)
         self._reads = bool(wanted.streams)
 

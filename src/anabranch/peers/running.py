@@ -33,7 +33,7 @@ from anabranch.peers.programs import FLOW
 from anabranch.peers.records import SavedPlan, streams_of
 from anabranch.peers.sending import Sent
 from anabranch.peers.team import Team
-from anabranch.spark.answers.log import AnswerFrame
+from anabranch.spark.answers.log import empty_answer
 from anabranch.spark.epoch.waits import Lookout, Wait
 from anabranch.spark.plan.wanted import Epoch
 from anabranch.spark.session import Session
@@ -206,7 +206,7 @@ class RunningNetwork:
                 return peer.log.answer(found).text()
         if known is None:
             raise UsageError(f"there is no subscription '{name}'")
-        return AnswerFrame.of(self.peers[known.at].program.answers[name]).empty
+        return empty_answer(self.peers[known.at].program.answers[name])
 
     def measured(self) -> NetworkUsage:
         """What has been sent and worked so far."""

@@ -28,7 +28,7 @@ from anabranch.bench.workloads.subscriptions import COLUMNS, SCHEMA, Condition
 from anabranch.engine import Inputs
 from anabranch.engine.preparing import Checking
 from anabranch.spark.epoch.trunk import Trunk
-from anabranch.spark.plan.wanted import Epoch, Listener, Wanted
+from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.stream.settings import Settings
 
 _NO_LIMIT = 1 << 40
@@ -60,7 +60,7 @@ class LiveTrunk:
         checking = Checking(Inputs((stream,)))
         texts = {name: checking.printed(name, text) for name, text in self._queries.items()}
         self._held.enter_context(self._trunk)
-        self._trunk.want(Wanted({"photons": stream}, texts, epoch_bytes=_NO_LIMIT))
+        self._trunk.want(Workload({"photons": stream}, texts, epoch_bytes=_NO_LIMIT))
         self._trunk.start(once=False)
         return self
 

@@ -33,8 +33,8 @@ from anabranch.spark.faults import Fault
 from anabranch.spark.intake.ranges import Position, Range
 from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.spark.plan.files import PlanFile
-from anabranch.spark.plan.roles import Functions
-from anabranch.spark.state.files import Kept
+from anabranch.spark.plan.kinds.kind import Functions
+from anabranch.spark.state.files import SavedState
 from anabranch.stream.plain import from_plain
 
 
@@ -114,7 +114,7 @@ class Report:
     """By partition: how far its reading came."""
     carries: Mapping[str, Carried | None] = field(default_factory=dict)
     """By partition: where an unfinished file goes on, None where there is nothing to carry."""
-    states: Mapping[int, Kept | None] = field(default_factory=dict)
+    states: Mapping[int, SavedState | None] = field(default_factory=dict)
     """By branch: what it remembers, None for nothing."""
     fault: Fault | None = None
     aborted: Mapping[int, str] = field(default_factory=dict)
@@ -141,7 +141,10 @@ class Report:
             tuple(Segment(*each) for each in fields["segments"]),
             {key: Position(*end) for key, end in fields["ends"].items()},
             {key: None if each is None else Carried(**each) for key, each in fields["carries"].items()},
-            {int(key): None if each is None else from_plain(Kept, each) for key, each in fields["states"].items()},
+            {
+                int(key): None if each is None else from_plain(SavedState, each)
+                for key, each in fields["states"].items()
+            },
             None if fields["fault"] is None else Fault(**fields["fault"]),
             {int(key): reason for key, reason in fields["aborted"].items()},
             {stream: list(map(LoggedEvent.from_json, found)) for stream, found in fields["changes"].items()},

@@ -159,7 +159,7 @@ class RangeFollowing:
             keep_follower(self._stream, kind, follower, self._views[kind[2]].told)
 
 
-_left = cache.Left()
+_left = cache.ProcessCache()
 """The followers that lie in this process."""
 
 
@@ -171,7 +171,7 @@ def fresh_follower(stream: StreamPlan, kind: Kind) -> Follower:
 
 def follower_of(stream: StreamPlan, kind: Kind, told: Sequence[Announced]) -> Follower:
     """A follower that has been told all this, and nothing else, for nobody else."""
-    follower, known = _left.pick_up((stream, kind)) or (None, [])
+    follower, known = _left.take((stream, kind)) or (None, [])
     if follower is None or known != told[: len(known)]:
         follower, known = fresh_follower(stream, kind), []
     for each in told[len(known) :]:
@@ -181,4 +181,4 @@ def follower_of(stream: StreamPlan, kind: Kind, told: Sequence[Announced]) -> Fo
 
 def keep_follower(stream: StreamPlan, kind: Kind, follower: Follower, told: Sequence[Announced]) -> None:
     """Leave a follower to whoever goes on from there, in the same process."""
-    _left.leave((stream, kind), (follower, told))
+    _left.put((stream, kind), (follower, told))

@@ -15,11 +15,10 @@ from functools import partial
 from anabranch.law.calls import PythonFunction
 from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.intake.order import StreamForm
-from anabranch.spark.plan.dividing import strands_for
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
 from anabranch.spark.plan.files import PlanFile, Plans
-from anabranch.spark.plan.membership import subscriptions_of
-from anabranch.spark.plan.wanted import Wanted
+from anabranch.spark.plan.membership import strands_for, subscriptions_of
+from anabranch.spark.plan.wanted import Workload
 from anabranch.stream.settings import Settings
 
 
@@ -35,13 +34,13 @@ class Planning:
         self._shards = settings.shards or default_shards
         self.newest = plans.newest()
         """What the newest epoch runs or ran with."""
-        self._made: tuple[Wanted, tuple[StreamPlan, ...], PlanFile] | None = None
+        self._made: tuple[Workload, tuple[StreamPlan, ...], PlanFile] | None = None
         """The plan of the last epoch, and for which wishes and streams it was made."""
         self._rooted: frozenset[str] = frozenset()
         """The streams whose root elements were known when it was made."""
 
     def begin(
-        self, epoch: int, wanted: Wanted, forms: Mapping[str, StreamForm | None], last: Manifest | None
+        self, epoch: int, wanted: Workload, forms: Mapping[str, StreamForm | None], last: Manifest | None
     ) -> PlanFile:
         """The plan that an epoch runs with, which is durable from then on."""
         file = self._begun(epoch, wanted, forms, last)
@@ -53,7 +52,7 @@ class Planning:
         self._made = None
 
     def _begun(
-        self, epoch: int, wanted: Wanted, forms: Mapping[str, StreamForm | None], last: Manifest | None
+        self, epoch: int, wanted: Workload, forms: Mapping[str, StreamForm | None], last: Manifest | None
     ) -> PlanFile:
         written = self._plans.of(epoch)
         if written is not None and _is_wanted(written.load(), wanted):
@@ -75,7 +74,7 @@ class Planning:
     def _next(
         self,
         epoch: int,
-        wanted: Wanted,
+        wanted: Workload,
         streams: tuple[StreamPlan, ...],
         last: Manifest | None,
         rooted: frozenset[str],
@@ -102,7 +101,7 @@ class Planning:
         return Plan(streams, subscriptions, settings.limits, following, self._shards, *rest)
 
 
-def _is_wanted(plan: Plan, wanted: Wanted) -> bool:
+def _is_wanted(plan: Plan, wanted: Workload) -> bool:
     """Whether all that a plan has is still wanted."""
     return all(each.stream in wanted.streams for each in plan.streams) and all(
         wanted.subscriptions.get(each.name) == each.text for each in plan.subscriptions

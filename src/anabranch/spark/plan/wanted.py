@@ -16,7 +16,7 @@ from anabranch.stream.reading.source import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Workload:
     """What a trunk should do from its next epoch on."""
 
     streams: Mapping[str, Source]

@@ -19,7 +19,7 @@ from anabranch.spark.answers.log import AnswerFrame, AnswerLog
 from anabranch.spark.answers.segments import DEAD_LETTERS, LATE_ITEMS, late_places
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
-from anabranch.spark.plan.epoch_plan import Plan, Subscription
+from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.sinks import Console, Files, Parquet, Sink
 from anabranch.spark.sinks.growing import GrowingFile
@@ -33,7 +33,7 @@ class Destination(Protocol):
     next: int
     """The epoch that it gets next."""
 
-    def take(self, subscription: Subscription, epoch: int, texts: Iterable[str]) -> None:
+    def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
         """Take what an epoch adds to the answer of a subscription."""
 
 
@@ -44,12 +44,10 @@ class AnswerFile(GrowingFile):
         super().__init__(path, record)
         self._functions = functions
 
-    def take(self, subscription: Subscription, epoch: int, texts: Iterable[str]) -> None:
+    def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
         """Write what an epoch adds to the answer of a subscription."""
         begins = self.begins(subscription.id)
-        shows, edited = subscription.shows, subscription.edited
-        frame = AnswerFrame.of(subscription.text, self._functions, shows=shows, edited=edited) if begins else None
-        opening = (frame.opening,) if frame else ()
+        opening = (AnswerFrame.of(subscription, self._functions).opening,) if begins else ()
         self.append(subscription.id, epoch, (*opening, *texts))
 
 
@@ -137,7 +135,7 @@ class ConsoleLines:
         self._out = out
         self.next = next
 
-    def take(self, subscription: Subscription, epoch: int, texts: Iterable[str]) -> None:
+    def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
         """Show what an epoch adds to the answer of a subscription."""
         out = self._out or sys.stdout
         encoding = out.encoding or "utf-8"

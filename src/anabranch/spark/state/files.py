@@ -42,7 +42,7 @@ class Blob(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavedState:
     """Where the state of a branch lies, and how much it is."""
 
     shard: int
@@ -123,7 +123,7 @@ def read_blob(folder: Path, ref: str) -> bytes:
     return data
 
 
-def sweep(folder: Path, kept: Iterable[Kept]) -> None:
+def sweep(folder: Path, kept: Iterable[SavedState]) -> None:
     """Remove the state files that nothing points at."""
     named = {file for each in kept for file in each.files}
     for epoch in folder.iterdir():
