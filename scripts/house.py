@@ -30,7 +30,7 @@ MOST_LINES = 500
 MOST_FILES = 15
 MOST_IN_ALL = 62_000
 ROOTS = ("anabranch", "anabranch.cli", "anabranch.bench")
-API = ("anabranch.engine.live", "anabranch.engine.handles", "anabranch.engine.displays")
+API = ("anabranch.engine.live", "anabranch.engine.handles", "anabranch.engine.handles")
 """What the Python API hands out: its public methods are for callers whom we do not know."""
 W3C = "anabranch.language.ast"
 """Its nodes are named after the productions of the W3C's grammar."""

@@ -26,6 +26,7 @@ from anabranch.language import check, parse
 from anabranch.law import evaluate, text_input
 from anabranch.site import read_site
 from anabranch.stream.photons import photons
+from anabranch.stream.settings import Keep
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -118,7 +119,7 @@ def test_the_site_of_the_memory_bench_is_one(tmp_path: Path) -> None:
         "q5": papers.Q5,
     }
     assert {name: str(each.time) for name, each in site.streams.items()} == dict.fromkeys(site.streams, "det_time")
-    assert site.keep == 100
+    assert site.settings.keep == Keep(epochs=100)
 
 
 @pytest.mark.parametrize(("count", "answers"), [(1, 1), (12, 1), (12, 5)])

@@ -17,7 +17,7 @@ import papers
 from anabranch.bench import parse as bench_parse
 from anabranch.cli import main
 from anabranch.demo import show
-from anabranch.engine import Run, answering
+from anabranch.engine import FiniteRun, answering
 from anabranch.errors import UsageError
 from anabranch.network.description import read_network
 from anabranch.site import read_site
@@ -124,7 +124,8 @@ def test_steps_can_be_allowed_in_a_file(files: Files, read: Callable[[Path], Any
     """`max_steps` raises the limit of a site or a network; fewer are refused by name and line."""
     rest = 'checkpoint = "state"\n' + ('topology = "line"\npeers = 2\n' if table == "network" else "")
     files(some_toml=f"[{table}]\n{rest}max_steps = 5000000\n", few_toml=f"[{table}]\n{rest}max_steps = 5\n")
-    assert read(Path("some.toml")).max_steps == 5_000_000
+    found = read(Path("some.toml"))
+    assert (found.settings.limits.steps if table == "engine" else found.max_steps) == 5_000_000
     with pytest.raises(UsageError, match=rf"line \d, \[{table}\]: 'max_steps' must be at least 1,000,000"):
         read(Path("few.toml"))
 
@@ -309,8 +310,8 @@ def test_sharing_can_be_turned_off(files: Files, monkeypatch: pytest.MonkeyPatch
     """The flag gets to whoever answers, and changes nothing else."""
     seen: list[object] = []
 
-    def noted(*given: Any, **named: Any) -> AbstractContextManager[Run]:
-        seen.append(named["sharing"])
+    def noted(*given: Any, **named: Any) -> AbstractContextManager[FiniteRun]:
+        seen.append(given[2].sharing)
         return answering(*given, **named)
 
     monkeypatch.setattr("anabranch.cli.query.answering", noted)

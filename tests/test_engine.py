@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import anabranch
-from anabranch.engine.handles import Subscription
+from anabranch.engine.handles import LiveSubscription
 from anabranch.errors import QueryError, StreamError, Unsupported, UsageError
 from anabranch.spark.epoch.metrics import Metrics
 
@@ -168,7 +168,7 @@ def test_what_ends_the_trunk_reaches_whoever_waits(spark: SparkSession, folder: 
     with anabranch.Engine(spark, once=True) as engine:
         engine.stream("s", folder, format="document")
         broken = engine.subscribe(ALL)
-        for wait in (list, Subscription.answer):
+        for wait in (list, LiveSubscription.answer):
             with pytest.raises(StreamError, match="the encoding 'EBCDIC' is not supported"):
                 wait(broken)
 

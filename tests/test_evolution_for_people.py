@@ -11,8 +11,8 @@ import pytest
 from anabranch.cli import main
 from anabranch.engine.reports.evolution import StreamCourse
 from anabranch.errors import UsageError
-from anabranch.looking import stream_course
 from anabranch.site import read_site
+from anabranch.site_reports import stream_course
 from spark.bare import BareTrunk
 
 NAMESPACE = 'xmlns:s="urn:anabranch:stream"'

@@ -10,9 +10,9 @@ from types import FunctionType
 
 import pytest
 
-from anabranch.attending import Log
 from anabranch.cli import main
 from anabranch.cli.interrupting import interruptible
+from anabranch.run_control import Log
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

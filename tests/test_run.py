@@ -15,12 +15,13 @@ from time import monotonic
 import pytest
 from pyspark.sql import SparkSession
 
-from anabranch.attending import Log
 from anabranch.cli import main
 from anabranch.errors import AnabranchError, UsageError
+from anabranch.run_control import Log
 from anabranch.running import run
 from anabranch.site import read_site
 from anabranch.spark.sinks import Console, Files, Parquet
+from anabranch.stream.settings import Keep, Settings
 
 SITE = """\
 [engine]
@@ -125,8 +126,8 @@ def test_a_site_says_all_there_is_to_say(folder: Folder) -> None:
     folder.file.write_text(text + 'sink = "files"\npath = "out/all"\n')
     (folder.top / "all.xq").write_text(ALL)
     site = read_site(folder.file)
-    assert (site.epoch_bytes, site.epoch_files, site.trigger_ms, site.keep) == (1000, 3, 20, "5 GB")
-    assert (site.shards, site.sharing) == (4, False)
+    kept = Keep(bytes=5 * 10**9)
+    assert site.settings == Settings(20, kept, shards=4, sharing=False, epoch_bytes=1000, epoch_files=3)
     assert (site.checkpoint, site.owner) == (folder.top / "state", folder.file)
     assert (site.dead_letters, site.late_items) == (folder.top / "dead", folder.top / "late")
     source = site.streams["s"]
@@ -145,7 +146,7 @@ def test_the_page_shows_a_site_that_can_be_read(folder: Folder) -> None:
     (folder.top / "photons.dtd").write_text("<!ELEMENT photons (photon*)>")
     site = read_site(folder.file)
     assert (list(site.streams), list(site.subscriptions)) == (["photons"], ["vela"])
-    assert site.keep == "20 GB"
+    assert site.settings.keep == Keep(bytes=20 * 10**9)
     assert site.subscriptions["vela"].sink == Files(folder.top / "out/vela.xml")
 
 

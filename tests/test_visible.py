@@ -14,9 +14,9 @@ import pytest
 from rich.console import Console
 from rich.status import Status
 
-from anabranch.attending import Log
 from anabranch.cli import main
 from anabranch.errors import QueryError, Span, UsageError
+from anabranch.run_control import Log
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.visible import visible, visible_json, visible_lines
 

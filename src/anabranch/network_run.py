@@ -15,9 +15,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Event
 
-from anabranch.attending import Log, Waits, Watch, changes, reason_of, signals
 from anabranch.engine import Inputs
-from anabranch.engine.checking import Checking
+from anabranch.engine.preparing import Checking
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.law.steps import allow
 from anabranch.network.description import Network, read_network
@@ -25,6 +24,7 @@ from anabranch.network.planner import Planner
 from anabranch.peers.dead_letters import LetterFile
 from anabranch.peers.inspection import RanNetwork
 from anabranch.peers.running import RunningNetwork
+from anabranch.run_control import Log, Waits, Watch, changes, reason_of, signals
 from anabranch.spark.plan.wanted import Epoch
 from anabranch.spark.session import local_session
 
@@ -63,7 +63,7 @@ def run(
     def hear(peer: str, epoch: Epoch) -> None:
         log.epoch(epoch, peer)
         if once and stop.is_set():
-            raise _Stopped
+            raise _RunStopped
 
     with ExitStack() as held:
         log = held.enter_context(Log.opened(network.log))
@@ -76,7 +76,7 @@ def run(
         asked = len(running.catalogue.subscriptions)
         log.event("started", strategy=network.strategy, peers=len(network.topology.peers), subscriptions=asked)
         if once:
-            with suppress(_Stopped):
+            with suppress(_RunStopped):
                 running.drain()
                 Waits(log, running.waits).tell(at_once=True)
         elif not stop.is_set():
@@ -85,7 +85,7 @@ def run(
         log.event("stopped", reason=reason_of(come, stop))
 
 
-class _Stopped(Exception):
+class _RunStopped(Exception):
     """Ends a run to the end of what is there before it has come there, behind the epochs that are committed."""
 
 

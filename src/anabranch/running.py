@@ -18,28 +18,26 @@ from pathlib import Path
 from threading import Event
 from typing import TextIO, TypeAlias
 
-from anabranch.attending import Log, Waits, Watch, changes, reason_of, signals
 from anabranch.engine import Inputs, prepare
-from anabranch.engine.checking import Checking
+from anabranch.engine.preparing import Checking
 from anabranch.engine.registering import import_all
 from anabranch.engine.reports.timelines import line
 from anabranch.errors import AnabranchError, UsageError, did_you_mean
 from anabranch.language import print_query
 from anabranch.law.calls import ImportedFunction
 from anabranch.law.steps import allow
-from anabranch.site import Site, read_site
+from anabranch.run_control import Log, Waits, Watch, changes, reason_of, signals
+from anabranch.site import SiteDescription, read_site
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.checkpoint.retention import Keep
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.spark.plan.kinds import not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
-from anabranch.spark.plan.wanted import Listener, Settings, Workload
+from anabranch.spark.plan.wanted import Listener, Workload
 from anabranch.spark.session import local_session
 from anabranch.spark.sinks import Console as ConsoleSink
 from anabranch.spark.sinks import Parquet, Sink
-from anabranch.stream.limits import Limits
 from anabranch.visible import note
 
 _Functions: TypeAlias = Mapping[str, ImportedFunction]
@@ -66,8 +64,7 @@ def run(
     """Run a site: to the end of what is there (`once`), or until a signal comes or `stop` is set."""
     site = read_site(file)
     site.check_files(dead_letters, late_items)  # before any of them is written, the log too
-    limits = Limits(steps=site.max_steps)
-    allow(limits.steps)
+    allow(site.settings.limits.steps)
     # On a terminal the display takes what is printed and stays below it; a file or a pipe must not come its way.
     outputs = Outputs(dead_letters, late_items, None if sys.stdout.isatty() else sys.stdout)
     functions = site.functions
@@ -81,16 +78,7 @@ def run(
         session = local_session()
         come = held.enter_context(signals(stop))
         listener = Listener(log.epoch, lambda message: log.event("warning", message=message))
-        settings = Settings(
-            site.trigger_ms,
-            Keep.parse(site.keep),
-            limits=limits,
-            shards=site.shards,
-            sharing=site.sharing,
-            accents=site.accents,
-            strands=site.strands,
-        )
-        trunk = held.enter_context(Trunk(session, site.checkpoint, settings, functions, listener))
+        trunk = held.enter_context(Trunk(session, site.checkpoint, site.settings, functions, listener))
         trunk.want(wanted)
         trunk.start(once=once)
         log.event("started", run=trunk.run, epoch=trunk.last + 1, subscriptions=len(site.subscriptions))
@@ -136,13 +124,12 @@ def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]
     return iter(() if timeline else AnswerLog(Checkpoint(site.checkpoint)).answer(nobody, site.functions))
 
 
-def _inputs(site: Site, functions: _Functions) -> Inputs:
+def _inputs(site: SiteDescription, functions: _Functions) -> Inputs:
     return Inputs(tuple(site.streams.values()), functions=functions)
 
 
-def _wanted(site: Site, outputs: Outputs, functions: _Functions) -> Workload:
+def _wanted(site: SiteDescription, outputs: Outputs, functions: _Functions) -> Workload:
     """What a site asks of a trunk; raises for a query that is wrong, or cannot be answered without an end."""
-    Keep.parse(site.keep)
     site.check_files(outputs.dead_letters, outputs.late_items)
     checking = Checking(_inputs(site, functions))
     texts: dict[str, str] = {}
@@ -158,8 +145,8 @@ def _wanted(site: Site, outputs: Outputs, functions: _Functions) -> Workload:
         sinks,
         outputs.dead_letters or site.dead_letters,
         outputs.late_items or site.late_items,
-        site.epoch_bytes,
-        site.epoch_files,
+        site.settings.epoch_bytes,
+        site.settings.epoch_files,
         policies={name: each.policy for name, each in site.subscriptions.items()},
     )
 
@@ -167,14 +154,14 @@ def _wanted(site: Site, outputs: Outputs, functions: _Functions) -> Workload:
 # --- changes ----------------------------------------------------------------------------------------------
 
 
-def _files(file: Path, site: Site) -> list[Path]:
+def _files(file: Path, site: SiteDescription) -> list[Path]:
     """What is watched of a site."""
     return [file, *(each.file for each in site.subscriptions.values())]
 
 
 def _reload(
-    file: Path, watch: Watch, trunk: Trunk, site: Site, outputs: Outputs, functions: _Functions, log: Log
-) -> Site:
+    file: Path, watch: Watch, trunk: Trunk, site: SiteDescription, outputs: Outputs, functions: _Functions, log: Log
+) -> SiteDescription:
     """Take the new version of a site, or keep the old one and say why; gives the one that holds.
 
     The functions are those that the run has begun with.
@@ -195,22 +182,16 @@ def _reload(
     for kind, names in changes(site.subscriptions, fresh.subscriptions).items():
         for name in names:
             log.event(f"subscription {kind}", name=name, epoch=trunk.last + 1)
-    fixed = [
-        key
-        for key in (
-            "checkpoint",
-            "trigger_ms",
-            "shards",
-            "strands",
-            "sharing",
-            "accents",
-            "keep",
-            "max_steps",
-            "functions",
-            "log",
-        )
-        if getattr(site, key) != getattr(fresh, key)
-    ]
+    fixed = changes(_fixed(site), _fixed(fresh))["changed"]
     if fixed:
         log.event("warning", message=f"'{', '.join(fixed)}' takes effect with the next start")
     return fresh
+
+
+def _fixed(site: SiteDescription) -> dict[str, object]:
+    """What of a site takes effect with a start only."""
+    settings = {
+        each: getattr(site.settings, each) for each in ("trigger_ms", "shards", "strands", "sharing", "accents")
+    }
+    others = {"keep": site.settings.keep, "max_steps": site.settings.limits.steps}
+    return {"checkpoint": site.checkpoint, **settings, **others, "functions": site.functions, "log": site.log}

@@ -1,7 +1,7 @@
 """SITE.toml: the streams and subscriptions of one running engine, as a user writes them down.
 
 Paths are relative to the file.
-What is not understood is refused by name, with the table it stands in (`stream/tables.py`).
+What is not understood is refused by name, with the table it stands in (`stream/reading/toml_tables.py`).
 Two sites are equal when they mean the same, whatever the layout; that is how a run sees whether its file has changed.
 """
 
@@ -18,8 +18,10 @@ from anabranch.law.calls import ImportedFunction
 from anabranch.spark.sinks import Console, Files, Parquet, Sink, file_of
 from anabranch.spark.sinks.claims import check_sinks, sink_use
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim, FileConflict, stream_use
+from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
-from anabranch.stream.tables import Table, max_steps_of, read_tables, read_text, source_of
+from anabranch.stream.reading.toml_tables import Table, max_steps_of, read_tables, read_text, source_of
+from anabranch.stream.settings import Keep, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,27 +36,14 @@ class SiteSubscription:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class SiteDescription:
     """What a SITE.toml says."""
 
     file: Path
     owner: Path
     """The file, under the name by which its checkpoint knows it; it may have been renamed."""
     checkpoint: Path
-    epoch_bytes: int
-    epoch_files: int | None
-    trigger_ms: int
-    shards: int | None
-    """How many tasks share the branches; None for as many as there are cores."""
-    strands: int | None
-    """In how many strands a new query over updates is answered, if it can be; None for what suits the shards."""
-    sharing: bool
-    """Whether what subscriptions have in common is done once."""
-    accents: bool
-    """Whether accents are followed."""
-    keep: int | str | None
-    max_steps: int
-    """How many steps one evaluation may take, for each item in it (LAWS 2.6)."""
+    settings: Settings
     log: Path | None
     dead_letters: Path | None
     late_items: Path | None
@@ -82,7 +71,7 @@ class Site:
         check_sinks(self.streams, texts, sinks, checkpoint=self.checkpoint, files=others, read=read)
 
 
-def read_site(path: Path) -> Site:
+def read_site(path: Path) -> SiteDescription:
     """Read a site with all the files it names; `UsageError` says what is wrong and where."""
     top = read_tables(path)
     engine = top.table("engine")
@@ -96,19 +85,11 @@ def read_site(path: Path) -> Site:
         raise UsageError(f"'{path}': [engine] lacks 'checkpoint'", hint=hint)
     policy = _policy(engine, "accumulate")
     schemas = {name: file for name, table in streams.items() if (file := table.named("dtd")) is not None}
-    site = Site(
+    site = SiteDescription(
         path.absolute(),
         path.absolute().parent / engine.text("name", path.name),
         checkpoint,
-        engine.whole("epoch_bytes", 16 << 20),
-        engine.whole("epoch_files", None),
-        engine.whole("trigger_ms", 200),
-        engine.whole("shards", None),
-        engine.whole("strands", None),
-        engine.flag("sharing", default=True),
-        engine.flag("accents", default=True),
-        engine.take("keep", lambda value: isinstance(value, int | str), "a number of epochs or a size", None),
-        max_steps_of(engine),
+        _settings(engine),
         engine.path("log"),
         engine.path("dead_letters"),
         engine.path("late"),
@@ -127,6 +108,22 @@ def read_site(path: Path) -> Site:
         table, key = places.get(error.use, (engine, "checkpoint"))
         raise table.wrong(error.message, key=key, hint=error.hint) from None
     return site
+
+
+def _settings(engine: Table) -> Settings:
+    default = Settings()
+    keep = engine.take("keep", lambda value: isinstance(value, int | str), "a number of epochs or a size", None)
+    return Settings(
+        trigger_ms=engine.whole("trigger_ms", default.trigger_ms),
+        keep=Keep.parse(keep),
+        limits=Limits(steps=max_steps_of(engine)),
+        shards=engine.whole("shards", None),
+        strands=engine.whole("strands", None),
+        sharing=engine.flag("sharing", default=True),
+        accents=engine.flag("accents", default=True),
+        epoch_bytes=engine.whole("epoch_bytes", default.epoch_bytes),
+        epoch_files=engine.whole("epoch_files", None),
+    )
 
 
 def _function(name: str, table: Table) -> ImportedFunction:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from algebra.accented import CELSIUS, add, alter, drop
 from anabranch.algebra.reactions.signature import Policy
-from anabranch.engine import Inputs, Run, answering, prepare
+from anabranch.engine import FiniteRun, Inputs, answering, prepare
 from anabranch.stream.reading.source import Source
 from anabranch.stream.schema import Schema
 from evolving.branching import Given, raw
@@ -23,7 +23,7 @@ def source(folder: Path, given: Sequence[Given], *, name: str = "a", schema: str
     return Source(name, path, "lines", declared, root="r", strict=schema is not None)
 
 
-def answer(query: str, *sources: Source, policy: Policy = "accumulate") -> tuple[str, Run]:
+def answer(query: str, *sources: Source, policy: Policy = "accumulate") -> tuple[str, FiniteRun]:
     inputs = Inputs(sources)
     prepared = prepare("q", query, inputs, "reference")
     with answering([prepared], inputs, policy=policy) as run:

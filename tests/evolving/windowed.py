@@ -30,9 +30,10 @@ from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuati
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
 from anabranch.stream.reading.parse import parse_item, parse_root
-from anabranch.stream.reading.source import Source, read_partitions
+from anabranch.stream.reading.source import Source
 from anabranch.stream.reading.wire import element_of
 from anabranch.stream.tree import Attribute, Element, copy
+from partitions import read_partitions
 
 NAMESPACE = 'xmlns:s="urn:anabranch:stream"'
 TO_CELSIUS = "(. - 32) * 5 div 9"

@@ -15,13 +15,11 @@ from rich.console import Console
 from anabranch.algebra.history.replay import CLOSING, OPENING
 from anabranch.algebra.plans.builder import stream
 from anabranch.cli import main
-from anabranch.engine.checking import Checking
-from anabranch.engine.displays import Display
-from anabranch.engine.handles import Subscription
-from anabranch.engine.preparing import Inputs
+from anabranch.engine.handles import LiveDisplay, LiveSubscription
+from anabranch.engine.preparing import Checking, Inputs
 from anabranch.errors import UsageError
 from anabranch.site import read_site
-from anabranch.spark.answers.log import AnswerLog, Frame
+from anabranch.spark.answers.log import AnswerFrame, AnswerLog
 from anabranch.stream.reading.source import Source
 from history.editing import apply
 from spark.bare import BareTrunk
@@ -85,7 +83,7 @@ def test_what_is_shown_now_needs_no_log(site: Path, capsys: pytest.CaptureFixtur
 # --- the display ------------------------------------------------------------------------------------------
 
 
-def displayed(site: Path, *, shows: bool = True) -> Display:
+def displayed(site: Path, *, shows: bool = True) -> LiveDisplay:
     """The display of a subscription whose trunk has ended."""
     log = run(site)
     registered = log.subscription("q")
@@ -96,10 +94,10 @@ def displayed(site: Path, *, shows: bool = True) -> Display:
         shows=shows,
         registered=registered,
         engine=SimpleNamespace(log=log),
-        frame=Frame(OPENING, CLOSING, OPENING + CLOSING),
+        frame=AnswerFrame(OPENING, CLOSING, OPENING + CLOSING),
         pieces=lambda: iter((OPENING, *chunks, CLOSING)),
     )
-    return Display(cast(Subscription, handle))
+    return LiveDisplay(cast(LiveSubscription, handle))
 
 
 def test_a_display_is_followed_moment_by_moment(site: Path) -> None:
@@ -125,7 +123,7 @@ def test_a_display_in_a_notebook_is_one_output(site: Path, monkeypatch: pytest.M
     """It is shown once, and that output changed."""
     seen: list[str] = []
 
-    def display(shown: Display, display_id: bool) -> Any:
+    def display(shown: LiveDisplay, display_id: bool) -> Any:
         seen.append(shown.text)
         return SimpleNamespace(update=lambda again: seen.append(again.text))
 

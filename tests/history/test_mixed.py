@@ -10,9 +10,8 @@ from random import Random
 import pytest
 
 from anabranch import engine
-from anabranch.engine.reading import looked_into
+from anabranch.engine.reading import Updating, WrittenStream, looked_into
 from anabranch.engine.reports.timelines import timelines
-from anabranch.engine.updating import Updating, Written
 from anabranch.errors import Unsupported
 from anabranch.law.arrivals.past import decimal
 from anabranch.law.inputs import Arrival, Input
@@ -109,7 +108,7 @@ MORE = (
 )
 
 
-def written(name: str, read: Input) -> Written:
+def written(name: str, read: Input) -> WrittenStream:
     """A stream of items as it was written, with the times that it was read with."""
     root = copy(read.root)
     assert isinstance(root, Element)
@@ -120,7 +119,7 @@ def written(name: str, read: Input) -> Written:
             elements.append(Item(each.item, each.place, at))
         else:
             elements.append(Punctuation(None, each.punctuation.place, at))
-    return Written(Source(name, Path(name)), root, [elements], ())
+    return WrittenStream(Source(name, Path(name)), root, [elements], ())
 
 
 @pytest.mark.parametrize("seed", range(25))

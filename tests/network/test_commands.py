@@ -13,10 +13,10 @@ import pytest
 
 import papers
 from anabranch import network_run
-from anabranch.attending import Log, Watch
 from anabranch.cli import main
 from anabranch.network.description import Network, read_network
 from anabranch.peers.running import RunningNetwork
+from anabranch.run_control import Log, Watch
 from anabranch.spark.plan.wanted import Epoch
 from anabranch.stream.photons import photons
 from peers.working import bare_network

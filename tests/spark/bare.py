@@ -23,8 +23,7 @@ from anabranch.spark.answers.segments import late_places
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest, Manifests
 from anabranch.spark.epoch import task
-from anabranch.spark.epoch.job import Job, Report
-from anabranch.spark.epoch.rows import Outbox, Row, read_rows
+from anabranch.spark.epoch.job import Job, Outbox, Report, ShardRow, read_rows
 from anabranch.spark.epoch.stages import manifest_of
 from anabranch.spark.epoch.waits import Lookout, Wait
 from anabranch.spark.evolution.log import EvolutionLogs
@@ -33,7 +32,7 @@ from anabranch.spark.evolution.rerun import run_evolving, search
 from anabranch.spark.intake.heartbeats import Pulse, write_reached
 from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.ranges import Offset, Range
-from anabranch.spark.intake.settings import IntakeSettings, IntakeStream
+from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.intake.survey import Survey
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
 from anabranch.spark.plan.files import Plans
@@ -98,7 +97,7 @@ class BareTrunk:
             self.epochs += 1
 
     def _epoch(self, texts: Mapping[str, str], epoch_bytes: int, shards: int) -> bool:
-        streams = tuple(map(IntakeStream.of, self._sources))
+        streams = tuple(self._sources)
         IntakeSettings(streams, epoch_bytes, None, 2, self._finite, held=self.held).save(self._checkpoint)
         if not self.held:  # it is lost and made again, unless it must remember how far streams are held
             self._survey = Survey(self._checkpoint, self.pulse)
@@ -161,7 +160,7 @@ class BareTrunk:
     def _reports(self, ranges: Sequence[Range], shards: int, job: Job) -> list[Report]:
         """What Spark's stages do."""
         self.jobs += 1
-        rows: list[Row] = []
+        rows: list[ShardRow] = []
         reports: list[Report] = []
         for group in self._groups(ranges):
             outbox = Outbox()

@@ -16,8 +16,9 @@ from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.parse import parse_root
 from anabranch.stream.reading.reader import ElementReader
-from anabranch.stream.reading.source import Source, read_partitions
+from anabranch.stream.reading.source import Source
 from anabranch.stream.reading.split import Cut, DocumentSplitter
+from partitions import read_partitions
 
 _PUNCTUATION = b'<s:punctuation xmlns:s="urn:anabranch:stream" where="true()"%s/>\n'
 CLOSING = {True: _PUNCTUATION % b' at="1000000"' + _PUNCTUATION % b' at="1000001"', False: _PUNCTUATION % b""}

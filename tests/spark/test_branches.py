@@ -14,6 +14,7 @@ from anabranch.spark.epoch.finite import Outcome, run_queries
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.photons import photons
 from anabranch.stream.reading.source import Source
+from anabranch.stream.settings import Settings
 from papers import INTERVAL_JOIN, SHARING
 
 pytestmark = pytest.mark.spark
@@ -53,6 +54,6 @@ def test_the_papers_queries_give_what_the_law_says(
     ]
     queries = {**SHARING, "interval": INTERVAL_JOIN}
     size = Random(partitions).randrange(4_000, 9_000)
-    outcome = run_queries(spark, sources, queries, tmp_path / "work", epoch_bytes=size, shards=shards)
+    outcome = run_queries(spark, sources, queries, tmp_path / "work", Settings(epoch_bytes=size, shards=shards))
     assert answers(outcome) == law(sources, queries)
     assert outcome.progress.epochs > 3

@@ -14,13 +14,12 @@ from anabranch.errors import StateError
 from anabranch.spark.answers.segments import Segment, SegmentWriter, late_line, late_places, read_chunk, read_index
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint, RunLock
-from anabranch.spark.checkpoint.manifest import Carried, Manifest, Manifests
-from anabranch.spark.checkpoint.recovery import check_spark
-from anabranch.spark.checkpoint.retention import Keep
+from anabranch.spark.checkpoint.manifest import Carried, Manifest, Manifests, check_spark
 from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import Plans
 from anabranch.stream.elements import Place
 from anabranch.stream.limits import Limits
+from anabranch.stream.settings import Keep
 
 SEGMENTS = (Segment("00000000/000000-a", 14, 2, 2, 0, 77),)
 

@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 from anabranch.errors import AnabranchError, StateError, StreamError, UsageError
 from anabranch.spark.checkpoint import crash, durable, retention
 from anabranch.spark.checkpoint.manifest import Manifests
-from anabranch.spark.checkpoint.retention import Keep
 from anabranch.spark.epoch import trunk as epochs
 from anabranch.spark.sinks import Files
+from anabranch.stream.settings import Keep
 from spark.trunks import ALL, Killed, Site, items, lines
 
 

@@ -112,9 +112,9 @@ def site(folder: Path, engine: str = "", subscription: str = "") -> Path:
 def test_a_site_says_what_it_wants(tmp_path: Path) -> None:
     """Accents are followed and accumulated unless told otherwise; a subscription may differ from the others."""
     found = read_site(site(tmp_path))
-    assert (found.accents, found.subscriptions["q"].policy) == (True, "accumulate")
+    assert (found.settings.accents, found.subscriptions["q"].policy) == (True, "accumulate")
     found = read_site(site(tmp_path, 'accents = false\npolicy = "abort"'))
-    assert (found.accents, found.subscriptions["q"].policy) == (False, "abort")
+    assert (found.settings.accents, found.subscriptions["q"].policy) == (False, "abort")
     found = read_site(site(tmp_path, 'policy = "abort"', 'policy = "absorb"'))
     assert found.subscriptions["q"].policy == "absorb"
     for given in ({"engine": 'policy = "hope"'}, {"subscription": 'policy = "hope"'}):

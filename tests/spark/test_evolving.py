@@ -18,15 +18,14 @@ from anabranch.errors import StateError
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.spark.epoch import task
-from anabranch.spark.epoch.job import Job
-from anabranch.spark.epoch.rows import Outbox
+from anabranch.spark.epoch.job import Job, Outbox
 from anabranch.spark.evolution import views as evolution_views
 from anabranch.spark.evolution.log import EvolutionLogs, Logged, LoggedEvent, read_log
 from anabranch.spark.evolution.rerun import search
 from anabranch.spark.evolution.views import known_log
 from anabranch.spark.intake import range_reader as reading
 from anabranch.spark.intake import ranges, storage
-from anabranch.spark.intake.order import Form
+from anabranch.spark.intake.order import StreamForm
 from anabranch.spark.intake.ranges import Range
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
 from anabranch.spark.plan.files import PlanFile
@@ -35,10 +34,11 @@ from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuati
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.parse import parse_item
-from anabranch.stream.reading.source import Source, domains_of, read_partitions
+from anabranch.stream.reading.source import Source, domains_of
 from anabranch.stream.reading.wire import element_of
 from anabranch.stream.schema import Schema
 from anabranch.stream.tree import Element
+from partitions import read_partitions
 from spark.bare import BareTrunk
 
 N, S = (ItemPath((name,)) for name in "ns")
@@ -169,7 +169,7 @@ def test_no_split_shows(tmp_path: Path, number: int, monkeypatch: pytest.MonkeyP
     assert trunk.answer("panes") == "".join(f"<w>{each}</w>" for each in windows(items))
     assert Counter(each for each in trunk.log.dead_letters() if each.subscription is None) == due.dead
     checkpoint, logged = newest(tmp_path / "state")
-    plan = StreamPlan.of(source, Form("lines", "<r/>"))
+    plan = StreamPlan.of(source, StreamForm("lines", "<r/>"))
     assert known_log(checkpoint.evolution, plan, logged).evolutions[0].schema() == due.schemas[0]
     assert logged is None or len(read_log(checkpoint.evolution, logged)) == due.changes
     assert trunk.jobs <= 4 * trunk.epochs
@@ -439,7 +439,7 @@ def test_searching_finds_what_reading_finds(
     path = tmp_path / "in"
     path.write_bytes((f"<r>{text}</r>" if form == "document" else "\ufeff" + text).encode())
     checkpoint = Checkpoint.make(tmp_path / "state")
-    stream = StreamPlan.of(Source("s", path, form, root="r"), Form(form, "<r/>"))
+    stream = StreamPlan.of(Source("s", path, form, root="r"), StreamForm(form, "<r/>"))
     logged = EvolutionLogs(checkpoint.evolution).append("s", "s", None, [], 0)
     plan = PlanFile.save(Plan((stream,), (), Limits(), 0), checkpoint.plans)
     job = Job(plan, checkpoint, 1, {}, evolution={"s": logged})

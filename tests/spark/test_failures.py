@@ -17,7 +17,8 @@ from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.reader import Format
-from anabranch.stream.reading.source import Source, read_partitions
+from anabranch.stream.reading.source import Source
+from partitions import read_partitions
 from spark.bare import BareTrunk
 
 QUERIES = {

@@ -17,11 +17,10 @@ from anabranch.spark.answers.segments import (
 )
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Carried
-from anabranch.spark.epoch.job import Job, Report
-from anabranch.spark.epoch.rows import Outbox
+from anabranch.spark.epoch.job import Job, Outbox, Report
 from anabranch.spark.epoch.task import work
 from anabranch.spark.faults import Fault, translated
-from anabranch.spark.intake.order import Form
+from anabranch.spark.intake.order import StreamForm
 from anabranch.spark.intake.ranges import Position, Range
 from anabranch.spark.plan.epoch_plan import Plan, Registration, StreamPlan
 from anabranch.spark.plan.files import PlanFile
@@ -86,7 +85,7 @@ def test_a_task_reports_what_it_cannot_read(tmp_path: Path) -> None:
     """A file that is gone is an error in the report; raised, it would be tried four times."""
     path = tmp_path / "in"
     path.write_text("<p/>\n")
-    stream = StreamPlan.of(Source("s", path), Form("lines", "<root/>"))
+    stream = StreamPlan.of(Source("s", path), StreamForm("lines", "<root/>"))
     query = Registration(0, "q", 'stream("s")/root/p', 0)
     plan = PlanFile.save(Plan((stream,), (query,), Limits(), 1), tmp_path)
     reach = Range("s", "0", 0, "in", str(path), 0, 5, last=True, packed=False, sequence=0)

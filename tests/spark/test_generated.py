@@ -28,9 +28,11 @@ from anabranch.spark.epoch.finite import run_queries
 from anabranch.stream.elements import Item
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.reading.source import Source, read, read_partitions
+from anabranch.stream.reading.source import Source, read
 from anabranch.stream.serialize import serialize
+from anabranch.stream.settings import Settings
 from oracle.generate import Writer, case
+from partitions import read_partitions
 
 BROKEN = ("<i><a>1</b></i>", "<i><a>&undefined;</a></i>")
 PUNCTUATION = '<s:punctuation xmlns:s="urn:anabranch:stream" {}/>'
@@ -141,7 +143,9 @@ def test_generated_queries_on_spark(spark: SparkSession, tmp_path: Path, trial: 
     size = sum(len(element) for elements in contents.values() for element in elements)
     epoch_bytes = Random(str(trial)).randrange(size // 6, size // 3)
 
-    outcome = run_queries(spark, sources, queries, tmp_path / "work", epoch_bytes=epoch_bytes, shards=trial.shards)
+    outcome = run_queries(
+        spark, sources, queries, tmp_path / "work", Settings(epoch_bytes=epoch_bytes, shards=trial.shards)
+    )
 
     dead, late = set(), set()
     inputs = {}

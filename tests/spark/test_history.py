@@ -13,6 +13,7 @@ from anabranch.algebra.history.display import Remove
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.finite import run_queries
+from anabranch.stream.settings import Settings
 from history.hosting import Case, Law, random_case, replayed
 
 SEED = int(os.environ.get("ANABRANCH_SEED", "0"))
@@ -92,8 +93,7 @@ def test_update_streams(spark: SparkSession, tmp_path: Path) -> None:
         list({each.name: each for several in sources.values() for each in several}.values()),
         {name: each.query for name, each in mine.items()},
         work,
-        epoch_bytes=random.choice((12_000, 20_000)),
-        shards=random.choice((2, 3)),
+        Settings(epoch_bytes=random.choice((12_000, 20_000)), shards=random.choice((2, 3))),
     )
     log = AnswerLog(Checkpoint(work))
     assert len(mine) > 200

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.spark.answers.log import Frame
+from anabranch.spark.answers.log import AnswerFrame
 from anabranch.spark.sinks.pieces import results_in
 from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
@@ -66,7 +66,7 @@ def pieces(trunk: BareTrunk, name: str) -> list[str]:
     """What iterating a subscription gives, which is all that the engine does with its answer log."""
     subscription = trunk.log.subscription(name)
     assert subscription is not None
-    frame = Frame.of(subscription)
+    frame = AnswerFrame.of(subscription)
     found: list[str] = []
     for manifest in trunk.log.manifests.since(0):
         for chunk in trunk.log.chunks(manifest, subscription.id):

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from anabranch.spark.intake.order import Form
+from anabranch.spark.intake.order import StreamForm
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.planning import Planning
-from anabranch.spark.plan.wanted import Settings, Workload
+from anabranch.spark.plan.wanted import Workload
 from anabranch.stream.reading.source import Source
+from anabranch.stream.settings import Settings
 
-FORM = Form("lines", "<root/>")
+FORM = StreamForm("lines", "<root/>")
 FORMS = {"a": FORM, "b": FORM}
 
 

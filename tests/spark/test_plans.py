@@ -36,6 +36,7 @@ from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.source import Source
 from anabranch.stream.reading.wire import element_of, write
+from anabranch.stream.settings import Settings
 from evolving.judging import across, plain
 from evolving.questions import TIME, timed
 from models.canonical import canonical
@@ -170,7 +171,9 @@ def test_plans_on_spark(spark: SparkSession, tmp_path: Path) -> None:
         folder = tmp_path / str(seed)
         folder.mkdir()
         world = World(folder, Random(seed), 50)
-        outcome = run_queries(spark, world.sources, world.texts, folder / "work", epoch_bytes=5_000, shards=shards)
+        outcome = run_queries(
+            spark, world.sources, world.texts, folder / "work", Settings(epoch_bytes=5_000, shards=shards)
+        )
         squares += world.check({name: answer.text() for name, answer in outcome.answers.items()})
     assert squares > 50
 

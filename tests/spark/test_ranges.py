@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.spark.intake import storage
-from anabranch.spark.intake.order import End, Stretch
+from anabranch.spark.intake.order import FileStretch, StretchEnd
 from anabranch.spark.intake.ranges import (
     LARGEST_RANGE,
     MEBIBYTE,
@@ -44,7 +44,7 @@ class Files:
 
     def __init__(self, *, document: bool = False, finite: bool = True, packed: Sequence[str] = ()) -> None:
         self.sizes: dict[str, int] = {}
-        self.log: list[Stretch] = []
+        self.log: list[FileStretch] = []
         self.document, self.finite, self.packed = document, finite, packed
         self.at = START
 
@@ -55,8 +55,8 @@ class Files:
         size = self.sizes[self.log[-1].file] if self.log else 0
         return Partition(self.log, size, [*grown, *fresh], self.document, self.finite, EveryTen())
 
-    def begin(self, waiting: Waiting) -> Stretch:
-        return Stretch("0", waiting.file, waiting.start, waiting.file in self.packed, "")
+    def begin(self, waiting: Waiting) -> FileStretch:
+        return FileStretch("0", waiting.file, waiting.start, waiting.file in self.packed, "")
 
     def epoch(self, budget: int = MANY, files: int = MANY) -> list[tuple[str, int, int, bool]]:
         """Go on, as an intake does, and show what lies between."""
@@ -68,9 +68,9 @@ class Files:
 
     def take(self, move: Move) -> None:
         for record in move.records:
-            if isinstance(record, End):
+            if isinstance(record, StretchEnd):
                 last = self.log[-1]
-                self.log[-1] = Stretch("0", last.file, last.start, last.packed, "", None, record.end)
+                self.log[-1] = FileStretch("0", last.file, last.start, last.packed, "", None, record.end)
             else:
                 self.log.append(record)
         self.at = move.to

@@ -18,10 +18,10 @@ from anabranch.spark.answers.segments import DEAD_LETTERS, SegmentWriter, read_d
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.job import Job
 from anabranch.spark.epoch.passage import Passage
-from anabranch.spark.intake.order import Form, OrderLog
+from anabranch.spark.intake.order import OrderLog, StreamForm
 from anabranch.spark.intake.range_reader import RangeReader
 from anabranch.spark.intake.ranges import Offset, Range
-from anabranch.spark.intake.settings import IntakeSettings, IntakeStream
+from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.intake.storage import pieces
 from anabranch.spark.intake.survey import Survey
 from anabranch.spark.plan.epoch_plan import Plan, Registration, StreamPlan
@@ -63,7 +63,7 @@ def by_ranges(source: Source, budgets: list[int]) -> list[tuple[object, ...]]:
     with TemporaryDirectory() as folder:
         checkpoint = Checkpoint.make(Path(folder))
         for budget in cycle(budgets):
-            IntakeSettings((IntakeStream.of(source),), budget, None, 2, finite=True).save(checkpoint)
+            IntakeSettings((source,), budget, None, 2, finite=True).save(checkpoint)
             end = Survey(checkpoint).latest(at)
             if end == at:
                 return found
@@ -163,7 +163,7 @@ def test_an_item_with_its_own_time_needs_partitions_that_are_merged(tmp_path: Pa
     reach = Range("s", "0", 0, "in", str(path), 0, path.stat().st_size, last=True, packed=False, sequence=0)
 
     def shown(source: Source) -> tuple[int | None, list[str]]:
-        stream = StreamPlan.of(source, Form("lines", "<root/>"))
+        stream = StreamPlan.of(source, StreamForm("lines", "<root/>"))
         root = parse_root(b"<root/>")
         plan = PlanFile.save(Plan((stream,), (), LIMITS, 0), tmp_path)
         passage = Passage(Job(plan, Checkpoint(tmp_path), 0, {}), stream, root, LIMITS, reach)
@@ -191,7 +191,7 @@ def test_an_item_with_its_own_time_needs_partitions_that_are_merged(tmp_path: Pa
 def test_a_plan_survives_its_file(tmp_path: Path) -> None:
     """What is loaded equals what was saved, schema and all; another file under its name is refused."""
     schema = Schema.from_dtd("<!ELEMENT ps (p*)><!ELEMENT p (en?)><!ELEMENT en (#PCDATA)>")
-    stream = StreamPlan.of(Source("s", tmp_path, schema=schema, strict=True), Form("lines", "<ps/>"))
+    stream = StreamPlan.of(Source("s", tmp_path, schema=schema, strict=True), StreamForm("lines", "<ps/>"))
     plan = Plan((stream,), (Registration(3, "q", 'stream("s")/ps/p', 7),), LIMITS, 4)
     file = PlanFile.save(plan, tmp_path)
     assert file.load() == plan

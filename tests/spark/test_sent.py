@@ -22,9 +22,10 @@ from anabranch.sharing.tree import PropertyTree
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
-from anabranch.spark.plan.wanted import Settings, Workload
+from anabranch.spark.plan.wanted import Workload
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.reading.source import Source
+from anabranch.stream.settings import Settings
 from spark.law import CLOSING, law_of
 from spark.sending import Link, Peer
 from spark.test_branches import photon_files

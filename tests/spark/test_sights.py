@@ -10,7 +10,7 @@ import pytest
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.intake.ranges import Offset, Range
-from anabranch.spark.intake.settings import IntakeSettings, IntakeStream
+from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.intake.survey import Survey
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
@@ -32,7 +32,7 @@ class Delta:
         self.resize(1 << 20)
 
     def resize(self, epoch_bytes: int) -> None:
-        settings = IntakeSettings((IntakeStream.of(self.source),), epoch_bytes, None, 2, finite=self.finite)
+        settings = IntakeSettings((self.source,), epoch_bytes, None, 2, finite=self.finite)
         settings.save(self.checkpoint)
         self.survey = Survey(self.checkpoint)
 

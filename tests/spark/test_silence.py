@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from anabranch.spark.epoch.silence import Silence
+from anabranch.spark.epoch.silence import SilentSubscriptions
 from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
 from spark.trunks import Site
@@ -27,7 +27,7 @@ def heard(folder: Path, lines: Sequence[str], **queries: str) -> list[str]:
     assert trunk.plan is not None
     assert trunk.epochs > 2
     warnings: list[str] = []
-    silence = Silence(warnings.append)
+    silence = SilentSubscriptions(warnings.append)
     for manifest in trunk.log.manifests.since(0):
         letters = list(trunk.log.buried(manifest))
         answered = trunk.log.index(manifest).entries()

@@ -20,11 +20,10 @@ from anabranch.language import check, parse
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.plan.epoch_plan import Registration
-from anabranch.spark.sinks.alike import rows_alike
-from anabranch.spark.sinks.console import ConsoleLines
+from anabranch.spark.sinks.delivery import ConsoleLines
 from anabranch.spark.sinks.growing import GrowingFile
 from anabranch.spark.sinks.parquet import SET_ASIDE, ParquetFolder
-from anabranch.spark.sinks.pieces import Row, take_apart
+from anabranch.spark.sinks.pieces import TableRow, rows_alike, take_apart
 from anabranch.spark.sinks.tables import check_table, columns
 from anabranch.stream.serialize import escape_attribute, escape_text
 from anabranch.visible import visible
@@ -84,11 +83,11 @@ def test_an_answer_is_taken_apart() -> None:
 @pytest.mark.parametrize(
     ("piece", "row"),
     [
-        ('<r a="1" b="&lt;"><x>1.30</x><y/></r>', Row("r", {"@a": "1", "@b": "<", "x": "1.30", "y": ""}, None)),
-        ('<r xmlns="u" xmlns:p="v" p:a="1"><p:x> 1 </p:x></r>', Row("r", {"@p:a": "1", "p:x": " 1 "}, None)),
-        ("<r>\n<x>1</x> <!-- --> </r>", Row("r", {"x": "1"}, None)),
-        ('<r n="2">1.5</r>', Row("r", {"@n": "2"}, "1.5")),
-        ("<r/>", Row("r", {}, "")),
+        ('<r a="1" b="&lt;"><x>1.30</x><y/></r>', TableRow("r", {"@a": "1", "@b": "<", "x": "1.30", "y": ""}, None)),
+        ('<r xmlns="u" xmlns:p="v" p:a="1"><p:x> 1 </p:x></r>', TableRow("r", {"@p:a": "1", "p:x": " 1 "}, None)),
+        ("<r>\n<x>1</x> <!-- --> </r>", TableRow("r", {"x": "1"}, None)),
+        ('<r n="2">1.5</r>', TableRow("r", {"@n": "2"}, "1.5")),
+        ("<r/>", TableRow("r", {}, "")),
         ("<r><x>1</x><x>2</x></r>", "'x' is there more than once"),
         ("<r><x><y>1</y></x></r>", "'x' has elements of its own"),
         ('<r><x u="1">1</x></r>', "'x' has attributes"),
@@ -96,7 +95,7 @@ def test_an_answer_is_taken_apart() -> None:
         ("1 2", "it is no element"),
     ],
 )
-def test_what_is_a_row(piece: str, row: Row | str) -> None:
+def test_what_is_a_row(piece: str, row: TableRow | str) -> None:
     """Attributes and leaves by name, text to the character; or the reason why not. What comes before has no part."""
     assert [each.row for each in take_apart("<q><x>0</x></q>" + piece)][-1] == row
 
@@ -107,7 +106,7 @@ def test_what_was_written_is_read(values: list[tuple[str, str]]) -> None:
     written = [f'<r a="{escape_attribute(a)}"><x>{escape_text(x)}</x></r>' for a, x in values]
     found = take_apart("".join(written))
     assert [piece.text for piece in found] == written
-    assert [piece.row for piece in found] == [Row("r", {"@a": a, "x": x}, None) for a, x in values]
+    assert [piece.row for piece in found] == [TableRow("r", {"@a": a, "x": x}, None) for a, x in values]
 
 
 VALUES = st.sampled_from(["", "1", " ", "a.b", "&amp;", ">", "<x>1</x>", "<!-- -->", "\n"])
@@ -130,7 +129,9 @@ def test_the_fast_way_is_the_same_way(pieces: list[tuple[str, str, str, str]]) -
     fast = rows_alike(text)
     if fast is not None:
         found = [each.row for each in take_apart(text)]
-        rows = [{**row.values, **({row.name: row.text} if row.text else {})} for row in found if isinstance(row, Row)]
+        rows = [
+            {**row.values, **({row.name: row.text} if row.text else {})} for row in found if isinstance(row, TableRow)
+        ]
         assert len(rows) == len(found)
         assert [dict(zip(fast, row, strict=True)) for row in zip(*fast.values(), strict=True)] == rows
 

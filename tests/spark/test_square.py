@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from algebra import evolving as algebra_evolving
 from anabranch.spark.epoch.finite import run_queries
 from anabranch.spark.intake.ranges import SMALLEST_RANGE
+from anabranch.stream.settings import Settings
 from evolving.square import EXACT
 from evolving.worlds import Given, World
 
@@ -65,7 +66,7 @@ def test_the_square_on_spark(
     size = sum(file.stat().st_size for source in sources for file in source.files)
 
     outcome = run_queries(
-        spark, sources, queries, tmp_path / "work", epoch_bytes=size // trial.parts + 1, shards=trial.shards
+        spark, sources, queries, tmp_path / "work", Settings(epoch_bytes=size // trial.parts + 1, shards=trial.shards)
     )
 
     answers = {name: outcome.answers[name].text() for name in queries}

@@ -16,7 +16,7 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.range_reader import RangeReader
 from anabranch.spark.intake.ranges import Offset
-from anabranch.spark.intake.settings import IntakeSettings, IntakeStream
+from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.intake.survey import Survey
 from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.stream.elements import DeadLetter, Item
@@ -39,7 +39,7 @@ class River:
         self.resize(1 << 20)
 
     def resize(self, epoch_bytes: int, epoch_files: int | None = None) -> None:
-        streams = (IntakeStream.of(self.source),)
+        streams = (self.source,)
         IntakeSettings(streams, epoch_bytes, epoch_files, 2, finite=False).save(self.checkpoint)
         self.restart()
 

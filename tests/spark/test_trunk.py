@@ -13,11 +13,12 @@ from anabranch.errors import QueryError
 from anabranch.language import check, parse
 from anabranch.law import Input, evaluate, stream_input
 from anabranch.law.calls import PythonFunction
-from anabranch.spark.epoch.finite import Outcome, Progress, run_queries
+from anabranch.spark.epoch.finite import Outcome, RunProgress, run_queries
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.photons import photons
 from anabranch.stream.reading.source import Source, read
+from anabranch.stream.settings import Settings
 from papers import Q3, Q4
 
 KIN = {
@@ -67,9 +68,11 @@ def test_lines_are_answered_in_order_by_several_tasks_and_epochs(spark: SparkSes
     lines[1_300] = "rubbish"
     lines[1_499] = "<photon>&bomb;</photon>"
     path.write_text("\n".join(lines))
-    seen: list[Progress] = []
+    seen: list[RunProgress] = []
     source = Source("photons", path, root="photons")
-    outcome = run_queries(spark, [source], KIN, tmp_path / "work", epoch_bytes=1_200_000, on_progress=seen.append)
+    outcome = run_queries(
+        spark, [source], KIN, tmp_path / "work", Settings(epoch_bytes=1_200_000), on_progress=seen.append
+    )
 
     agree(outcome, [source], KIN)
     assert outcome.answers["none"].text() == "<none/>"
@@ -100,7 +103,7 @@ def test_a_document_goes_on_where_the_epoch_before_ended(spark: SparkSession, tm
         "other": """declare namespace m = "urn:n"; <o>{ stream("photons")/photons/m:photon }</o>""",
     }
     source = Source("photons", path)
-    outcome = run_queries(spark, [source], queries, tmp_path / "work", epoch_bytes=2_500)
+    outcome = run_queries(spark, [source], queries, tmp_path / "work", Settings(epoch_bytes=2_500))
     agree(outcome, [source], queries)
     assert outcome.progress.epochs > 3
     assert outcome.progress.items == 59
@@ -136,7 +139,7 @@ def test_finite_partitions_come_one_after_the_other(spark: SparkSession, tmp_pat
         path.write_text("".join(f"<p><n>{number * 10 + n}</n></p>\n" for n in range(10)))
     source = Source("s", paths[0], format="lines", more=tuple(paths[1:]))
     queries = {"q": """<r>{ for $p in stream("s")/root/p where $p/n mod 3 = 0 return $p/n }</r>"""}
-    outcome = run_queries(spark, [source], queries, tmp_path / "work", epoch_bytes=70)
+    outcome = run_queries(spark, [source], queries, tmp_path / "work", Settings(epoch_bytes=70))
     agree(outcome, [source], queries)
     assert outcome.progress.items == 10 * count
     assert outcome.progress.epochs > count
@@ -198,7 +201,7 @@ def test_a_failing_epoch_ends_the_run_with_its_own_error(spark: SparkSession, tm
     path = tmp_path / "in"
     path.write_text("<p/>\n")
 
-    def fail(progress: Progress) -> None:
+    def fail(progress: RunProgress) -> None:
         raise KeyError("the display broke")
 
     with pytest.raises(KeyError, match="the display broke"):

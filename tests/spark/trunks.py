@@ -15,10 +15,12 @@ from anabranch.law import evaluate, stream_input
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
-from anabranch.spark.plan.wanted import Epoch, Listener, Settings, Workload
+from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
-from anabranch.stream.reading.source import Source, read_partitions
+from anabranch.stream.reading.source import Source
+from anabranch.stream.settings import Settings
+from partitions import read_partitions
 
 ALL = '<all>{ for $p in stream("s")/root/p return $p }</all>'
 

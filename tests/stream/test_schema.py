@@ -7,12 +7,10 @@ import pathlib
 import pytest
 
 from anabranch.errors import StreamError
-from anabranch.stream import learned
-from anabranch.stream.learned import Learner
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
 from anabranch.stream.reading.parse import parse_item
-from anabranch.stream.schema import MAX_DTD, Schema
+from anabranch.stream.schema import MAX_DTD, Learner, Schema
 from anabranch.stream.tree import STREAM_NAMESPACE, Element
 
 SCOPE = {"s": STREAM_NAMESPACE, "p": "urn:p"}
@@ -197,20 +195,6 @@ def test_paths_of_a_recursive_schema_are_finite() -> None:
     assert list(PARTS.paths("nothing")) == []
 
 
-def test_nests() -> None:
-    """Only what can stand inside its like nests, directly or further down."""
-    assert PARTS.nests("part")
-    assert not PARTS.nests("name")
-    assert not PARTS.nests("parts")
-    assert Schema.from_dtd("<!ELEMENT r (a*)><!ELEMENT a (b)><!ELEMENT b (a?)>").nests("b")
-
-
-def test_repeats() -> None:
-    """A path may occur more than once if any of its steps may."""
-    assert PARTS.repeats(path("part/name"), "part")
-    assert not PARTS.repeats(path("price/@unit"), "part")
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -256,12 +240,10 @@ def test_learns_occurrences() -> None:
 
 
 def test_learns_by_path() -> None:
-    """Elements of one name are told apart by where they stand, and nesting is seen."""
+    """Elements of one name are told apart by where they stand."""
     schema = learn("<i><x><n>1</n></x><y><n><m/></n></y></i>")
     assert schema.has(path("y/n/m"), "i")
     assert not schema.has(path("x/n/m"), "i")
-    assert not schema.nests("n")
-    assert learn("<i><n><n/></n></i>").nests("n")
 
 
 def test_learns_text_and_attributes() -> None:
@@ -292,7 +274,7 @@ def test_nothing_learned_yet() -> None:
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the cap new paths are left out and known ones go on being counted."""
-    monkeypatch.setattr(learned, "MAX_PATHS", 3)
+    monkeypatch.setattr("anabranch.stream.schema.MAX_PATHS", 3)
     schema = learn("<i><a/><b/><c/></i>", "<i><d/><a/></i>", "<j/>")
     assert schema.items == ("i",)
     assert occurrences(schema, "root/i") == {"a": "", "b": "?"}

@@ -10,9 +10,10 @@ import pytest
 from anabranch.errors import UsageError
 from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation
 from anabranch.stream.limits import Limits
-from anabranch.stream.reading.source import Source, detect, read, read_partitions
+from anabranch.stream.reading.source import Source, detect, read
 from anabranch.stream.schema import Schema
 from anabranch.stream.serialize import serialize
+from partitions import read_partitions
 
 DTD = "<!ELEMENT photons (photon*)><!ELEMENT photon (en?)><!ELEMENT en (#PCDATA)>"
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from anabranch.spark.plan.wanted import Settings, Workload
+from anabranch.spark.plan.wanted import Workload
+from anabranch.stream.settings import Settings
 from spark.trunks import Site, printed
 from together.crowds import Crowd
 

@@ -15,8 +15,8 @@ from anabranch.sharing.explain.drawing import draw
 from anabranch.sharing.explain.text import Explained, explain_json, explain_text
 from anabranch.sharing.rules.derive import derive_forest
 from anabranch.stream.files import Claim
+from anabranch.stream.reading.toml_tables import read_text
 from anabranch.stream.schema import Schema
-from anabranch.stream.tables import read_text
 
 
 def declare(commands: Commands) -> None:

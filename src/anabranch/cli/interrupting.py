@@ -4,7 +4,7 @@ The first signal raises `KeyboardInterrupt` with the signal's name, so that file
 let go on the way out; further ones change nothing, since they could only break that.
 A call of Spark that is broken off leaves half an answer in its connection, which the next call would take for its own;
 so a signal that comes during one is put off until the call has returned.
-Commands with a better way to end put their own handlers in place of these for a while (`attending.signals`).
+Commands with a better way to end put their own handlers in place of these for a while (`run_control.signals`).
 """
 
 from __future__ import annotations

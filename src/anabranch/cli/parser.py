@@ -9,12 +9,12 @@ from __future__ import annotations
 import argparse
 
 from anabranch.cli import explain, network, query, site, trying
-from anabranch.cli.printing import Parser
+from anabranch.cli.printing import CommandParser
 
 
 def command_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
-    parser = Parser(prog="anabranch", description="Standing XQuery subscriptions over streams, on Spark.")
+    parser = CommandParser(prog="anabranch", description="Standing XQuery subscriptions over streams, on Spark.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for group in (query, explain, site, network, trying):
         group.declare(commands)

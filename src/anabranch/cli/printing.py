@@ -68,7 +68,7 @@ def _write(out: TextIO, text: str) -> None:
     out.write(text.encode(encoding, "xmlcharrefreplace").decode(encoding))
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """A parser of arguments in whose messages nothing acts on a terminal."""
 
     def _print_message(self, message: str, file: Any = None) -> None:

@@ -13,7 +13,7 @@ from anabranch.algebra.reactions.signature import POLICIES
 from anabranch.cli.arguments import Commands, pairs_of
 from anabranch.cli.inputs import declare_inputs, inputs_of
 from anabranch.cli.printing import print_answer, print_lines
-from anabranch.engine import Inputs, Prepared, Run, answering, prepare
+from anabranch.engine import FiniteRun, Inputs, Prepared, answering, prepare
 from anabranch.engine.finite import failing
 from anabranch.engine.reports.timelines import timelines
 from anabranch.engine.reports.unanswered import Unanswered, Watched, unanswered
@@ -22,7 +22,8 @@ from anabranch.law.steps import allow
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.files import DEAD_LETTERS, Claim, called, check_claims, stream_claims
 from anabranch.stream.limits import Limits
-from anabranch.stream.tables import read_text
+from anabranch.stream.reading.toml_tables import read_text
+from anabranch.stream.settings import Settings
 from anabranch.visible import note, tell, visible
 
 
@@ -107,7 +108,7 @@ def _prepared(
 @contextmanager
 def _running(
     prepared: Sequence[Prepared], inputs: Inputs, limits: Limits, options: argparse.Namespace
-) -> Iterator[Run]:
+) -> Iterator[FiniteRun]:
     """The answers of some queries, or their timelines; they can be read while inside."""
     if options.timeline:
         with timelines(prepared, inputs, limits) as run:
@@ -118,8 +119,7 @@ def _running(
         answering(
             prepared,
             inputs,
-            limits=limits,
-            sharing=not options.no_sharing,
+            Settings(limits=limits, sharing=not options.no_sharing),
             policy=options.policy,
             on_progress=lambda now: status.update(f"{now.items:,} items read"),
         ) as run,
@@ -128,7 +128,7 @@ def _running(
         yield run
 
 
-def _write(run: Run, outs: Mapping[str, Path], *, timeline: bool) -> dict[str, Watched]:
+def _write(run: FiniteRun, outs: Mapping[str, Path], *, timeline: bool) -> dict[str, Watched]:
     """Print the one answer, or write each to a file of its own; a timeline is lines that bring their ends along.
 
     Of a query that has ended without any answer nothing is printed, and its file is empty.
@@ -162,7 +162,7 @@ def _warn(silent: Sequence[Unanswered], dead_letter: Path | None) -> int:
     return 3 if any(each.is_all for each in silent) else 0
 
 
-def _report(run: Run, dead_letter: Path | None) -> list[DeadLetter]:
+def _report(run: FiniteRun, dead_letter: Path | None) -> list[DeadLetter]:
     """Write what was set aside, and say how much it is; gives it."""
     dead = list(run.dead)
     if dead_letter is not None:

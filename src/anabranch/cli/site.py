@@ -69,19 +69,19 @@ def _answer(options: argparse.Namespace) -> None:
 
 
 def _state(options: argparse.Namespace) -> None:
-    from anabranch.looking import holdings, table
+    from anabranch.site_reports import holdings, table
 
     print_report(table(holdings(options.site)))
 
 
 def _history(options: argparse.Namespace) -> None:
-    from anabranch.looking import history
+    from anabranch.site_reports import history
 
     print_report((str(history(options.site, options.stream)),))
 
 
 def _accent(options: argparse.Namespace) -> None:
-    from anabranch.looking import accent_plan, forecast_lines
+    from anabranch.site_reports import accent_plan, forecast_lines
 
     plan = accent_plan(options.site, options.stream, options.text, options.partition)
     for warning in plan.warnings:

@@ -16,10 +16,11 @@ from rich.text import Text
 
 from anabranch.demo.stage import example
 from anabranch.engine import Inputs, answering, prepare
-from anabranch.spark.epoch.finite import Progress
+from anabranch.spark.epoch.finite import RunProgress
 from anabranch.stream.photons import photons, photons_dtd
 from anabranch.stream.reading.source import Source
 from anabranch.stream.schema import Schema
+from anabranch.stream.settings import Settings
 
 QUERIES = ("vela", "rxj")
 EPOCH_BYTES = 2 << 20
@@ -42,7 +43,10 @@ def show(count: int, console: Console) -> None:
                 Text("Spark is starting ...", style="dim"), console=console, refresh_per_second=8, transient=False
             ) as live,
             answering(
-                prepared, inputs, epoch_bytes=EPOCH_BYTES, on_progress=lambda now: live.update(_view(now, texts))
+                prepared,
+                inputs,
+                Settings(epoch_bytes=EPOCH_BYTES),
+                on_progress=lambda now: live.update(_view(now, texts)),
             ) as run,
         ):
             seconds = monotonic() - begin
@@ -56,7 +60,7 @@ def show(count: int, console: Console) -> None:
     )
 
 
-def _view(now: Progress, texts: Mapping[str, str]) -> RenderableType:
+def _view(now: RunProgress, texts: Mapping[str, str]) -> RenderableType:
     bar = ProgressBar(total=max(now.bytes_total, 1), completed=now.bytes_read, width=50)
     head = Table.grid(padding=(0, 2))
     head.add_row(bar, f"{now.items:,} items", f"epoch {now.epochs}", f"{now.dead_letters} set aside")

@@ -23,7 +23,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from anabranch.demo.stage import appear, example
-from anabranch.engine.handles import Stream, Subscription
+from anabranch.engine.handles import LiveSubscription, Stream
 from anabranch.engine.live import Engine
 from anabranch.engine.publishing import publish
 from anabranch.engine.reports.evolution import StreamCourse
@@ -128,7 +128,7 @@ _Averages: TypeAlias = Mapping[int, tuple[float, bool]]
 _RESULT = re.compile(r"<s:alter|<from>([^<]*)</from><[tp]>([^<]*)</")
 
 
-def _averages(subscription: Subscription) -> _Averages:
+def _averages(subscription: LiveSubscription) -> _Averages:
     found: dict[int, tuple[float, bool]] = {}
     altered = False
     for each in _RESULT.finditer(subscription.answer()):
@@ -139,7 +139,7 @@ def _averages(subscription: Subscription) -> _Averages:
     return found
 
 
-def _view(asked: Sequence[Subscription], happened: Sequence[str]) -> RenderableType:
+def _view(asked: Sequence[LiveSubscription], happened: Sequence[str]) -> RenderableType:
     """What the average that is told of accents answers, the one that is not, and the pressure."""
     told, untold, pressure = map(_averages, asked)
     table = Table("seconds", "what happens", expand=True)

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.engine.preparing import Inputs, Prepared
-from anabranch.engine.reading import Read, read_documents, read_stream
-from anabranch.engine.updating import Updating, Written, read_written
+from anabranch.engine.reading import Read, Updating, WrittenStream, read_documents, read_stream, read_written
 from anabranch.errors import DynamicError
 from anabranch.language import print_query
 from anabranch.law import Input, evaluate
@@ -28,18 +27,16 @@ from anabranch.runtime.standing import standing
 from anabranch.stream.culprits import letter_of
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
+from anabranch.stream.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from anabranch.spark.epoch.finite import Outcome, Progress
-
-EPOCH_BYTES = 16 << 20
-"""What Spark reads at most between two looks at how far it has come."""
+    from anabranch.spark.epoch.finite import Outcome, RunProgress
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class FiniteRun:
     """The answers of a run, as pieces of text, and what was set aside; valid inside `answering` only."""
 
     answers: Mapping[str, Iterable[str]]
@@ -55,39 +52,36 @@ class Run:
 def answering(
     queries: Sequence[Prepared],
     inputs: Inputs,
+    settings: Settings | None = None,
     *,
-    limits: Limits | None = None,
-    epoch_bytes: int = EPOCH_BYTES,
-    sharing: bool = True,
     policy: Policy = "accumulate",
-    on_progress: Callable[[Progress], None] | None = None,
-) -> Iterator[Run]:
+    on_progress: Callable[[RunProgress], None] | None = None,
+) -> Iterator[FiniteRun]:
     """Answer the queries to the end of their inputs; the answers can be read while inside.
 
-    `epoch_bytes` bounds what Spark reads between two calls of `on_progress`; without `sharing` nothing is done once
-    for several queries but reading.
+    The size of an epoch bounds what Spark reads between two calls of `on_progress`.
     `policy` says what queries do with accents that their answers cannot express (LAWS 4.7).
     """
-    caps = limits or Limits()
-    allow(caps.steps)
+    chosen = settings or Settings()
+    allow(chosen.limits.steps)
     on_spark = [query for query in queries if query.engine == "spark"]
     others = [query for query in queries if query.engine == "reference"]
     with TemporaryDirectory(prefix="anabranch-") as folder:
         runs = []
         if on_spark:
-            outcome = on_trunk(on_spark, inputs, caps, Path(folder), epoch_bytes, sharing, policy, on_progress)
+            outcome = on_trunk(on_spark, inputs, chosen, Path(folder), policy, on_progress)
             runs.append(run_of(outcome, outcome.answers))
         if others:
-            runs.append(_by_reference(others, inputs, caps, policy))
+            runs.append(_by_reference(others, inputs, chosen.limits, policy))
         yield both(queries, runs)
 
 
-def both(queries: Sequence[Prepared], runs: Sequence[Run]) -> Run:
+def both(queries: Sequence[Prepared], runs: Sequence[FiniteRun]) -> FiniteRun:
     """What both engines gave, for the queries in their order; both saw the same bad input."""
     found = {name: answer for run in runs for name, answer in run.answers.items()}
     # some are only known when the answers were read
     aborted = ChainMap(*(run.aborted for run in runs))
-    return Run(
+    return FiniteRun(
         {query.name: found[query.name] for query in queries},
         Letters([run.dead for run in runs]),
         max((run.items for run in runs), default=0),
@@ -96,7 +90,7 @@ def both(queries: Sequence[Prepared], runs: Sequence[Run]) -> Run:
     )
 
 
-def failing(run: Run, failed: Mapping[str, DynamicError]) -> Run:
+def failing(run: FiniteRun, failed: Mapping[str, DynamicError]) -> FiniteRun:
     """The same with queries that have no answer, because they failed before their streams began; they come last."""
     letters = [letter_of(error, (), 0, name) for name, error in failed.items()]
     return replace(
@@ -120,16 +114,12 @@ class Letters:
 def on_trunk(
     queries: Sequence[Prepared],
     inputs: Inputs,
-    limits: Limits,
+    settings: Settings,
     folder: Path,
-    epoch_bytes: int = EPOCH_BYTES,
-    sharing: bool = True,
     policy: Policy = "accumulate",
-    on_progress: Callable[[Progress], None] | None = None,
-    *,
-    timed: bool = False,
+    on_progress: Callable[[RunProgress], None] | None = None,
 ) -> Outcome:
-    """Answer queries on Spark, in a folder; where `timed`, their moments are kept."""
+    """Answer queries on Spark, in a folder; where the settings are `timed`, their moments are kept."""
     # Imported here: whoever only wants the reference need not wait for Spark, nor have Java.
     from anabranch.spark.epoch.finite import run_queries
     from anabranch.spark.session import local_session
@@ -141,21 +131,20 @@ def on_trunk(
         inputs.streams,
         texts,
         folder,
-        limits,
-        epoch_bytes=epoch_bytes,
+        settings,
         documents=inputs.documents,
         functions=inputs.functions,
-        sharing=sharing,
         policy=policy,
-        timed=timed,
         on_progress=on_progress,
     )
 
 
-def run_of(outcome: Outcome, answers: Mapping[str, Iterable[str]]) -> Run:
+def run_of(outcome: Outcome, answers: Mapping[str, Iterable[str]]) -> FiniteRun:
     """What a trunk gave, with these answers."""
     progress = outcome.progress
-    return Run(answers, Letters([list(outcome.dead_letters())]), progress.items, progress.late, dict(outcome.aborted))
+    return FiniteRun(
+        answers, Letters([list(outcome.dead_letters())]), progress.items, progress.late, dict(outcome.aborted)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +153,7 @@ class ReadInputs:
 
     streams: Mapping[str, Read]
     """The streams of items that are read as such."""
-    written: Mapping[str, Written]
+    written: Mapping[str, WrittenStream]
     """The streams that are edited, or read beside such ones."""
     documents: Mapping[str, Input]
 
@@ -209,11 +198,11 @@ class _Answered:
     """Why it has ended before its streams did, or has no answer."""
 
 
-def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits, policy: Policy) -> Run:
+def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits, policy: Policy) -> FiniteRun:
     read = read_inputs(queries, inputs, limits)
     found = {query.name: _answered(query, read, inputs, limits, policy) for query in queries}
     dead = dict.fromkeys((*read.dead, *(letter for each in found.values() for letter in each.dead)))
-    return Run(
+    return FiniteRun(
         {name: (each.text,) for name, each in found.items()},
         list(dead),
         read.items,

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from anabranch.algebra.history.display import Edit
+from anabranch.algebra.history.replay import Moment, Replay
 from anabranch.algebra.plans import builder
 from anabranch.algebra.plans.written import is_plan, read_plan
 from anabranch.algebra.reactions.signature import Policy
-from anabranch.engine.displays import Display
 from anabranch.engine.reports.evolution import History, StreamCourse, StreamSchema
-from anabranch.engine.reports.html import latest, subscription_html
-from anabranch.spark.answers.log import Frame
+from anabranch.engine.reports.html import display_html, latest, subscription_html
+from anabranch.errors import UsageError
+from anabranch.spark.answers.log import AnswerFrame
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.plan.epoch_plan import Registration as Registered
 from anabranch.stream.reading.source import Source
+from anabranch.visible import visible
 
 if TYPE_CHECKING:
     from anabranch.engine.live import Engine
@@ -48,7 +57,7 @@ class Stream(builder.DerivedStream):
 
 
 @dataclass(eq=False)
-class Subscription:
+class LiveSubscription:
     """A query at work; iterating gives the pieces of its answer as they are committed, one result each.
 
     A piece is an element of the answer, or a value or text between elements, and never empty.
@@ -73,9 +82,9 @@ class Subscription:
         return str(read_plan(self.text)) if is_plan(self.text) else self.text
 
     @cached_property
-    def frame(self) -> Frame:
+    def frame(self) -> AnswerFrame:
         """What stands around the pieces of its answer."""
-        return Frame.of(self._unbegun, self.engine.functions)
+        return AnswerFrame.of(self._unbegun, self.engine.functions)
 
     @cached_property
     def shows(self) -> bool:
@@ -131,9 +140,9 @@ class Subscription:
             return self.engine.log.answer(self._unbegun, self.engine.functions).text()
         return self.engine.log.answer(self.registered, self.engine.functions).text()
 
-    def display(self) -> Display:
+    def display(self) -> LiveDisplay:
         """Its answer as a display that changes in place, where it reads streams of updates."""
-        return Display(self)
+        return LiveDisplay(self)
 
     def cancel(self) -> None:
         """End it; what was answered stays readable."""
@@ -146,3 +155,70 @@ class Subscription:
         else:
             pieces = latest(self.engine.log, self.registered) if self.registered else []
         return subscription_html(self.name, self.query, self.engine.tally.of(self.registered), pieces)
+
+
+# --- displays ---------------------------------------------------------------------------------------------------------
+
+
+class LiveDisplay:
+    """What a subscription shows; whoever iterates moves it on."""
+
+    def __init__(self, subscription: LiveSubscription) -> None:
+        if not subscription.shows:
+            raise UsageError(
+                f"the answer of '{subscription.name}' only grows, so there is nothing to correct on a display",
+                hint="iterate the subscription itself",
+            )
+        self._subscription = subscription
+        self._replay = Replay()
+        self._moments = self._follow()
+        self.at: Decimal | None = None
+        """The time of the latest moment."""
+        self.changes: tuple[Edit, ...] = ()
+        """What that has changed, one edit after the other: `Insert(position, text)` and `Remove(position, length)`."""
+
+    @property
+    def text(self) -> str:
+        """What is on display after the latest moment; empty before the first one."""
+        return self._replay.text
+
+    def __iter__(self) -> Iterator[Moment]:
+        return self._moments
+
+    def _follow(self) -> Iterator[Moment]:
+        frame, registered = self._subscription.frame, self._subscription.registered
+        if registered is not None:
+            self._subscription.engine.log.check_followed(registered)
+        front = frame.opening  # comes with the first piece
+        for piece in self._subscription.pieces():
+            text, front = piece.removeprefix(front), ""
+            if text != frame.closing:
+                for moment in self._replay.feed(text):
+                    self.at, self.changes = moment.at, moment.edits
+                    yield moment
+
+    def follow(self, console: Console | None = None) -> None:
+        """Show it, changing in place, until the subscription or the engine ends."""
+        handle = _notebook_output(self)
+        if handle is not None:
+            for _ in self:
+                handle.update(self)
+            return
+        with Live(self._drawn(), console=console or Console(), auto_refresh=False) as live:
+            for _ in self:
+                live.update(self._drawn(), refresh=True)
+
+    def _drawn(self) -> Text:
+        return Text("\n".join(map(visible, self.text.split("\n"))))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the answer after the latest moment."""
+        return display_html(self._subscription.name, self.at, self.text)
+
+
+def _notebook_output(shown: LiveDisplay) -> Any:
+    """An output of a notebook that can be changed; None elsewhere."""
+    ipython: Any = sys.modules.get("IPython")  # whoever is in a notebook has loaded it
+    if ipython is None or not hasattr(ipython.get_ipython(), "kernel"):
+        return None
+    return ipython.display.display(shown, display_id=True)

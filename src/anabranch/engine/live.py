@@ -33,22 +33,20 @@ from types import TracebackType
 from anabranch.algebra.plans import builder
 from anabranch.algebra.plans.interpret import StreamSource
 from anabranch.algebra.reactions.signature import Policy, known_policy
-from anabranch.engine.checking import Checking
-from anabranch.engine.handles import Stream, Subscription
-from anabranch.engine.preparing import Inputs
+from anabranch.engine.handles import LiveSubscription, Stream
+from anabranch.engine.preparing import Checking, Inputs
 from anabranch.engine.reports.explanation import Explanation, explanation
 from anabranch.engine.reports.html import Tally, engine_html
 from anabranch.errors import UsageError
 from anabranch.law.calls import PythonFunction
 from anabranch.spark.answers.log import AnswerLog
-from anabranch.spark.checkpoint.retention import Keep
 from anabranch.spark.epoch.metrics import Metrics
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.plan.epoch_plan import Registration as Registered
 from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.spark.plan.kinds import not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
-from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Workload
+from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.spark.session import Session, check_workers, local_session
 from anabranch.spark.sinks import Parquet, Sink
 from anabranch.spark.sinks.claims import settled
@@ -57,6 +55,7 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source, domains_of, seconds_of
 from anabranch.stream.schema import Schema
+from anabranch.stream.settings import EPOCH_BYTES, Keep, Settings
 
 
 class Engine:
@@ -100,8 +99,8 @@ class Engine:
         self._on_epoch = on_epoch or (lambda metrics: None)
         self._change = RLock()
         """Held while what is wanted changes."""
-        self._wanted = Workload({}, {}, epoch_bytes=epoch_bytes, epoch_files=epoch_files)
-        self._subscriptions: dict[str, Subscription] = {}
+        self._wanted = Workload({}, {})
+        self._subscriptions: dict[str, LiveSubscription] = {}
         self._numbers = count(1)
         self._started = self._closed = False
         self._policy = known_policy(policy)
@@ -113,6 +112,8 @@ class Engine:
             sharing=sharing,
             accents=accents,
             strands=strands,
+            epoch_bytes=epoch_bytes,
+            epoch_files=epoch_files,
         )
         session = local_session() if spark is None else check_workers(spark)
         with ExitStack() as held:
@@ -189,7 +190,7 @@ class Engine:
         *,
         sink: str | Path | Sink | None = None,
         policy: Policy | None = None,
-    ) -> Subscription:
+    ) -> LiveSubscription:
         """Register a query; it answers from the next epoch on, also into a sink if one is given: a path is a file.
 
         It is text, or a stream that operators have been applied to.
@@ -207,7 +208,7 @@ class Engine:
                 printed = self._checking.written(name, query.plan)
             else:
                 printed = self._checking.printed(name, query, table=isinstance(chosen, Parquet))
-            fresh = Subscription(self, name, printed, self._policy if policy is None else known_policy(policy))
+            fresh = LiveSubscription(self, name, printed, self._policy if policy is None else known_policy(policy))
             fresh.registered = self._known(fresh)
             before, self._subscriptions = self._subscriptions, {**self._subscriptions, name: fresh}
             wanted = replace(self._wanted, subscriptions={**held, name: printed})
@@ -286,7 +287,7 @@ class Engine:
         streams = {each: StreamPlan.of(source, None) for each, source in self._wanted.streams.items()}
         return not_begun(name, text, QueryContext(streams, tuple(self.functions.items())))
 
-    def cancel(self, subscription: Subscription) -> None:
+    def cancel(self, subscription: LiveSubscription) -> None:
         """End a subscription, unless that has happened; its answer so far stays."""
         with self._change:
             name = subscription.name
@@ -298,7 +299,7 @@ class Engine:
                 subscription.ended = self._trunk.last
                 del self._subscriptions[name]
 
-    def _known(self, handle: Subscription) -> Registered | None:
+    def _known(self, handle: LiveSubscription) -> Registered | None:
         """The subscription that goes on, where one of the same name, text and policy is at work."""
         found = self._at_work.get(handle.name)
         return found if found and (found.text, found.policy) == (handle.text, handle.policy) else None

@@ -7,18 +7,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from anabranch.algebra.plans.interpret import Plan
+from anabranch.algebra.plans.written import streams_of, write_plan
 from anabranch.branch.family import operator_of
 from anabranch.branch.past.queries import RecalledQuery, recalled_query, refuse_mixture
 from anabranch.engine.reading import read_documents
-from anabranch.errors import AnabranchError, Unsupported
+from anabranch.errors import AnabranchError, DynamicError, Unsupported, UsageError, did_you_mean
 from anabranch.language import Checked, ast, check, parse
 from anabranch.law.arrivals.mixed import refuse_asking_items
 from anabranch.law.arrivals.past import named
 from anabranch.law.calls import PythonFunction
 from anabranch.law.evaluate import Evaluator
 from anabranch.law.history.evaluate import refuse_windows
+from anabranch.runtime.shapes import CheckedTexts
 from anabranch.runtime.standing import ordered_by_time, standing
 from anabranch.sharing.retention import beyond_entries, needs_of
+from anabranch.spark.sinks.tables import check_table
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Contents, Source
 from anabranch.stream.schema import Schema
@@ -198,3 +202,45 @@ def _answered_over_updates(prepared: Prepared, inputs: Inputs) -> bool:
         return prepare(prepared.name, prepared.text, replace(inputs, streams=edited), "spark").updates
     except AnabranchError:
         return False
+
+
+# --- subscriptions ----------------------------------------------------------------------------------------------------
+
+
+class Checking:
+    """Checks queries over some inputs; with other inputs it begins anew."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        self._inputs = inputs
+        self._texts = CheckedTexts(inputs.functions)
+
+    def printed(self, name: str, text: str, *, label: str | None = None, table: bool = False) -> str:
+        """A query as it is understood; `table` asks that its answers make one. Raises for a query that is wrong."""
+        try:
+            return self._printed(name, text, label, table)
+        except DynamicError as error:
+            message = f"the query '{label or name}' has no answer: {error.message}"
+            raise DynamicError(message, code=error.code, hint=error.hint) from error
+
+    def _printed(self, name: str, text: str, label: str | None, table: bool) -> str:
+        if not table and (known := self._texts.printed(text)) is not None:
+            return known
+        prepared = prepare(name, text, self._inputs, "spark", label=label)
+        refuse_endless(prepared, self._inputs)
+        if table and prepared.shows:
+            raise UsageError(f"the answer of '{name}' is corrected as it goes, so it makes no table")
+        if table:
+            check_table(name, prepared.checked.query)
+        return self._texts.learn(text, prepared.checked.query)
+
+    def written(self, name: str, plan: Plan) -> str:
+        """A plan of the builder as it is written down; raises where it reads what is not there."""
+        text = write_plan(plan)
+        known = {each.name: each for each in self._inputs.streams}
+        for each in streams_of(plan):
+            if each in known and known[each].updates:
+                raise UsageError(f"the plan '{name}' reads '{each}', and operators cannot follow updates yet")
+            if each not in known:
+                hint = did_you_mean(each, known, f"there is {', '.join(sorted(known)) or 'none yet'}")
+                raise UsageError(f"the plan '{name}' reads the stream '{each}', which is not registered", hint=hint)
+        return text

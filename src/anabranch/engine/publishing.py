@@ -19,8 +19,8 @@ from pathlib import Path
 from anabranch.engine.reports.evolution import StreamCourse
 from anabranch.errors import BadItem, StreamError, UsageError
 from anabranch.spark.intake import folders, storage
-from anabranch.spark.intake.folders import Files
-from anabranch.spark.intake.order import Form
+from anabranch.spark.intake.folders import PartitionFiles
+from anabranch.spark.intake.order import StreamForm
 from anabranch.stream.elements import Accent, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading import json_items
@@ -41,7 +41,7 @@ class Publication:
 
     accent: Accent
     partition: int
-    form: Form
+    form: StreamForm
     """How the stream is written."""
     file: Path
     data: bytes
@@ -118,15 +118,12 @@ def read_accent(text: str, source: Source) -> Accent:
     return element
 
 
-def _form(source: Source, where: Path, there: dict[str, int]) -> Form | None:
-    known = None if source.format == "auto" else source.format
-    schema_root = source.schema.root if source.schema else None
-    files = Files(str(where), document=False).paths(there)
-    found = folders.form_of([files], known, source.implied_root, schema_root, decide=True)
-    return found or (Form(known, f"<{source.implied_root}/>") if known else None)
+def _form(source: Source, where: Path, there: dict[str, int]) -> StreamForm | None:
+    found = folders.form_of(source, [PartitionFiles(str(where), document=False).paths(there)], decide=True)
+    return found or (None if source.format == "auto" else StreamForm(source.format, f"<{source.implied_root}/>"))
 
 
-def _whole(line: str, form: Form) -> bytes:
+def _whole(line: str, form: StreamForm) -> bytes:
     """What a file of its own holds."""
     if form.format != "document":
         return line.encode()
@@ -184,7 +181,7 @@ def _is_open(path: Path) -> bool:
     return splitter.carry.inside
 
 
-def _lacks_newline(path: Path, source: Source, form: Form) -> bool:
+def _lacks_newline(path: Path, source: Source, form: StreamForm) -> bool:
     """Whether a file of lines has no newline at its end; an error where its last line is none yet."""
     if not path.exists() or not path.stat().st_size:
         return False

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
 from pathlib import Path as FilePath
 
+from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.errors import UsageError
+from anabranch.errors import DynamicError, UsageError
+from anabranch.language import ast
 from anabranch.law import Input, document_input, stream_input
-from anabranch.law.evolution.vantage import Vantage
+from anabranch.law.answer import NoAnswer, ShownAnswer
+from anabranch.law.arrivals.mixed import mixed_displays, mixes
+from anabranch.law.arrivals.past import decimal, named
+from anabranch.law.calls import PythonFunction
+from anabranch.law.evolution.vantage import Change, Vantage
+from anabranch.law.history.changed import Dependence
+from anabranch.law.history.document import EditedDocument
+from anabranch.law.history.evaluate import Around
+from anabranch.law.history.timeline import Arriving, answer, arrivals, displays
+from anabranch.law.inputs import element_time
 from anabranch.predicate import Finite
-from anabranch.stream.elements import DeadLetter, Item, Region, StreamElement, Update
+from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
+from anabranch.stream.path import Path
 from anabranch.stream.reading.parse import parse_document
 from anabranch.stream.reading.source import Contents, Source, mentioned, read
 from anabranch.stream.tree import STREAM_NAMESPACE, Element, copy, descendants
@@ -102,3 +118,134 @@ def _bytes_of(path: FilePath) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read '{path}': {error.strerror}") from None
+
+
+# --- streams that are edited ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenStream:
+    """A finite stream as it is written: its elements by partition, and what was set aside."""
+
+    source: Source
+    root: Element
+    partitions: Sequence[Sequence[StreamElement | DeadLetter]]
+    """Of what was set aside only that which leaves paths in doubt."""
+    dead: Sequence[DeadLetter]
+
+    @property
+    def items(self) -> int:
+        return sum(isinstance(each, Item) for partition in self.partitions for each in partition)
+
+
+def read_written(source: Source, limits: Limits) -> WrittenStream:
+    """Read a stream to its end, and apply nothing."""
+    contents = Contents(source, limits)
+    root = contents.root
+    found = [list(each if source.updates else _judged(source, contents, each)) for each in contents.partitions]
+    dead = [each for partition in found for each in partition if isinstance(each, DeadLetter)]
+    told = [[each for each in partition if not isinstance(each, DeadLetter) or each.doubts] for partition in found]
+    return WrittenStream(source, root, told, dead)
+
+
+def _judged(
+    source: Source, contents: Contents, elements: Iterable[StreamElement | DeadLetter]
+) -> Iterator[StreamElement | DeadLetter]:
+    """The elements of a partition of items, judged by what was said before them (LAWS 4.5)."""
+    evolution = beginning(source)
+    contents.announced = lambda path, tree: evolution.state(path, tree).carried is True
+    return (judged(each, evolution) for each in elements)
+
+
+class Updating:
+    """One query over streams of which some are edited; it is answered once, at the end or element by element."""
+
+    def __init__(
+        self,
+        query: ast.Query,
+        streams: Mapping[str, WrittenStream],
+        documents: Mapping[str, Input],
+        *,
+        functions: Mapping[str, PythonFunction] | None,
+        name: str,
+        text: str,
+        limits: Limits,
+    ) -> None:
+        self._query = query
+        self._read = {each: streams[each] for each in named(query)}
+        self._items = frozenset(name for name, read in self._read.items() if not read.source.updates)
+        self._edited = {each: EditedDocument(read.root, limits) for each, read in self._read.items()}
+        self._dead: list[DeadLetter] = []
+        self.failure: DynamicError | None = None
+        """Why the query fails as a whole at the latest moment that was gone through, if it does."""
+        self._depends = Dependence.of(query, {each: read.source.time for each, read in self._read.items()})
+        self.aborted: str | None = None
+        """Why it ended before its streams did (LAWS 4.5)."""
+        self._around: Around = {"functions": functions, "inputs": documents, "name": name, "text": text}
+
+    @property
+    def dead(self) -> list[DeadLetter]:
+        """What was set aside: bad updates, and what failed in the query, each thing once."""
+        return [*(letter for each in self._edited.values() for letter in each.admission.dead), *self._dead]
+
+    def answer(self) -> str:
+        """The answer at the end; `NoAnswer` where the query fails as a whole then."""
+        if self._mixed:
+            last = deque(self._mixed_displays(), maxlen=1)
+            if last and (error := last[0].error) is not None:
+                raise NoAnswer(error, [letter for letter in self._dead if letter.reason == error.message])
+            if last:
+                return last[0].text
+        for each in self._arriving():
+            for _ in self._edited[each.stream].take(each.element, each.at, each.partition):
+                pass
+        found = answer(self._query, self._edited, **self._around)
+        self._dead += dict.fromkeys(found.dead)
+        return found.text
+
+    def __iter__(self) -> Iterator[ShownAnswer]:
+        """What is on display after every moment that changes it."""
+        shown = ""
+        for each in self._displays():
+            self.failure = each.error
+            if each.text != shown:
+                yield each
+                shown = each.text
+
+    def _displays(self) -> Iterator[ShownAnswer]:
+        if self._mixed:
+            return self._mixed_displays()
+        return displays(self._query, self._edited, self._arriving(), self._dead, **self._around)
+
+    @property
+    def _mixed(self) -> bool:
+        """Whether it reads streams of both kinds so that there are results that stand."""
+        return mixes(self._query, self._items)
+
+    def _mixed_displays(self) -> Iterator[ShownAnswer]:
+        return mixed_displays(self._query, self._edited, self._items, self._arriving(), self._dead, **self._around)
+
+    def _arriving(self) -> Iterator[Arriving]:
+        """What comes, up to a change that the query cannot follow."""
+        times = self._depends.times
+        partitions: dict[str, list[Iterable[StreamElement | DeadLetter]]] = {}
+        for name, written in self._read.items():
+            rising = partial(_rising, path=times[name]) if name in self._items else iter
+            partitions[name] = [rising(each) for each in written.partitions]
+        return arrivals(self._edited, partitions, times, self._ends)
+
+    def _ends(self, stream: str, change: Change) -> bool:
+        """Whether a change of a stream ends the query."""
+        self.aborted = self._depends.ended_by(stream, change)
+        return self.aborted is not None
+
+
+def _rising(elements: Iterable[StreamElement | DeadLetter], path: Path | None) -> Iterator[StreamElement | DeadLetter]:
+    """The elements of a partition of items, where times may fall: time does not run back with them (LAWS 1.3)."""
+    now = Fraction(0)
+    for each in elements:
+        if isinstance(each, Item | Accent | Punctuation):
+            now = max(now, element_time(each, path, now))
+            yield replace(each, at=Decimal(decimal(now)))
+        else:
+            yield each

@@ -45,7 +45,8 @@ from anabranch.network.topology import SHAPES, Link, Topology, built, topology
 from anabranch.stream.files import DEAD_LETTERS, Claim, FileConflict, check_claims, stream_claims, stream_use
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
-from anabranch.stream.tables import Table, max_steps_of, read_tables, read_text, source_of
+from anabranch.stream.reading.toml_tables import Table, max_steps_of, read_tables, read_text, source_of
+from anabranch.stream.settings import EPOCH_BYTES
 
 Strategy: TypeAlias = Literal["shipping", "sharing", "widening"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
@@ -96,7 +97,7 @@ class Network:
     """For how many seconds a subscription may be planned; then the best plan so far is taken."""
     checkpoint: Path | None = None
     """Where all that a run must not forget lies; None where nobody has said so, for a network that is planned only."""
-    epoch_bytes: int = 16 << 20
+    epoch_bytes: int = EPOCH_BYTES
     log: Path | None = None
     dead_letters: Path | None = None
     file: Path | None = None
@@ -138,7 +139,7 @@ def read_network(file: Path) -> Network:
         raise settings.wrong(f"the strategy '{strategy}' is unknown", key="strategy", hint=hint)
     budget = settings.amount("budget", 1.0)
     checkpoint, log, dead_letters = (settings.path(each) for each in ("checkpoint", "log", "dead_letters"))
-    epoch_bytes = settings.whole("epoch_bytes", 16 << 20)
+    epoch_bytes = settings.whole("epoch_bytes", EPOCH_BYTES)
     max_steps = max_steps_of(settings)
     settings.done()
     thin = {name: _thin(name, table, found) for name, table in peers.items()}

@@ -4,8 +4,8 @@ A peer for which nothing has come costs nothing: its trunk is not started.
 What it has taken of the links that reach it, read for good and handed on, it lets these forget.
 
 On Spark, all trunks of a network share a session, and each has a pool of its own.
-A peer's trunk is driven by hand (`spark/epoch/stepping.py`) until it is started: from then on it is a streaming query,
-and epochs come by themselves (`spark/epoch/streaming.py`), until it is stopped.
+A peer's trunk is driven by hand (`spark/epoch/drivers.py`) until it is started: from then on it is a streaming query,
+and epochs come by themselves (`spark/epoch/drivers.py`), until it is stopped.
 Both go on from where the other was.
 A peer that reads nothing has no query, and gets one when it is started with its first stream.
 On a machine that is too busy to start them peers are driven by hand.
@@ -29,14 +29,12 @@ from anabranch.peers.sending import Sender
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
-from anabranch.spark.epoch.stepping import SteppedTrunk
-from anabranch.spark.epoch.streaming import StreamedTrunk
-from anabranch.spark.epoch.streaming_query import pool_of
-from anabranch.spark.epoch.trunk import Trunk
-from anabranch.spark.epoch.usage import PoolUsage
+from anabranch.spark.epoch.drivers import PoolUsage, SteppedTrunk, StreamedTrunk
+from anabranch.spark.epoch.trunk import Trunk, pool_of
 from anabranch.spark.intake.folders import listing
-from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Workload
+from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.spark.session import Session, local_session
+from anabranch.stream.settings import EPOCH_BYTES, Settings
 
 
 def checkpoint_of(network: Path, peer: str) -> Path:

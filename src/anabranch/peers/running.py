@@ -35,10 +35,11 @@ from anabranch.peers.sending import Sent
 from anabranch.peers.team import Team
 from anabranch.spark.answers.log import empty_answer
 from anabranch.spark.epoch.waits import Lookout, Wait
-from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Settings
+from anabranch.spark.plan.wanted import Epoch
 from anabranch.spark.session import Session
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
+from anabranch.stream.settings import EPOCH_BYTES, Settings
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest, Manifests
 from anabranch.spark.evolution.progress import RangeProgress, Top, numbers_at
-from anabranch.spark.intake.offsets import epoch_ranges
 from anabranch.spark.intake.order import OrderLog
+from anabranch.spark.intake.order_logs import epoch_ranges
 from anabranch.spark.intake.range_reader import RangeReader
 from anabranch.spark.intake.ranges import Range
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan

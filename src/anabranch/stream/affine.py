@@ -61,7 +61,7 @@ def parse(text: str) -> Affine:
     """Read an expression of `.`, numbers, `+ - * div` and parentheses; StreamError where it is no increasing map."""
     if len(text) > MAX_LENGTH:
         raise StreamError(f"a unit change may have at most {MAX_LENGTH:,} characters, this has {len(text):,}")
-    parser = _Parser(text)
+    parser = _AffineParser(text)
     a, b = parser.sum(0)
     if parser.token:
         raise parser.unexpected("an operator")
@@ -77,7 +77,7 @@ def _written(value: Fraction) -> str:
     return f"{value.numerator}" if value.denominator == 1 else f"{value.numerator} div {value.denominator}"
 
 
-class _Parser:
+class _AffineParser:
     """One method per level of precedence; each returns the pair (a, b) of what it has read."""
 
     def __init__(self, text: str) -> None:

@@ -6,6 +6,7 @@ Data that does not have these types is refused, so what was read from a file is 
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,7 +15,7 @@ T = TypeVar("T")
 
 
 def to_plain(value: Any) -> Any:
-    """Dicts, lists, texts, numbers and None that stand for a value; exact numbers are texts."""
+    """Dicts, lists, texts, numbers and None that stand for a value; exact numbers and absolute paths are texts."""
     return msgspec.to_builtins(value, str_keys=True, enc_hook=_written)
 
 
@@ -26,10 +27,12 @@ def from_plain(kind: type[T], plain: Any) -> T:
 def _written(value: Any) -> str:
     if isinstance(value, Fraction):
         return str(value)
+    if isinstance(value, Path):
+        return str(value.absolute())
     raise TypeError(f"a {type(value).__name__} has no plain form")
 
 
 def _read(kind: type, plain: Any) -> Any:
-    if kind is Fraction and isinstance(plain, str):
-        return Fraction(plain)
+    if kind in (Fraction, Path) and isinstance(plain, str):
+        return kind(plain)
     raise ValueError(f"no {kind.__name__} can be read from this")

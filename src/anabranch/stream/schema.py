@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path as FilePath
 from typing import Any, TypeAlias
@@ -27,7 +27,7 @@ from lxml import etree
 
 from anabranch.errors import StreamError
 from anabranch.stream.path import Path
-from anabranch.stream.tree import STREAM_NAMESPACE, Element
+from anabranch.stream.tree import STREAM_NAMESPACE, Element, Text
 
 MAX_DTD = 1 << 20
 
@@ -125,11 +125,6 @@ class Schema:
         """Is the path declared for items of some name? An item is there itself."""
         return not path.steps or any(self.has(path, item) for item in self.items)
 
-    def repeats(self, path: Path, item: str) -> bool:
-        """May the path occur more than once in an item?"""
-        parts = (self.child(item, *path.steps[:depth]) for depth in range(1, len(path.steps) + 1))
-        return any(part is not None and part.repeated for part in parts)
-
     def paths(self, item: str) -> Iterator[Path]:
         """All paths of an item, in declared order; an element that is nested in itself is not entered again."""
         start = self.child(item)
@@ -145,22 +140,6 @@ class Schema:
             yield Path((*steps, child.name))
             if child.declared not in above:
                 yield from self._below(child, (*steps, child.name), above)
-
-    def nests(self, name: str) -> bool:
-        """May an element of this name stand, at any depth, inside another of the same name?"""
-        parts = [part for each in self.declarations.values() for part in each.children.values()]
-        pending = [part.declared for part in parts if part.name == name] + ([name] if name == self.root else [])
-        reached: set[str] = set()
-        while pending:
-            key = pending.pop()
-            if key in reached:
-                continue
-            reached.add(key)
-            children = self.declarations.get(key, _TEXT_ONLY).children
-            if name in children:
-                return True
-            pending.extend(part.declared for part in children.values())
-        return False
 
     def undeclared(self, tree: Element, known: Callable[[Path], bool] = lambda path: False) -> Path | None:
         """The first path of an item that is neither declared nor `known`, or None; an unknown item gives its name."""
@@ -299,3 +278,78 @@ def _branches(content: Any) -> list[Any]:
         branches.append(rest.left)
         rest = rest.right
     return branches if rest is None else [*branches, rest]
+
+
+# --- learned from data, for streams that come without a DTD -----------------------------------------------------------
+
+MAX_PATHS = 10_000
+"""The most paths that are learned; further ones are left out, so that a stream cannot fill the memory."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What is known of the elements at one path; only `Learner` changes it."""
+
+    elements: int = 0
+    parents: int = 0
+    """In how many parents it was seen at all."""
+    repeated: bool = False
+    text: bool = False
+    attributes: dict[str, None] = field(default_factory=dict)
+    children: dict[str, _Seen] = field(default_factory=dict)
+
+
+class Learner:
+    """Learns a schema from items, one after the other; `schema()` says what is known so far."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._items: dict[str, _Seen] = {}
+        self._size = 0
+
+    def add(self, item: Element) -> None:
+        """Learn the paths of one more item."""
+        seen = self._below(self._items, str(item.name))
+        pending = [(item, seen)] if seen is not None else []
+        while pending:
+            element, seen = pending.pop()
+            seen.elements += 1
+            seen.text = seen.text or any(isinstance(child, Text) and child.value.strip() for child in element.children)
+            for attribute in element.attributes:
+                if str(attribute.name) not in seen.attributes and self._grow():
+                    seen.attributes[str(attribute.name)] = None
+            times: Counter[str] = Counter()
+            for child in children_of(element):
+                below = self._below(seen.children, str(child.name))
+                if below is not None:
+                    times[str(child.name)] += 1
+                    pending.append((child, below))
+            for name, number in times.items():
+                seen.children[name].parents += 1
+                seen.children[name].repeated |= number > 1
+
+    def schema(self) -> Schema:
+        """The schema of the items so far; the root may hold any number of each."""
+        items = {name: Part(name, f"{self._root}/{name}", optional=True, repeated=True) for name in self._items}
+        declarations = {self._root: Declaration(items)}
+        pending = [(f"{self._root}/{name}", seen) for name, seen in self._items.items()]
+        while pending:
+            key, seen = pending.pop()
+            parts = {
+                name: Part(name, f"{key}/{name}", optional=below.parents < seen.elements, repeated=below.repeated)
+                for name, below in seen.children.items()
+            }
+            declarations[key] = Declaration(parts, tuple(seen.attributes), seen.text)
+            pending.extend((f"{key}/{name}", below) for name, below in seen.children.items())
+        return Schema(self._root, declarations)
+
+    def _below(self, known: dict[str, _Seen], name: str) -> _Seen | None:
+        if name not in known and self._grow():
+            known[name] = _Seen()
+        return known.get(name)
+
+    def _grow(self) -> bool:
+        if self._size >= MAX_PATHS:
+            return False
+        self._size += 1
+        return True

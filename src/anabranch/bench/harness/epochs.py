@@ -20,6 +20,7 @@ from anabranch.bench.workloads.photons import Rows, Spark
 from anabranch.spark.epoch.finite import Outcome, run_queries
 from anabranch.spark.session import local_session
 from anabranch.stream.reading.source import Source
+from anabranch.stream.settings import Settings
 
 
 @contextmanager
@@ -49,9 +50,7 @@ def of_trunk(
         sources,
         queries,
         folder,
-        epoch_bytes=_NO_LIMIT,
-        epoch_files=1,
-        accents=accents,
+        Settings(accents=accents, epoch_bytes=_NO_LIMIT, epoch_files=1),
         on_progress=lambda _: ends.append(perf_counter()),
     )
     assert all(len(ends) == len(source.files) for source in sources), "an epoch is a file of each stream"

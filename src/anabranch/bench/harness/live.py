@@ -26,9 +26,10 @@ from typing import Any
 from anabranch.bench.workloads.photons import Spark, source
 from anabranch.bench.workloads.subscriptions import COLUMNS, SCHEMA, Condition
 from anabranch.engine import Inputs
-from anabranch.engine.checking import Checking
+from anabranch.engine.preparing import Checking
 from anabranch.spark.epoch.trunk import Trunk
-from anabranch.spark.plan.wanted import Epoch, Listener, Settings, Workload
+from anabranch.spark.plan.wanted import Epoch, Listener, Workload
+from anabranch.stream.settings import Settings
 
 _NO_LIMIT = 1 << 40
 _TRIGGER_MS = 500

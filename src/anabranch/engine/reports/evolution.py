@@ -21,7 +21,7 @@ from anabranch.errors import UsageError
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest, Manifests
 from anabranch.spark.evolution.log import LoggedEvent, read_log
-from anabranch.spark.intake.order import Form, OrderLog
+from anabranch.spark.intake.order import OrderLog, StreamForm
 from anabranch.spark.intake.ranges import Position
 from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.stream.affine import IDENTITY
@@ -131,7 +131,7 @@ class StreamCourse:
         return log
 
     @property
-    def form(self) -> Form | None:
+    def form(self) -> StreamForm | None:
         """How the stream is written, as far as that is decided."""
         return self._order.form if self._order else None
 

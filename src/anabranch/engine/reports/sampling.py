@@ -14,17 +14,16 @@ from pathlib import Path as FilePath
 
 from anabranch.engine.reports.evolution import StreamCourse
 from anabranch.spark.intake import storage
-from anabranch.spark.intake.order import Form
+from anabranch.spark.intake.order import StreamForm
 from anabranch.stream import description
 from anabranch.stream.elements import Accent, Add, Item
-from anabranch.stream.learned import Learner
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.gzip import PACKED_CHUNK, gunzip
 from anabranch.stream.reading.parse import parse_root
 from anabranch.stream.reading.reader import ElementReader
 from anabranch.stream.reading.source import Source
 from anabranch.stream.reading.split import DocumentSplitter, LineSplitter
-from anabranch.stream.schema import Schema
+from anabranch.stream.schema import Learner, Schema
 
 MOST_ITEMS = 1_000
 MOST_BYTES = 4 << 20
@@ -41,7 +40,7 @@ class ItemSample:
     schema: Schema
 
 
-def unseen_paths(course: StreamCourse, accent: Accent, partition: int, form: Form) -> Iterator[str]:
+def unseen_paths(course: StreamCourse, accent: Accent, partition: int, form: StreamForm) -> Iterator[str]:
     """A warning for each path of an accent that no item has had, as far as that can be told.
 
     A schema says which paths there are, and what was added by an accent need not have come yet.
@@ -60,7 +59,7 @@ def unseen_paths(course: StreamCourse, accent: Accent, partition: int, form: For
             yield f"no item has had '{path}': the newest {sample.items:,} were looked at, in {files}"
 
 
-def sampled(source: Source, partition: int, form: Form) -> ItemSample:
+def sampled(source: Source, partition: int, form: StreamForm) -> ItemSample:
     """Look at the newest items of a partition."""
     root = parse_root(form.root.encode())
     learner, items, left = Learner(root.name.local), 0, MOST_BYTES

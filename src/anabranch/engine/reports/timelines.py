@@ -12,20 +12,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from anabranch.engine.finite import Letters, Run, both, on_trunk, read_inputs, run_of, updating
+from anabranch.engine.finite import FiniteRun, Letters, both, on_trunk, read_inputs, run_of, updating
 from anabranch.engine.preparing import Inputs, Prepared
-from anabranch.engine.updating import Updating
+from anabranch.engine.reading import Updating
 from anabranch.law.answer import ShownAnswer, reason_of
 from anabranch.law.arrivals.past import decimal
 from anabranch.law.steps import allow
 from anabranch.runtime.past.timeline import Timeline
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
+from anabranch.stream.settings import Settings
 from anabranch.visible import visible_json
 
 
 @contextmanager
-def timelines(queries: Sequence[Prepared], inputs: Inputs, limits: Limits | None = None) -> Iterator[Run]:
+def timelines(queries: Sequence[Prepared], inputs: Inputs, limits: Limits | None = None) -> Iterator[FiniteRun]:
     """The timelines of queries, as lines of JSON; they can be read while inside.
 
     What was set aside is known once they were read to their end.
@@ -37,7 +38,7 @@ def timelines(queries: Sequence[Prepared], inputs: Inputs, limits: Limits | None
     with TemporaryDirectory(prefix="anabranch-") as folder:
         runs = []
         if on_spark:
-            outcome = on_trunk(on_spark, inputs, caps, Path(folder), timed=True)
+            outcome = on_trunk(on_spark, inputs, Settings(limits=caps, timed=True), Path(folder))
             moments = {query.name: outcome.answers[query.name].moments() for query in on_spark}
             runs.append(run_of(outcome, {name: map(line, each) for name, each in moments.items()}))
         if others:
@@ -45,7 +46,7 @@ def timelines(queries: Sequence[Prepared], inputs: Inputs, limits: Limits | None
         yield both(queries, runs)
 
 
-def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -> Run:
+def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -> FiniteRun:
     read = read_inputs(queries, inputs, limits)
     found: dict[str, Timeline | Updating] = {}
     aborted: dict[str, str] = {}
@@ -61,7 +62,7 @@ def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -
         found[query.name] = Timeline(law, read.given, functions=inputs.functions, name=query.name, text=query.text)
     answers: dict[str, Iterable[str]] = {query.name: () for query in queries}
     answers |= {name: _lines(name, timeline, aborted) for name, timeline in found.items()}
-    return Run(answers, Letters([read.dead, _Dead(tuple(found.values()))]), read.items, 0, aborted)
+    return FiniteRun(answers, Letters([read.dead, _Dead(tuple(found.values()))]), read.items, 0, aborted)
 
 
 def _lines(name: str, timeline: Timeline | Updating, aborted: dict[str, str]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
-from anabranch.engine.finite import Run
+from anabranch.engine.finite import FiniteRun
 from anabranch.engine.preparing import Inputs, Prepared
 from anabranch.engine.reading import read_documents
 from anabranch.errors import AnabranchError
@@ -79,7 +79,7 @@ class Unanswered:
 
 
 def unanswered(
-    query: Prepared, answered: Watched, run: Run, dead: Sequence[DeadLetter], inputs: Inputs, limits: Limits
+    query: Prepared, answered: Watched, run: FiniteRun, dead: Sequence[DeadLetter], inputs: Inputs, limits: Limits
 ) -> Unanswered | None:
     """What was set aside for a query, where it answers nothing and has not ended by name; `answered` has been read."""
     streams = query.checked.streams
@@ -103,7 +103,7 @@ def _kind(letter: DeadLetter) -> str:
     return letter.code or letter.reason.partition(":")[0]
 
 
-def _items(query: Prepared, run: Run, inputs: Inputs, limits: Limits) -> int:
+def _items(query: Prepared, run: FiniteRun, inputs: Inputs, limits: Limits) -> int:
     """How many good items the streams of a query have."""
     given = {source.name: source for source in inputs.streams}
     if set(given) == set(query.checked.streams):

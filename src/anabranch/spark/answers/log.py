@@ -29,7 +29,14 @@ from anabranch.law.calls import PythonFunction
 from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.timeline import answer
 from anabranch.runtime.standing import Standing
-from anabranch.spark.answers.segments import DEAD_LETTERS, Chunk, Index, read_chunk, read_dead_letters, read_index
+from anabranch.spark.answers.segments import (
+    DEAD_LETTERS,
+    Chunk,
+    SegmentIndex,
+    read_chunk,
+    read_dead_letters,
+    read_index,
+)
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest, Manifests
 from anabranch.spark.plan.epoch_plan import Registration
@@ -43,7 +50,7 @@ from anabranch.stream.reading.parse import implied_root
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class AnswerFrame:
     """What stands around the pieces of an answer, `<photons>` and `</photons>`; without any, `<photons/>`."""
 
     opening: str
@@ -59,20 +66,20 @@ class Frame:
         return results_in(text, values=self.plain or (self.spaced and chunk.entries > 1))
 
     @staticmethod
-    def of(asked: Registration, functions: Mapping[str, PythonFunction] | None = None) -> Frame:
+    def of(asked: Registration, functions: Mapping[str, PythonFunction] | None = None) -> AnswerFrame:
         """The frame of a subscription's answer; a display is a document."""
         if asked.shows:
-            return Frame(OPENING, CLOSING, f"{OPENING}{CLOSING}")
+            return AnswerFrame(OPENING, CLOSING, f"{OPENING}{CLOSING}")
         query = KINDS[asked.kind].framed(asked.text, functions or {}, asked.edited)
         if query is None:
-            return Frame("", "", "")
-        return Frame(query.opening, query.closing, query.empty, not query.separate, _are_plain(query))
+            return AnswerFrame("", "", "")
+        return AnswerFrame(query.opening, query.closing, query.empty, not query.separate, _are_plain(query))
 
 
 def empty_answer(text: str) -> str:
     """The answer of a query over items that has not begun."""
     asked = not_begun("", text, QueryContext({}))
-    return Frame.of(replace(asked, shows=False)).empty
+    return AnswerFrame.of(replace(asked, shows=False)).empty
 
 
 def _are_plain(query: Standing) -> bool:
@@ -84,11 +91,11 @@ def _are_plain(query: Standing) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CommittedAnswer:
     """The committed answer to one subscription; iterating gives its text in pieces."""
 
     subscription: Registration
-    frame: Frame
+    frame: AnswerFrame
     log: AnswerLog
     functions: Mapping[str, PythonFunction] | None = None
 
@@ -158,8 +165,10 @@ class AnswerLog:
                     return each
         return None
 
-    def answer(self, subscription: Registration, functions: Mapping[str, PythonFunction] | None = None) -> Answer:
-        return Answer(subscription, Frame.of(subscription, functions), self, functions)
+    def answer(
+        self, subscription: Registration, functions: Mapping[str, PythonFunction] | None = None
+    ) -> CommittedAnswer:
+        return CommittedAnswer(subscription, AnswerFrame.of(subscription, functions), self, functions)
 
     def shown(self, subscription: Registration, functions: Mapping[str, PythonFunction] | None = None) -> str:
         """What the display of a subscription shows now."""
@@ -215,7 +224,7 @@ class AnswerLog:
         except StateError:
             return None  # a run at work has swept it away meanwhile
 
-    def index(self, manifest: Manifest) -> Index:
+    def index(self, manifest: Manifest) -> SegmentIndex:
         """What an epoch answered, by subscription."""
         return read_index(self._segments, manifest.segments)
 

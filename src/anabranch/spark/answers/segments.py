@@ -204,7 +204,7 @@ def _together(held: list[tuple[bytes, int, int]]) -> Iterator[list[tuple[bytes, 
 # --- reading ----------------------------------------------------------------------------------------------
 
 
-class Index:
+class SegmentIndex:
     """What is in some segments, by subscription."""
 
     def __init__(self, names: Sequence[str], rows: Sequence[Rows]) -> None:
@@ -240,9 +240,9 @@ class Index:
 
 
 @lru_cache(maxsize=4)
-def read_index(folder: Path, segments: tuple[Segment, ...]) -> Index:
+def read_index(folder: Path, segments: tuple[Segment, ...]) -> SegmentIndex:
     """The index of some segments together."""
-    return Index([each.name for each in segments], [_rows(folder, each) for each in segments])
+    return SegmentIndex([each.name for each in segments], [_rows(folder, each) for each in segments])
 
 
 def _rows(folder: Path, segment: Segment) -> Rows:

@@ -9,10 +9,9 @@ A manifest is published by an exclusive create, when all that it names is on the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from anabranch.errors import StateError
 from anabranch.spark.answers.segments import Segment
@@ -20,7 +19,8 @@ from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.evolution.log import Logged
 from anabranch.spark.intake.ranges import Offset
-from anabranch.spark.state.files import SavedState, kept_from_json
+from anabranch.spark.state.files import SavedState
+from anabranch.stream.plain import from_plain, to_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Manifests:
     folder: Path
 
     def publish(self, manifest: Manifest) -> None:
-        durable.publish(self._path(manifest.epoch), durable.sealed(_to_json(manifest)))
+        durable.publish(self._path(manifest.epoch), durable.sealed(to_plain(manifest)))
 
     def has(self, epoch: int) -> bool:
         return self._path(epoch).exists()
@@ -126,7 +126,7 @@ def settle(manifest: Manifest, checkpoint: Checkpoint) -> None:
 
 @lru_cache(maxsize=4)
 def _load(path: Path, version: tuple[int, ...]) -> Manifest:
-    return _from_json(durable.unsealed(path))
+    return from_plain(Manifest, durable.unsealed(path))
 
 
 def _version(path: Path) -> tuple[int, ...]:
@@ -138,31 +138,31 @@ def _version(path: Path) -> tuple[int, ...]:
     return (found.st_ino, found.st_ctime_ns, found.st_size)
 
 
-def _to_json(manifest: Manifest) -> dict[str, Any]:
-    plain = ("epoch", "run", "plan", "offsets", "items", "bytes_read", "begun", "late", "noted", "aborted")
-    return {
-        **{name: getattr(manifest, name) for name in plain},
-        "carries": {key: asdict(each) for key, each in manifest.carries.items()},
-        "states": {key: asdict(each) for key, each in manifest.states.items()},
-        "evolution": {stream: asdict(each) for stream, each in manifest.evolution.items()},
-        "segments": [astuple(each) for each in manifest.segments],
-    }
+# --- Spark's part of a checkpoint, judged before a trunk goes on from it ----------------------------------------------
 
 
-def _from_json(fields: dict[str, Any]) -> Manifest:
-    segments = tuple(Segment(*each) for each in fields.pop("segments"))
-    carries = {key: Carried(**each) for key, each in fields.pop("carries").items()}
-    states = {int(key): kept_from_json(each) for key, each in fields.pop("states").items()}
-    evolution = {stream: Logged(**each) for stream, each in fields.pop("evolution", {}).items()}
-    aborted = {int(key): reason for key, reason in fields.pop("aborted", {}).items()}
-    begun, noted = (tuple(fields.pop(name)) for name in ("begun", "noted"))
-    return Manifest(
-        **fields,
-        carries=carries,
-        segments=segments,
-        states=states,
-        begun=begun,
-        noted=noted,
-        aborted=aborted,
-        evolution=evolution,
-    )
+def check_spark(checkpoint: Checkpoint, manifests: Manifests) -> Manifest | None:
+    """Make sure that Spark's checkpoint belongs to the manifests; gives the newest of them."""
+    kept = manifests.epochs()
+    offsets, commits = (max(_numbers(checkpoint.spark / each), default=-1) for each in ("offsets", "commits"))
+    last = kept[-1] if kept else -1
+    if offsets < last or commits > last or offsets > last + 1:
+        hint = "restore the whole folder from one copy, or begin with a new one"
+        raise StateError(
+            f"the checkpoint '{checkpoint.folder}' is damaged: Spark's part does not belong to the manifests", hint=hint
+        )
+    return manifests.load(last) if kept else None
+
+
+def sweep_spark(checkpoint: Checkpoint) -> None:
+    """Remove what a JVM that was killed had begun to write; Spark takes it for a sign that epoch 0 was there before."""
+    for folder in (checkpoint.spark / "offsets", checkpoint.spark / "commits"):
+        for path in folder.glob(".*"):
+            _, number, *rest = path.name.split(".")
+            if rest != ["crc"] or not (folder / number).exists():
+                path.unlink()
+
+
+def _numbers(folder: Path) -> Iterator[int]:
+    if folder.is_dir():
+        yield from (int(each.name) for each in folder.iterdir() if each.name.isdecimal())

@@ -8,36 +8,14 @@ An epoch's manifest goes first; segments that no manifest names are swept away a
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
 
-from anabranch.errors import UsageError
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.spark.plan.files import Plans
+from anabranch.stream.settings import Keep
 
 LEAST = 100
 """The epochs that stay whatever was asked for."""
-_UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-
-
-@dataclass(frozen=True, slots=True)
-class Keep:
-    """How much is kept: so many epochs, so many bytes of answers, or everything."""
-
-    epochs: int | None = None
-    bytes: int | None = None
-
-    @staticmethod
-    def parse(value: object) -> Keep:
-        """A number of epochs, or bytes as in '500 MB'."""
-        match value:
-            case None:
-                return Keep()
-            case int() if not isinstance(value, bool) and value > 0:
-                return Keep(epochs=value)
-            case str() if value[-2:] in _UNITS and value[:-2].strip().isdecimal():
-                return Keep(bytes=int(value[:-2]) * _UNITS[value[-2:]])
-        raise UsageError(f"'keep' takes a number of epochs or a size, not '{value}'", hint="as in 5000 or '20 GB'")
 
 
 class Retention:

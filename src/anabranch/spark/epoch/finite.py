@@ -6,7 +6,7 @@ This is the same trunk as that of a run without end (`trunk.py`), started once, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -17,16 +17,16 @@ from anabranch.branch.past.queries import recalled_query, refuse_mixture
 from anabranch.language import check, parse, print_query
 from anabranch.law.arrivals.past import named
 from anabranch.law.calls import PythonFunction
-from anabranch.spark.answers.log import Answer, AnswerLog
+from anabranch.spark.answers.log import AnswerLog, CommittedAnswer
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.spark.plan.kinds import not_begun
 from anabranch.spark.plan.kinds.kind import QueryContext
-from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Workload
+from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.stream.elements import DeadLetter
-from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
+from anabranch.stream.settings import Settings
 
 _SAMPLE = 400
 _SAMPLED = 20
@@ -34,7 +34,7 @@ _SAMPLED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RunProgress:
     """How far a run has come, told after each epoch; answers and samples by subscription."""
 
     epochs: int
@@ -52,8 +52,8 @@ class Progress:
 class Outcome:
     """What a run gave; answers and dead letters are read from the run's folder, which must still be there."""
 
-    answers: Mapping[str, Answer]
-    progress: Progress
+    answers: Mapping[str, CommittedAnswer]
+    progress: RunProgress
     aborted: Mapping[str, str]
     """Why subscriptions have ended before their streams (LAWS 4.6)."""
     _log: AnswerLog
@@ -68,19 +68,12 @@ def run_queries(
     sources: Sequence[Source],
     queries: Mapping[str, str],
     work: Path,
-    limits: Limits | None = None,
+    settings: Settings | None = None,
     *,
-    epoch_bytes: int = EPOCH_BYTES,
-    epoch_files: int | None = None,
     documents: Mapping[str, Path] | None = None,
     functions: Mapping[str, PythonFunction] | None = None,
-    shards: int | None = None,
-    strands: int | None = None,
-    sharing: bool = True,
-    accents: bool = True,
     policy: Policy = "accumulate",
-    timed: bool = False,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[RunProgress], None] | None = None,
 ) -> Outcome:
     """Answer the queries, given by name, over the streams to their end; `work` is an empty folder for this run.
 
@@ -88,7 +81,7 @@ def run_queries(
 
     Raises `QueryError` for a query that is wrong, `Unsupported` for one over items and updates together of which it is
     not known how many items it needs, and `StreamError` for a stream that cannot be read; nothing is answered in part.
-    Where `timed`, only the moments of an answer can be asked for.
+    Where the settings are `timed`, only the moments of an answer can be asked for.
     `on_progress` is called on another thread than the caller's.
     """
     inputs = {**{source.name: source.schema for source in sources}, **dict.fromkeys(documents or {})}
@@ -108,29 +101,17 @@ def run_queries(
     texts = {name: queries[name] if name in plans else print_query(checked[name]) for name in queries}
     streams = {source.name: source for source in sources if source.name in needed}
     total = sum(path.stat().st_size for source in streams.values() for path in source.files)
-    start = Progress(0, 0, total, 0, 0, 0, dict.fromkeys(texts, 0), {})
+    start = RunProgress(0, 0, total, 0, 0, 0, dict.fromkeys(texts, 0), {})
     display = _Display(AnswerLog(Checkpoint(work.absolute())), start)
-    caps = limits or Limits()
-    settings = Settings(
-        limits=caps, finite=True, shards=shards, sharing=sharing, accents=accents, timed=timed, strands=strands
-    )
 
     def show(epoch: Epoch) -> None:
         display.add(epoch, samples=on_progress is not None)
         if on_progress is not None:
             on_progress(display.progress)
 
-    with Trunk(spark, work, settings, registered, Listener(show)) as trunk:
-        trunk.want(
-            Workload(
-                streams,
-                texts,
-                epoch_bytes=epoch_bytes,
-                epoch_files=epoch_files,
-                documents=documents or {},
-                policies=dict.fromkeys(texts, policy),
-            )
-        )
+    chosen = replace(settings or Settings(), finite=True)
+    with Trunk(spark, work, chosen, registered, Listener(show)) as trunk:
+        trunk.want(Workload(streams, texts, documents=documents or {}, policies=dict.fromkeys(texts, policy)))
         trunk.start(once=True)
         trunk.wait()
         plan = trunk.plan
@@ -146,7 +127,7 @@ def run_queries(
 class _Display:
     """Adds epochs up to what a user likes to see; only the trunk's thread changes it."""
 
-    def __init__(self, log: AnswerLog, start: Progress) -> None:
+    def __init__(self, log: AnswerLog, start: RunProgress) -> None:
         self.log = log
         self.progress = start
         self.aborted: dict[str, str] = {}
@@ -163,7 +144,7 @@ class _Display:
                 if samples and len(latest) < _SAMPLED:
                     chunk = index.of(number)[0]
                     latest[name] = self.log.text(chunk, min(chunk.first, _SAMPLE))
-        self.progress = Progress(
+        self.progress = RunProgress(
             before.epochs + 1,
             before.bytes_read + manifest.bytes_read,
             before.bytes_total,

@@ -29,7 +29,7 @@ _UNITS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class StreamQueries:
     """The item queries of one stream, numbered through, and those that evolve alike."""
 
     queries: list[ItemQueries] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Asked:
 
 def item_queries(
     plan: Plan, functions: Functions, roots: Mapping[str, Element], borders: Mapping[str, tuple[int, ...]]
-) -> dict[str, Asked]:
+) -> dict[str, StreamQueries]:
     """The queries of each stream that is there; `borders` are the epochs in which the stream evolved.
 
     Equal queries are answered once if nothing happened to their stream between their beginnings.
@@ -62,7 +62,7 @@ def item_queries(
         group = shaped.shape, each.policy, first, 0 if plan.sharing else each.id
         member = found.setdefault(group, {}).setdefault(shaped.constants, _Member(each.text, []))
         member.asked.append((each.id, each.name))
-    asked = {name: Asked() for name in streams}
+    asked = {name: StreamQueries() for name in streams}
     for (shape, policy, first, _), members in found.items():
         (stream,) = shape.standing.streams
         held = asked[stream]

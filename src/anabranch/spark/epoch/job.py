@@ -4,15 +4,23 @@ A job travels in the closure and stays small: plans and states are named by thei
 A task returns one small row, its report; our own errors (a file that cannot be read, a state that is damaged) are part
 of it: raised in a task, they would be tried four times and come back wrapped in stack traces.
 Everything else that happens in a task is a fault of the machine or of ours, and is Spark's to try again.
+
+Between the stages rows pass from the tasks that read ranges to those that have the branches of a shard, and on from
+strands.
+Raw items travel once to each shard that needs them, in feeds; so do partial panes, those of all its branches together.
+Reports take the same way to the driver, as the rows of a shard that does not exist.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
 
 from anabranch.errors import StateError
 from anabranch.spark.answers.segments import Segment
@@ -26,7 +34,8 @@ from anabranch.spark.intake.ranges import Position, Range
 from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.spark.plan.files import PlanFile
 from anabranch.spark.plan.kinds.kind import Functions
-from anabranch.spark.state.files import SavedState, kept_from_json
+from anabranch.spark.state.files import SavedState
+from anabranch.stream.plain import from_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +141,77 @@ class Report:
             tuple(Segment(*each) for each in fields["segments"]),
             {key: Position(*end) for key, end in fields["ends"].items()},
             {key: None if each is None else Carried(**each) for key, each in fields["carries"].items()},
-            {int(key): None if each is None else kept_from_json(each) for key, each in fields["states"].items()},
+            {
+                int(key): None if each is None else from_plain(SavedState, each)
+                for key, each in fields["states"].items()
+            },
             None if fields["fault"] is None else Fault(**fields["fault"]),
             {int(key): reason for key, reason in fields["aborted"].items()},
             {stream: list(map(LoggedEvent.from_json, found)) for stream, found in fields["changes"].items()},
             {key: Position(*begin) for key, begin in fields["begins"].items()},
             fields["cpu"],
         )
+
+
+# --- rows between the stages of a job ---------------------------------------------------------------------------------
+
+ROWS = "shard int, sequence long, kind string, branch long, payload binary"
+REPORTS = "sequence long, report string"
+"""What comes back: the number of the task's first range, and a `Report` as JSON."""
+DRIVER = -1
+"""The shard of the reports."""
+ALL = -1
+"""Stands for the branch where a row concerns all branches of a shard."""
+
+Kind: TypeAlias = Literal["report", "feed", "panes", "ended", "passed", "told", "finished"]
+_TYPES = pa.schema(
+    [
+        ("shard", pa.int32()),
+        ("sequence", pa.int64()),
+        ("kind", pa.string()),
+        ("branch", pa.int64()),
+        ("payload", pa.binary()),
+    ]
+)
+_BATCH = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ShardRow:
+    """One row; `sequence` is the number of the range it comes from."""
+
+    shard: int
+    sequence: int
+    kind: Kind
+    branch: int
+    payload: bytes
+
+
+@dataclass(slots=True)
+class Outbox:
+    """Rows that are ready; whoever drains it sends them."""
+
+    rows: list[ShardRow] = field(default_factory=list)
+
+    def drain(self) -> Iterator[pa.RecordBatch]:
+        """Everything that is there, in batches of bounded size."""
+        held: list[ShardRow] = []
+        size = 0
+        for row in self.rows:
+            held.append(row)
+            size += len(row.payload)
+            if size > _BATCH:
+                yield _batch(held)
+                held, size = [], 0
+        if held:
+            yield _batch(held)
+        self.rows = []
+
+
+def _batch(rows: list[ShardRow]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([{name: getattr(row, name) for name in _TYPES.names} for row in rows], _TYPES)
+
+
+def read_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[ShardRow]:
+    """The rows of batches, as they come."""
+    return (ShardRow(**each) for batch in batches for each in batch.to_pylist())

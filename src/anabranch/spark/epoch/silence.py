@@ -29,7 +29,7 @@ class _Failing:
     """The items that were set aside for it."""
 
 
-class Silence:
+class SilentSubscriptions:
     """Follows the epochs of one run; only the trunk's thread changes it."""
 
     def __init__(self, warn: Callable[[str], None]) -> None:

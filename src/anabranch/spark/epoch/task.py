@@ -22,10 +22,9 @@ from anabranch.spark.answers.segments import COURSES, SegmentWriter
 from anabranch.spark.checkpoint.manifest import Carried
 from anabranch.spark.epoch.counting import CountedBranch, PaneTaking, RangeCount
 from anabranch.spark.epoch.feeding import RawFeed, Unread
-from anabranch.spark.epoch.item_queries import Asked, beginning, item_queries
-from anabranch.spark.epoch.job import Job, Report
+from anabranch.spark.epoch.item_queries import StreamQueries, beginning, item_queries
+from anabranch.spark.epoch.job import ALL, DRIVER, Job, Outbox, Report, ShardRow
 from anabranch.spark.epoch.passage import Passage
-from anabranch.spark.epoch.rows import ALL, DRIVER, Outbox, Row
 from anabranch.spark.evolution.following import RangeFollowing
 from anabranch.spark.evolution.log import LoggedEvent
 from anabranch.spark.evolution.progress import ProgressTaker, progress_leaves
@@ -53,7 +52,7 @@ def send_ranges(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
     if found:
         outbox = Outbox()
         report = work(job, found, outbox)
-        outbox.rows.append(Row(DRIVER, found[0].sequence, "report", ALL, report.to_json().encode()))
+        outbox.rows.append(ShardRow(DRIVER, found[0].sequence, "report", ALL, report.to_json().encode()))
         yield from outbox.drain()
 
 
@@ -65,7 +64,7 @@ def work(job: Job, found: Sequence[Range], outbox: Outbox) -> Report:
     """Read some ranges; what is for branches goes to the outbox."""
     begun = process_time()
     allow(job.plan.load().limits.steps)
-    reading = _Reading(job, outbox)
+    reading = _TaskReading(job, outbox)
     fault: Fault | None = None
     segment = SegmentWriter(job.segments, job.epoch, found[0].sequence)
     try:
@@ -90,7 +89,7 @@ def work(job: Job, found: Sequence[Range], outbox: Outbox) -> Report:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _TaskReading:
     """The ranges of one task, one after the other."""
 
     job: Job
@@ -142,12 +141,12 @@ class _Reading:
             self.carries[each.key] = None if after is None else Carried(each.number, after)
         rows = self.outbox.rows
         for packed in feed.packed() if feed else ():
-            rows += [Row(shard, each.sequence, "feed", ALL, packed) for shard in programme.fed[each.stream]]
+            rows += [ShardRow(shard, each.sequence, "feed", ALL, packed) for shard in programme.fed[each.stream]]
         if counted:
             shards = {branch.number: branch.shard(plan) for branch in programme.branches}
             for result in counted.results():
                 packed_panes = result.packed(shards.__getitem__)
-                rows += [Row(shard, each.sequence, "panes", ALL, packed) for shard, packed in packed_panes]
+                rows += [ShardRow(shard, each.sequence, "panes", ALL, packed) for shard, packed in packed_panes]
 
     def _mark(self, each: Range, programme: Programme) -> None:
         """Tell the branches that a partition has ended, or that time has passed."""
@@ -158,7 +157,9 @@ class _Reading:
                 continue  # the times of arrival place nothing in windows
             moment = each.key if each.mark == "ended" else str(Fraction(each.arrived or 0, 1_000_000))
             shard = branch.shard(programme.plan)
-            self.outbox.rows.append(Row(shard, each.sequence, each.mark or "passed", branch.number, moment.encode()))
+            self.outbox.rows.append(
+                ShardRow(shard, each.sequence, each.mark or "passed", branch.number, moment.encode())
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +168,7 @@ class Programme:
 
     plan: Plan
     roots: dict[str, Element]
-    asked: dict[str, Asked]
+    asked: dict[str, StreamQueries]
     answers: dict[str, StreamAnswers]
     counted: dict[str, PaneTaking]
     """The branches that are counted by panes."""

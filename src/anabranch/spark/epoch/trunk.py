@@ -27,6 +27,8 @@ from threading import Condition, Lock
 from time import monotonic, sleep
 from types import TracebackType
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -36,30 +38,29 @@ from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.answers.segments import read_index
 from anabranch.spark.checkpoint.crash import point
 from anabranch.spark.checkpoint.folder import Checkpoint, RunLock
-from anabranch.spark.checkpoint.manifest import Manifest, Manifests, settle
-from anabranch.spark.checkpoint.recovery import check_spark, sweep_spark
+from anabranch.spark.checkpoint.manifest import Manifest, Manifests, check_spark, settle, sweep_spark
 from anabranch.spark.checkpoint.retention import Retention
-from anabranch.spark.epoch import streaming_query as query
 from anabranch.spark.epoch.job import Job
 from anabranch.spark.epoch.metrics import Metrics
-from anabranch.spark.epoch.silence import Silence
+from anabranch.spark.epoch.silence import SilentSubscriptions
 from anabranch.spark.epoch.stages import manifest_of, run_epoch
-from anabranch.spark.epoch.streaming_query import SPARKS
 from anabranch.spark.epoch.waits import Lookout, Wait
 from anabranch.spark.evolution.log import EvolutionLogs
 from anabranch.spark.faults import translated
+from anabranch.spark.intake import source as intake
 from anabranch.spark.intake.heartbeats import write_reached
 from anabranch.spark.intake.order_logs import OrderLogs
-from anabranch.spark.intake.settings import IntakeSettings, IntakeStream
+from anabranch.spark.intake.settings import IntakeSettings
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.planning import Planning
-from anabranch.spark.plan.wanted import Epoch, Listener, Settings, Workload
+from anabranch.spark.plan.wanted import Epoch, Listener, Workload
 from anabranch.spark.session import jvm_of
 from anabranch.spark.sinks.claims import check_sinks
 from anabranch.spark.sinks.delivery import Sinks
 from anabranch.spark.state import files as states
 from anabranch.stream.files import DEAD_LETTERS, LATE_ITEMS, Claim
+from anabranch.stream.settings import Settings
 
 _PATIENCE = 0.1
 
@@ -114,7 +115,7 @@ class Trunk:
             self._logs = EvolutionLogs(checkpoint.evolution)
             self._logs.sweep(self._last.evolution if self._last else {})
             self._sinks = Sinks(checkpoint, self._functions, self._listener.warning)
-            self._silence = Silence(self._listener.warning)
+            self._silence = SilentSubscriptions(self._listener.warning)
             self._orders = OrderLogs(checkpoint)
             self._lookout = Lookout(checkpoint)
             self._wanted = Workload({}, {})
@@ -144,14 +145,14 @@ class Trunk:
             for source in wanted.streams.values():
                 self._orders.follow(source, self._last, self.plan)
             self._sinks.set(wanted.sinks, wanted.dead_letters, wanted.late_items)
-            streams = tuple(IntakeStream.of(source) for source in wanted.streams.values())
+            streams, settings = tuple(wanted.streams.values()), self._settings
             before = IntakeSettings.load(self.checkpoint) if self.checkpoint.intake.exists() else None
             IntakeSettings(
                 streams,
-                wanted.epoch_bytes,
-                wanted.epoch_files,
+                wanted.epoch_bytes or settings.epoch_bytes,
+                wanted.epoch_files or settings.epoch_files,
                 self._cores,
-                self._settings.finite,
+                settings.finite,
                 before.followed_by(streams) if before else (),
                 self._holds,
             ).save(self.checkpoint)
@@ -173,7 +174,7 @@ class Trunk:
     def start(self, *, once: bool) -> None:
         """Begin: to the end of what is there (`once`), or until stopped."""
         trigger_ms = None if once else self._settings.trigger_ms
-        self.query = query.start(self._spark, self.checkpoint, self.epoch, trigger_ms)
+        self.query = _start_query(self._spark, self.checkpoint, self.epoch, trigger_ms)
 
     @property
     def active(self) -> bool:
@@ -328,3 +329,29 @@ class Trunk:
 
 class _Stopped(Exception):
     """Keeps an epoch from beginning when the trunk is to stop."""
+
+
+# --- Spark's side of it -----------------------------------------------------------------------------------------------
+
+SPARKS = (PySparkException, Py4JError, ConnectionError)
+"""What calls of Spark raise; the last of them when its JVM is gone."""
+
+
+def pool_of(checkpoint: Checkpoint) -> str:
+    """The pool in which a trunk's jobs run."""
+    return f"trunk {checkpoint.folder}"
+
+
+def _start_query(
+    spark: SparkSession, checkpoint: Checkpoint, epoch: Callable[[DataFrame, int], None], trigger_ms: int | None
+) -> StreamingQuery:
+    """Have the epochs of a checkpoint come: to the end of what is there (None), or looking for more so often."""
+    spark.dataSource.register(intake.RangeSource)
+    spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool_of(checkpoint))
+    ranges = spark.readStream.format(intake.NAME).option("checkpoint", str(checkpoint.folder)).load()
+    writer = ranges.writeStream.foreachBatch(epoch).option("checkpointLocation", str(checkpoint.spark))
+    trigger = {"availableNow": True} if trigger_ms is None else {"processingTime": f"{trigger_ms} milliseconds"}
+    try:
+        return writer.trigger(**trigger).start()
+    except SPARKS as error:
+        raise translated(error) from error

@@ -18,10 +18,9 @@ from anabranch.errors import StreamError
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.intake import folders, storage
-from anabranch.spark.intake.folders import Files
+from anabranch.spark.intake.folders import PartitionFiles
 from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.ranges import Position
-from anabranch.spark.intake.settings import IntakeStream
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
@@ -64,8 +63,7 @@ class Lookout:
     def waits(self, sources: Iterable[Source], last: Manifest | None, plan: Plan | None) -> list[Wait]:
         """All that the trunk waits for, after its newest epoch."""
         found: list[Wait] = []
-        for source in sources:
-            stream = IntakeStream.of(source)
+        for stream in sources:
             log = self._logs.setdefault(stream.name, OrderLog(self._checkpoint.order(stream.name)))
             log.refresh()
             for key, path in stream.keys.items():
@@ -79,11 +77,9 @@ class Lookout:
             found += dict.fromkeys(_of_branches(last, plan))
         return found
 
-    def _of_partition(
-        self, stream: IntakeStream, key: str, path: str, log: OrderLog, last: Manifest | None
-    ) -> Reason | None:
+    def _of_partition(self, stream: Source, key: str, path: str, log: OrderLog, last: Manifest | None) -> Reason | None:
         left = _left(stream, key, path, log, last)
-        if not isinstance(left, _Left):
+        if not isinstance(left, _LeftOver):
             return left
         if not left.packed:
             return _of_rest(left.where, left.carry, left.document, _front_of(left.where, left.position, left.size))
@@ -97,7 +93,7 @@ class Lookout:
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
+class _LeftOver:
     """What is left over of the last file of a partition, of which all was read that could be."""
 
     where: str
@@ -108,14 +104,14 @@ class _Left:
     document: bool
 
 
-def _left(stream: IntakeStream, key: str, path: str, log: OrderLog, last: Manifest | None) -> _Left | Reason | None:
+def _left(stream: Source, key: str, path: str, log: OrderLog, last: Manifest | None) -> _LeftOver | Reason | None:
     there = folders.listing(path)
     held = log.stretches(key.rpartition("/")[2])
     if not there:
-        return None if held else _nothing(path, others=len(stream.paths) > 1)
+        return None if held else _nothing(path, others=bool(stream.more))
     if log.form is None:
         return _unknown_form(stream, path, there)
-    files = Files(path, log.form.format == "document")
+    files = PartitionFiles(path, log.form.format == "document")
     at = Position.of(last.offsets if last else {}, key)
     unread = folders.waiting(held, there, files)
     if len(unread) > 1 or (unread and held and held[-1].end is None) or at.file < len(held) - 1:
@@ -135,7 +131,7 @@ def _left(stream: IntakeStream, key: str, path: str, log: OrderLog, last: Manife
         position, ready = carry.position, False
     else:
         ready = position < size and storage.last_line_end(where, position, size) > position
-    return None if ready else _Left(where, position, size, carry, packed, files.document)
+    return None if ready else _LeftOver(where, position, size, carry, packed, files.document)
 
 
 def _nothing(path: str, *, others: bool) -> Reason:
@@ -157,11 +153,10 @@ def _nothing(path: str, *, others: bool) -> Reason:
     return f"'{path}' is empty", hint
 
 
-def _unknown_form(stream: IntakeStream, path: str, there: Mapping[str, int]) -> Reason | None:
+def _unknown_form(stream: Source, path: str, there: Mapping[str, int]) -> Reason | None:
     """There are bytes, and none was read."""
-    paths = Files(path, document=False).paths(there)
-    names = stream.format, stream.implied_root, stream.schema_root
-    if folders.form_of([paths], *names, decide=False) is not None:
+    paths = PartitionFiles(path, document=False).paths(there)
+    if folders.form_of(stream, [paths], decide=False) is not None:
         return None
     where = paths[0]
     front = folders.front(where)
@@ -172,7 +167,7 @@ def _unknown_form(stream: IntakeStream, path: str, there: Mapping[str, int]) -> 
     bad = _first_bad(front)
     if bad is not None:
         return f"'{where}' cannot be read: {bad}", "it is set aside when a file is there that can be read"
-    if stream.format == "document" or stream.schema_root is not None:
+    if stream.format == "document" or stream.schema is not None:
         return f"the start tag of the root element of '{where}' is not finished", "write its end"
     return (
         f"'{where}' is one line, and whether it is a document or the first of many lines shows with the second",
@@ -188,7 +183,7 @@ def _first_bad(front: bytes) -> str | None:
     return None if splitter.first else next((each.reason for each in letters), None)
 
 
-def _of_packed(left: _Left) -> Reason | None:
+def _of_packed(left: _LeftOver) -> Reason | None:
     """All that is there of a gzip file was unpacked."""
     if left.size > _UNPACKED:
         return None

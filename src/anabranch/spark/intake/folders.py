@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from anabranch.errors import StreamError
 from anabranch.spark.intake import storage
-from anabranch.spark.intake.order import Form, Stretch
+from anabranch.spark.intake.order import FileStretch, StreamForm
 from anabranch.spark.intake.ranges import Waiting
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.gzip import PACKED_CHUNK, Damage, gunzip
 from anabranch.stream.reading.parse import implied_root, parse_root
 from anabranch.stream.reading.reader import Format
-from anabranch.stream.reading.source import detect, is_readable
+from anabranch.stream.reading.source import Source, detect, is_readable
 from anabranch.stream.reading.split import DocumentSplitter
 from anabranch.stream.serialize import serialize
 
@@ -26,7 +26,7 @@ _FRONT = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class PartitionFiles:
     """The files of one partition, which is a directory or a single file."""
 
     where: str
@@ -70,7 +70,7 @@ def modified(path: str) -> int | None:
         return None
 
 
-def waiting(held: Sequence[Stretch], there: Mapping[str, int], files: Files) -> list[Waiting]:
+def waiting(held: Sequence[FileStretch], there: Mapping[str, int], files: PartitionFiles) -> list[Waiting]:
     """What is to be begun next: files that are new, and new bytes of files that have ended."""
     ends = {stretch.file: stretch.end for stretch in held}
     found: list[Waiting] = []
@@ -90,26 +90,20 @@ def waiting(held: Sequence[Stretch], there: Mapping[str, int], files: Files) -> 
 # --- how a stream is written ------------------------------------------------------------------------------
 
 
-def form_of(
-    partitions: Iterable[Sequence[str]],
-    known: Format | None,
-    root: str,
-    schema_root: str | None,
-    *,
-    decide: bool,
-) -> Form | None:
+def form_of(source: Source, partitions: Iterable[Sequence[str]], *, decide: bool) -> StreamForm | None:
     """How a stream is written, from the fronts of its files; None while more bytes could say otherwise.
 
     The first file that holds something and can be read tells the format, and the first root that can be read is that
     of the stream; what stands before them is bad, and set aside when it is read (LAWS 2.5).
-    `known` is the format where the user has named it, `root` the root of streams that have none of their own.
     """
-    implied = serialize(implied_root(root))
+    implied = serialize(implied_root(source.implied_root))
+    known = None if source.format == "auto" else source.format
+    schema_root = source.schema.root if source.schema else None
     told, holds = known, False
     for paths in partitions:
         for path in paths:
             if told is not None and told != "document":
-                return Form(told, implied)
+                return StreamForm(told, implied)
             head = front(path)
             holds = holds or known is not None or bool(head.strip())
             if not is_readable(head):
@@ -117,11 +111,11 @@ def form_of(
             certain = decide or len(paths) > 1 or len(head) >= _FRONT
             told = told or _told(head, schema_root, certain)
             if told == "document" and (tag := _first_root(_unpacked(path) if decide else (head,))) is not None:
-                return Form(told, serialize(parse_root(*tag)))
+                return StreamForm(told, serialize(parse_root(*tag)))
             decide = decide or len(head) >= _FRONT
     if told is not None and told != "document":
-        return Form(told, implied)
-    return Form("document", implied) if decide and holds else None
+        return StreamForm(told, implied)
+    return StreamForm("document", implied) if decide and holds else None
 
 
 def _told(front: bytes, schema_root: str | None, certain: bool) -> Format | None:

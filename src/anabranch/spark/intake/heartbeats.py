@@ -25,8 +25,8 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.evolution.progress import RangeProgress
 from anabranch.spark.intake.ranges import MICROSECONDS, Offset
-from anabranch.spark.intake.settings import IntakeStream
 from anabranch.spark.plan.epoch_plan import Plan
+from anabranch.stream.reading.source import Source
 
 _BEAT = ":beat/"
 """What stands before the key of a partition: `position` is the time of its latest heartbeat in microseconds, `file` the
@@ -49,7 +49,7 @@ class Pulse:
 
     def beats(
         self,
-        stream: IntakeStream,
+        stream: Source,
         start: Offset,
         fresh: Collection[str],
         moment: int,
@@ -62,11 +62,11 @@ class Pulse:
         for key in stream.keys:
             if key in fresh or key not in self._came:
                 self._came[key] = now
-        due = [key for key in stream.keys if now - self._came[key] >= stream.heartbeat]
+        due = [key for key in stream.keys if now - self._came[key] >= float(stream.heartbeat)]
         if not due:
             return {}
         since = now - max(self._came[key] for key in stream.keys)
-        time = _latest(stream, start, reached(), since) if stream.timed else moment
+        time = _latest(stream, start, reached(), since) if stream.time else moment
         found: Offset = {}
         if time is None:
             return found
@@ -78,7 +78,7 @@ class Pulse:
         return found
 
 
-def _latest(stream: IntakeStream, start: Offset, reached: Mapping[str, float], since: float) -> int | None:
+def _latest(stream: Source, start: Offset, reached: Mapping[str, float], since: float) -> int | None:
     """The latest time in a stream, and the seconds since it came; None where no element has had a time."""
     times = [time for key in stream.keys if (time := beat_of(start, key)) is not None]
     if stream.name in reached:

@@ -29,7 +29,7 @@ _CHECK = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class StreamForm:
     """How a stream is written, and its root element as text, without the items."""
 
     format: Format
@@ -37,7 +37,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class FileStretch:
     """A file of a partition from `start` on; `end` is None while it is open."""
 
     partition: str
@@ -52,7 +52,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class StretchEnd:
     """The record that closes a partition's last stretch."""
 
     partition: str
@@ -65,14 +65,14 @@ class OrderLog:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._read = 0
-        self.form: Form | None = None
-        self._partitions: dict[str, list[Stretch]] = {}
+        self.form: StreamForm | None = None
+        self._partitions: dict[str, list[FileStretch]] = {}
 
-    def stretches(self, partition: str) -> list[Stretch]:
+    def stretches(self, partition: str) -> list[FileStretch]:
         """The stretches of a partition, by number."""
         return self._partitions.setdefault(partition, [])
 
-    def refresh(self) -> list[Stretch]:
+    def refresh(self) -> list[FileStretch]:
         """Take in what was appended since; gives the stretches that are new."""
         try:
             with self._path.open("rb") as file:
@@ -81,19 +81,19 @@ class OrderLog:
         except FileNotFoundError:
             return []
         whole = data[: data.rfind(b"\n") + 1]
-        fresh: list[Stretch] = []
+        fresh: list[FileStretch] = []
         for line in whole.splitlines():
             try:
                 record = _record(line)
             except (ValueError, TypeError):
                 raise StateError(f"'{self._path}' is damaged") from None
             self._take(record)
-            if isinstance(record, Stretch):
+            if isinstance(record, FileStretch):
                 fresh.append(record)
         self._read += len(whole)
         return fresh
 
-    def append(self, records: Iterable[Form | Stretch | End]) -> None:
+    def append(self, records: Iterable[StreamForm | FileStretch | StretchEnd]) -> None:
         """Write records down for good, and take them in."""
         held = list(records)
         if held:
@@ -103,13 +103,13 @@ class OrderLog:
             for record in held:
                 self._take(record)
 
-    def _take(self, record: Form | Stretch | End) -> None:
+    def _take(self, record: StreamForm | FileStretch | StretchEnd) -> None:
         match record:
-            case Form():
+            case StreamForm():
                 self.form = record
-            case Stretch(partition):
+            case FileStretch(partition):
                 self.stretches(partition).append(record)
-            case End(partition, end):
+            case StretchEnd(partition, end):
                 held = self.stretches(partition)
                 held[-1] = replace(held[-1], end=end)
 
@@ -120,17 +120,17 @@ class OrderLog:
             raise StateError(f"'{self._path}' is damaged: it ends before what was read")
 
 
-def _line(record: Form | Stretch | End) -> bytes:
+def _line(record: StreamForm | FileStretch | StretchEnd) -> bytes:
     """A record as JSON, behind its checksum."""
     data = json.dumps(asdict(record)).encode()
     return durable.digest(data)[:_CHECK].encode() + b" " + data + b"\n"
 
 
-def _record(line: bytes) -> Form | Stretch | End:
+def _record(line: bytes) -> StreamForm | FileStretch | StretchEnd:
     check, _, data = line.partition(b" ")
     if durable.digest(data)[:_CHECK].encode() != check:
         raise ValueError("another checksum")
     fields = json.loads(data)
     if "format" in fields:
-        return Form(**fields)
-    return Stretch(**fields) if "file" in fields else End(**fields)
+        return StreamForm(**fields)
+    return FileStretch(**fields) if "file" in fields else StretchEnd(**fields)

@@ -6,14 +6,17 @@ form it is written, and warns of files that came out of order.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
-from anabranch.errors import UsageError
+from anabranch.errors import StateError, UsageError
+from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
-from anabranch.spark.intake.offsets import end_of
-from anabranch.spark.intake.order import Form, OrderLog
-from anabranch.spark.intake.ranges import Position, spans
+from anabranch.spark.intake.order import OrderLog, StreamForm
+from anabranch.spark.intake.ranges import Offset, Position, Range, spans
+from anabranch.spark.intake.survey import Survey
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.stream.reading.source import Source
 
@@ -26,7 +29,7 @@ class OrderLogs:
         self._logs: dict[str, OrderLog] = {}
 
     @property
-    def forms(self) -> Mapping[str, Form | None]:
+    def forms(self) -> Mapping[str, StreamForm | None]:
         """How the streams are written, as far as it is known."""
         return {name: log.form for name, log in self._logs.items()}
 
@@ -87,3 +90,35 @@ class OrderLogs:
                     case "grown":
                         warning = f"the file '{stretch.file}' has grown after a later one was begun"
                         yield f"stream '{name}': {warning}; the new part is read next"
+
+
+# --- the offsets of epochs, as Spark writes them down before an epoch runs --------------------------------------------
+
+
+def offset_file(checkpoint: Checkpoint, epoch: int) -> Path:
+    """Where it is written down how far an epoch goes."""
+    return checkpoint.spark / "offsets" / str(epoch)
+
+
+def end_of(checkpoint: Checkpoint, epoch: int) -> Offset:
+    """How far an epoch goes that has begun; -1 stands for the beginning of all streams."""
+    if epoch < 0:
+        return {}
+    file = offset_file(checkpoint, epoch)
+    try:
+        found: Offset = json.loads(file.read_text(encoding="utf-8").splitlines()[-1])
+    except OSError as error:
+        raise StateError(f"cannot read '{file}': {error.strerror}") from None
+    except (IndexError, ValueError):
+        raise StateError(f"'{file}' is damaged") from None
+    return found
+
+
+def write_end(checkpoint: Checkpoint, epoch: int, end: Offset) -> None:
+    """Write down how far an epoch goes, in Spark's form."""
+    durable.replace(offset_file(checkpoint, epoch), f"v1\n{{}}\n{json.dumps(end)}".encode())
+
+
+def epoch_ranges(checkpoint: Checkpoint, epoch: int) -> list[Range]:
+    """The ranges of an epoch that has begun."""
+    return Survey(checkpoint).ranges(end_of(checkpoint, epoch - 1), end_of(checkpoint, epoch))

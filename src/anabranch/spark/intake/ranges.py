@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
-from anabranch.spark.intake.order import End, Stretch
+from anabranch.spark.intake.order import FileStretch, StretchEnd
 
 MEBIBYTE = 1 << 20
 LARGEST_RANGE = 64 * MEBIBYTE
@@ -123,7 +123,7 @@ class Lines(Protocol):
 class Partition:
     """One sequence of a stream as it lies there now (LAWS 1.1)."""
 
-    stretches: Sequence[Stretch]
+    stretches: Sequence[FileStretch]
     size: int
     """How long the file of the last stretch is now."""
     waiting: Sequence[Waiting]
@@ -133,7 +133,7 @@ class Partition:
     """Nothing more will come: the last line needs no newline, and the last document ends with its bytes."""
     lines: Lines
 
-    def cuts(self, stretch: Stretch) -> Cuts:
+    def cuts(self, stretch: FileStretch) -> Cuts:
         if stretch.packed:
             return "nowhere"
         return "anywhere" if self.document else "after lines"
@@ -154,7 +154,7 @@ class Move:
     """Where an epoch ends in a partition, and what the order log must hold before anybody is told."""
 
     to: Position
-    records: tuple[Stretch | End, ...]
+    records: tuple[FileStretch | StretchEnd, ...]
     size: int
     """How many bytes lie on the way."""
     done: bool
@@ -166,13 +166,13 @@ def advance(
     at: Position,
     budget: int,
     files: int,
-    begin: Callable[[Waiting], Stretch],
+    begin: Callable[[Waiting], FileStretch],
 ) -> Move:
     """Go on from `at` by about `budget` bytes in at most `files` files, and by one line or file at least."""
     held, waiting = list(partition.stretches), list(partition.waiting)
     size, left, done = partition.size, budget, False
     number, position = at
-    records: list[Stretch | End] = []
+    records: list[FileStretch | StretchEnd] = []
     while True:
         if number == len(held):
             if not waiting:
@@ -195,7 +195,7 @@ def advance(
             done = not enough or stop == limit
             break
         if stretch.end is None:
-            records.append(End(stretch.partition, limit))
+            records.append(StretchEnd(stretch.partition, limit))
         number, position, files = number + 1, 0, files - 1
         if left <= 0 or files <= 0:
             done = number == len(held) and not waiting
@@ -203,7 +203,7 @@ def advance(
     return Move(Position(number, position), tuple(records), budget - left, done)
 
 
-def _cut(partition: Partition, stretch: Stretch, position: int, limit: int, left: int, ends: bool) -> int:
+def _cut(partition: Partition, stretch: FileStretch, position: int, limit: int, left: int, ends: bool) -> int:
     cuts, target = partition.cuts(stretch), position + max(1, left)
     if cuts == "nowhere":
         return limit
@@ -219,17 +219,17 @@ def _cut(partition: Partition, stretch: Stretch, position: int, limit: int, left
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class StretchSpan:
     """The part of one stretch that lies between two offsets; `last` where the stretch was left behind."""
 
     number: int
-    stretch: Stretch
+    stretch: FileStretch
     start: int
     end: int
     last: bool
 
 
-def spans(stretches: Sequence[Stretch], start: Position, end: Position, document: bool) -> Iterator[Span]:
+def spans(stretches: Sequence[FileStretch], start: Position, end: Position, document: bool) -> Iterator[StretchSpan]:
     """The pieces of files between two positions.
 
     A document or gzip file that was read to its end before it was known to be the end gives an empty last span, in
@@ -242,10 +242,10 @@ def spans(stretches: Sequence[Stretch], start: Position, end: Position, document
         stop = stretch.end if last else end.position
         assert stop is not None, "a stretch that was left behind has an end"
         if first < stop or (last and first == stop and (document or stretch.packed)):
-            yield Span(number, stretch, first, stop, last)
+            yield StretchSpan(number, stretch, first, stop, last)
 
 
-def cut_up(span: Span, document: bool, cores: int, lines: Lines) -> Iterator[tuple[int, int, bool]]:
+def cut_up(span: StretchSpan, document: bool, cores: int, lines: Lines) -> Iterator[tuple[int, int, bool]]:
     """A span as pieces (start, end, last); a file of lines gives every core something to do."""
     first, size = span.start, span.end - span.start
     if document or span.stretch.packed or not size:

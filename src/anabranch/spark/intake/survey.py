@@ -28,11 +28,12 @@ from anabranch.errors import StateError, StreamError
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.intake import folders, ranges, storage
-from anabranch.spark.intake.folders import Files
+from anabranch.spark.intake.folders import PartitionFiles
 from anabranch.spark.intake.heartbeats import Pulse, beat_of, read_reached
-from anabranch.spark.intake.order import OrderLog, Stretch
-from anabranch.spark.intake.ranges import Offset, Partition, Position, Range, Span, Waiting
-from anabranch.spark.intake.settings import IntakeSettings, IntakeStream
+from anabranch.spark.intake.order import FileStretch, OrderLog
+from anabranch.spark.intake.ranges import Offset, Partition, Position, Range, StretchSpan, Waiting
+from anabranch.spark.intake.settings import IntakeSettings
+from anabranch.stream.reading.source import Source
 
 _EVERYTHING = 1 << 60
 _CLOCK = ":clock"
@@ -42,7 +43,7 @@ _ENDED = ":ended/"
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class FolderSnapshot:
     """What was there at a moment: by partition, the files and their sizes."""
 
     moment: int
@@ -52,8 +53,8 @@ class Sight:
         durable.replace(checkpoint.sight, durable.sealed(asdict(self)))
 
     @staticmethod
-    def load(checkpoint: Checkpoint, moment: int) -> Sight:
-        found = Sight(**durable.unsealed(checkpoint.sight))
+    def load(checkpoint: Checkpoint, moment: int) -> FolderSnapshot:
+        found = FolderSnapshot(**durable.unsealed(checkpoint.sight))
         if found.moment != moment:
             raise StateError(f"'{checkpoint.sight}' does not belong to the checkpoint", hint="restore the whole folder")
         return found
@@ -69,7 +70,7 @@ class Survey:
         self._frozen: dict[str, dict[str, int]] | None = None
         self._held: dict[str, tuple[int, dict[str, int]]] = {}
         """By partition: what was there when the last hold of its stream was met."""
-        self._sight: Sight | None = None
+        self._sight: FolderSnapshot | None = None
         """The one that the last epoch did not take to its end."""
         self._looks: dict[str, tuple[int, int]] = {}
         """By path: size and modification time of an open file when its front was last compared."""
@@ -128,14 +129,14 @@ class Survey:
             found.append(Range.passed(clock["position"], len(found)))
         return found
 
-    def _spans(self, key: str, path: str, start: Offset, end: Offset) -> Iterator[tuple[Span, Files]]:
+    def _spans(self, key: str, path: str, start: Offset, end: Offset) -> Iterator[tuple[StretchSpan, PartitionFiles]]:
         """What of the stretches of a partition lies between two offsets."""
         if key not in end or end[key] == start.get(key):
             return
         stream, _, partition = key.rpartition("/")
         log = self._log(stream)
         assert log.form is not None, "an offset refers to a stream whose form is known"
-        files = Files(path, log.form.format == "document")
+        files = PartitionFiles(path, log.form.format == "document")
         stretches = log.stretches(partition)
         for span in ranges.spans(stretches, Position.of(start, key), Position.of(end, key), files.document):
             yield span, files
@@ -148,16 +149,16 @@ class Survey:
 
     # --- sights -------------------------------------------------------------------------------------------
 
-    def _unfinished(self, start: Offset) -> Sight | None:
+    def _unfinished(self, start: Offset) -> FolderSnapshot | None:
         """The sight that the epochs so far have not taken to its end."""
         clock = start.get(_CLOCK)
         if clock is None or clock["file"]:
             return None
         if self._sight is None or self._sight.moment != clock["position"]:
-            self._sight = Sight.load(self._checkpoint, clock["position"])
+            self._sight = FolderSnapshot.load(self._checkpoint, clock["position"])
         return self._sight
 
-    def _look(self, settings: IntakeSettings, start: Offset, before: Sight | None) -> Sight:
+    def _look(self, settings: IntakeSettings, start: Offset, before: FolderSnapshot | None) -> FolderSnapshot:
         """What is there now, or what is left of an earlier sight.
 
         A file that has turned up since under a smaller name than one that waits belongs to it: it is read next.
@@ -173,8 +174,8 @@ class Survey:
                     there = {name: seen.get(name, size) for name, size in there.items() if name <= last}
                 files[key] = {name: size for name, size in there.items() if ends.get(name) != size}
         if before is not None:
-            return Sight(before.moment, files)
-        return Sight(max(time_ns() // 1_000, start.get(_CLOCK, {}).get("position", 0) + 1), files)
+            return FolderSnapshot(before.moment, files)
+        return FolderSnapshot(max(time_ns() // 1_000, start.get(_CLOCK, {}).get("position", 0) + 1), files)
 
     def _listing(self, key: str, path: str, hold: int | None) -> dict[str, int]:
         """What lies there, as far as it may be read; `hold` is the number of what holds the stream."""
@@ -189,13 +190,13 @@ class Survey:
 
     # --- moves --------------------------------------------------------------------------------------------
 
-    def _moves(self, settings: IntakeSettings, start: Offset, sight: Sight) -> _Moves:
+    def _moves(self, settings: IntakeSettings, start: Offset, sight: FolderSnapshot) -> _Moves:
         """Go on in every partition, and write down which files are begun for it."""
         groups: list[list[_View]] = []
         for stream in settings.reading:
             views = list(self._views(stream, start, settings.finite or stream.ended, sight))
             # Without a time the partitions come one after the other; with one they are merged, so all must go on.
-            groups += [[view] for view in views] if stream.timed else [views] if views else []
+            groups += [[view] for view in views] if stream.time else [views] if views else []
         share = max(1, settings.epoch_bytes // max(1, len(groups)))
         files = max(1, (settings.epoch_files or _EVERYTHING) // max(1, len(groups)))
         found = _Moves()
@@ -216,7 +217,7 @@ class Survey:
                     left = 0  # those behind it have to wait
         return found
 
-    def _beats(self, settings: IntakeSettings, start: Offset, moves: _Moves, sight: Sight) -> Offset:
+    def _beats(self, settings: IntakeSettings, start: Offset, moves: _Moves, sight: FolderSnapshot) -> Offset:
         """The heartbeats that are due; there are none in inputs that have an end, nor before the first element."""
         if settings.finite or self._frozen is not None:
             return {}
@@ -234,15 +235,15 @@ class Survey:
         keys = [key for stream in streams for key in stream.keys if key not in moves.unfinished]
         return {f"{_ENDED}{key}": {"file": 0, "position": 0} for key in keys if f"{_ENDED}{key}" not in start}
 
-    def _views(self, stream: IntakeStream, start: Offset, finite: bool, sight: Sight) -> Iterator[_View]:
+    def _views(self, stream: Source, start: Offset, finite: bool, sight: FolderSnapshot) -> Iterator[_View]:
         """The partitions of a stream that have something to read."""
         log = self._log(stream.name)
         if log.form is None:
             partitions = [
-                Files(path, document=False).paths(sight.files.get(key, {})) for key, path in stream.keys.items()
+                PartitionFiles(path, document=False).paths(sight.files.get(key, {}))
+                for key, path in stream.keys.items()
             ]
-            names = stream.format, stream.implied_root, stream.schema_root
-            form = folders.form_of(partitions, *names, decide=finite or self._frozen is not None)
+            form = folders.form_of(stream, partitions, decide=finite or self._frozen is not None)
             if form is None:
                 return
             log.append((form,))
@@ -250,7 +251,7 @@ class Survey:
         for number, (key, path) in enumerate(stream.keys.items()):
             at = Position.of(start, key)
             there = sight.files.get(key, {})
-            files = Files(path, log.form.format == "document")
+            files = PartitionFiles(path, log.form.format == "document")
             held = log.stretches(str(number))
             size = self._size_of_open(held, there, files, at)
             partition = Partition(held, size, folders.waiting(held, there, files), files.document, finite, files)
@@ -258,7 +259,7 @@ class Survey:
                 largest = max((stretch.file for stretch in held), default="")
                 yield _View(stream.name, key, partition, files, largest)
 
-    def _size_of_open(self, held: list[Stretch], there: dict[str, int], files: Files, at: Position) -> int:
+    def _size_of_open(self, held: list[FileStretch], there: dict[str, int], files: PartitionFiles, at: Position) -> int:
         """How long the file of the last stretch is; an error if it is not what it was."""
         if not held:
             return 0
@@ -302,14 +303,14 @@ class _View:
     stream: str
     key: str
     partition: Partition
-    files: Files
+    files: PartitionFiles
     largest: str
     """The largest name of a file that was begun."""
 
-    def begin(self, waiting: Waiting) -> Stretch:
+    def begin(self, waiting: Waiting) -> FileStretch:
         path = self.files.path(waiting.file)
         late = waiting.file < self.largest
-        return Stretch(
+        return FileStretch(
             self.key.rpartition("/")[2],
             waiting.file,
             waiting.start,

@@ -11,7 +11,7 @@ from anabranch.algebra.accents.sets import Domains
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.predicate import Finite
 from anabranch.spark.evolution.progress import ProgressAxis
-from anabranch.spark.intake.order import Form
+from anabranch.spark.intake.order import StreamForm
 from anabranch.stream.admission import Admission
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
@@ -55,12 +55,12 @@ class StreamPlan:
     """Whether it is told how far its items are by their time, for the heartbeats that are sent into it."""
 
     @staticmethod
-    def of(source: Source, form: Form | None, axes: tuple[ProgressAxis, ...] | None = None) -> StreamPlan:
+    def of(source: Source, form: StreamForm | None, axes: tuple[ProgressAxis, ...] | None = None) -> StreamPlan:
         """A stream as it was registered and, once it has bytes, as it is written."""
         beats = source.heartbeat is not None and source.time is not None
         if beats and axes is None:
             axes = (ProgressAxis(f"*/{source.time}"),)
-        known = form or Form("lines", serialize(implied_root(source.implied_root)))
+        known = form or StreamForm("lines", serialize(implied_root(source.implied_root)))
         return StreamPlan(
             source.name,
             known.format,

@@ -14,11 +14,12 @@ from functools import partial
 
 from anabranch.law.calls import PythonFunction
 from anabranch.spark.checkpoint.manifest import Manifest
-from anabranch.spark.intake.order import Form
+from anabranch.spark.intake.order import StreamForm
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
 from anabranch.spark.plan.files import PlanFile, Plans
 from anabranch.spark.plan.membership import strands_for, subscriptions_of
-from anabranch.spark.plan.wanted import Settings, Workload
+from anabranch.spark.plan.wanted import Workload
+from anabranch.stream.settings import Settings
 
 
 class Planning:
@@ -38,7 +39,9 @@ class Planning:
         self._rooted: frozenset[str] = frozenset()
         """The streams whose root elements were known when it was made."""
 
-    def begin(self, epoch: int, wanted: Workload, forms: Mapping[str, Form | None], last: Manifest | None) -> PlanFile:
+    def begin(
+        self, epoch: int, wanted: Workload, forms: Mapping[str, StreamForm | None], last: Manifest | None
+    ) -> PlanFile:
         """The plan that an epoch runs with, which is durable from then on."""
         file = self._begun(epoch, wanted, forms, last)
         self.newest = file.load()
@@ -48,7 +51,9 @@ class Planning:
         """Have the next epoch make a plan of its own: what is wanted is as it was, but not what follows from it."""
         self._made = None
 
-    def _begun(self, epoch: int, wanted: Workload, forms: Mapping[str, Form | None], last: Manifest | None) -> PlanFile:
+    def _begun(
+        self, epoch: int, wanted: Workload, forms: Mapping[str, StreamForm | None], last: Manifest | None
+    ) -> PlanFile:
         written = self._plans.of(epoch)
         if written is not None and _is_wanted(written.load(), wanted):
             self._made = None

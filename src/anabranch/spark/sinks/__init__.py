@@ -2,7 +2,7 @@
 
     Files(path)      one file that grows, the front of the answer to the byte (`growing.py`)
     Parquet(path)    a folder with a file per epoch, for answers that are tables (`parquet.py`, `tables.py`)
-    Console(out)     lines for whoever looks (`console.py`)
+    Console(out)     lines for whoever looks (`delivery.py`)
 
 A sink is asked for by one of these values; `delivery.py` brings it what it has not had.
 Files and tables are written exactly once, whatever is killed when; a console remembers nothing.

@@ -9,20 +9,22 @@ Dead letters and late items are files of the same kind, one line of JSON each.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Protocol, TextIO, TypeAlias
 
 from anabranch.law.calls import PythonFunction
-from anabranch.spark.answers.log import AnswerLog, Frame
+from anabranch.spark.answers.log import AnswerFrame, AnswerLog
 from anabranch.spark.answers.segments import DEAD_LETTERS, LATE_ITEMS, late_places
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.sinks import Console, Files, Parquet, Sink
-from anabranch.spark.sinks.console import ConsoleLines
 from anabranch.spark.sinks.growing import GrowingFile
+from anabranch.spark.sinks.pieces import take_apart
+from anabranch.visible import visible
 
 
 class Destination(Protocol):
@@ -45,7 +47,7 @@ class AnswerFile(GrowingFile):
     def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
         """Write what an epoch adds to the answer of a subscription."""
         begins = self.begins(subscription.id)
-        opening = (Frame.of(subscription, self._functions).opening,) if begins else ()
+        opening = (AnswerFrame.of(subscription, self._functions).opening,) if begins else ()
         self.append(subscription.id, epoch, (*opening, *texts))
 
 
@@ -121,3 +123,24 @@ class Sinks:
     def _all(self) -> Iterator[Destination | GrowingFile]:
         yield from self._sinks.values()
         yield from self._lines.values()
+
+
+# --- answers on standard output ---------------------------------------------------------------------------------------
+
+
+class ConsoleLines:
+    """Shows the answers of the epochs from `next` on."""
+
+    def __init__(self, out: TextIO | None, next: int) -> None:
+        self._out = out
+        self.next = next
+
+    def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
+        """Show what an epoch adds to the answer of a subscription."""
+        out = self._out or sys.stdout
+        encoding = out.encoding or "utf-8"
+        for text in texts:
+            for piece in take_apart(text):
+                line = f"{visible(subscription.name)}: {visible(piece.text.strip())}\n"
+                out.write(line.encode(encoding, "xmlcharrefreplace").decode(encoding))
+        out.flush()

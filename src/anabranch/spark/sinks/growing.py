@@ -18,7 +18,7 @@ from anabranch.spark.checkpoint import durable
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class FilePosition:
     """How far a file has come: whose answer it holds, the epoch that comes next, the length of the file."""
 
     owner: int
@@ -32,7 +32,7 @@ class GrowingFile:
     def __init__(self, path: Path, record: Path) -> None:
         self.path = path
         self._record = record
-        self.reached = Reached(**durable.unsealed(record)) if record.exists() else None
+        self.reached = FilePosition(**durable.unsealed(record)) if record.exists() else None
         if self.reached is None and path.exists() and path.stat().st_size:
             raise StateError(f"'{path}' exists, and another checkpoint or program wrote it")
         self.next = self.reached.next if self.reached else 0
@@ -55,7 +55,7 @@ class GrowingFile:
                 length = file.tell()
             if not start:
                 durable.sync(self.path.parent)
-        self._move(Reached(owner, epoch + 1, length))
+        self._move(FilePosition(owner, epoch + 1, length))
 
     def _prepared(self, owner: int, epoch: int) -> int:
         """The length up to which the file is good; the answer of an earlier query moves aside."""
@@ -64,14 +64,14 @@ class GrowingFile:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if before is not None:
                 move_aside(self.path, before.owner)
-            self._move(Reached(owner, epoch, 0))  # from here on the file is known as ours
+            self._move(FilePosition(owner, epoch, 0))  # from here on the file is known as ours
             return 0
         size = self.path.stat().st_size if self.path.exists() else 0
         if size < before.length:
             raise StateError(f"'{self.path}' has become shorter than what was written to it")
         return before.length
 
-    def _move(self, reached: Reached) -> None:
+    def _move(self, reached: FilePosition) -> None:
         durable.replace(self._record, durable.sealed(asdict(reached)))
         self.reached = reached
         self.next = max(self.next, reached.next)

@@ -33,11 +33,9 @@ from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.plan.kinds.operators import PlanKind
-from anabranch.spark.sinks.alike import rows_alike
 from anabranch.spark.sinks.growing import GrowingFile, move_aside
-from anabranch.spark.sinks.pieces import Row, take_apart
-from anabranch.spark.sinks.plan_tables import computed_columns
-from anabranch.spark.sinks.tables import ColumnType, columns
+from anabranch.spark.sinks.pieces import TableRow, rows_alike, take_apart
+from anabranch.spark.sinks.tables import ColumnType, columns, computed_columns
 from anabranch.visible import visible_json
 
 SET_ASIDE = "_set_aside.jsonl"
@@ -56,7 +54,7 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class FolderPosition:
     """How far a folder has come: whose answer it holds, the epoch that comes next, the columns until then."""
 
     owner: int
@@ -66,13 +64,13 @@ class Reached:
     """How often the folder was moved aside though it is the same subscription's."""
 
     @staticmethod
-    def load(record: Path) -> Reached:
+    def load(record: Path) -> FolderPosition:
         """What was noted; columns that have no types there are text."""
         fields = durable.unsealed(record)
         given = fields["columns"]
         text: ColumnType = "text"
         columns = given if isinstance(given, dict) else dict.fromkeys(given, text)
-        return Reached(fields["owner"], fields["next"], columns, fields.get("moved", 0))
+        return FolderPosition(fields["owner"], fields["next"], columns, fields.get("moved", 0))
 
 
 class ParquetFolder:
@@ -92,7 +90,7 @@ class ParquetFolder:
         self._warn = warn
         self._checkpoint = checkpoint
         self._record = checkpoint.sink(path).with_suffix(".parquet")
-        self._reached = Reached.load(self._record) if self._record.exists() else None
+        self._reached = FolderPosition.load(self._record) if self._record.exists() else None
         if self._reached is None and path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise StateError(f"'{path}' exists, and another checkpoint or program wrote it", hint="name a new folder")
         self._checked: int | None = None
@@ -132,16 +130,16 @@ class ParquetFolder:
             where = self._set_aside.path
             self._warn(f"subscription '{subscription.name}': {len(others)} results are no rows, see '{where}'")
         fresh = {name: reached.columns.get(name, "text") for name in table.column_names}
-        self._move(Reached(subscription.id, epoch + 1, fresh, reached.moved))
+        self._move(FolderPosition(subscription.id, epoch + 1, fresh, reached.moved))
 
-    def _prepared(self, subscription: Registration, epoch: int) -> Reached:
+    def _prepared(self, subscription: Registration, epoch: int) -> FolderPosition:
         """Where the folder stands, and that it is ready for the answer of this subscription."""
         before = self._reached
         if before is not None and before.owner == subscription.id:
             if self._checked != subscription.id and self._check_types(subscription, before):
                 self._set_aside = self._opened_set_aside()
             return self._reached or before
-        fresh = Reached(subscription.id, epoch, _columns(subscription))
+        fresh = FolderPosition(subscription.id, epoch, _columns(subscription))
         with durable.writing(self._path):
             if before is not None:
                 move_aside(self._path, before.owner, before.moved)
@@ -149,7 +147,7 @@ class ParquetFolder:
         self._checked = subscription.id
         return fresh
 
-    def _check_types(self, subscription: Registration, reached: Reached) -> bool:
+    def _check_types(self, subscription: Registration, reached: FolderPosition) -> bool:
         """Begin anew where the files have other types than the query gives their columns; whether that was so."""
         self._checked = subscription.id
         known = _columns(subscription)
@@ -159,7 +157,7 @@ class ParquetFolder:
         with durable.writing(self._path):
             aside = move_aside(self._path, reached.owner, reached.moved)
             self._checkpoint.sink(self._path / SET_ASIDE).unlink(missing_ok=True)
-            self._move(Reached(reached.owner, 0, known, reached.moved + 1))
+            self._move(FolderPosition(reached.owner, 0, known, reached.moved + 1))
         self._warn(
             f"subscription '{subscription.name}': the columns of '{self._path}' have other types now, "
             f"so it is written again; what was there is in '{aside}'"
@@ -170,7 +168,7 @@ class ParquetFolder:
         path = self._path / SET_ASIDE
         return GrowingFile(path, self._checkpoint.sink(path))
 
-    def _move(self, reached: Reached) -> None:
+    def _move(self, reached: FolderPosition) -> None:
         durable.replace(self._record, durable.sealed(asdict(reached)))
         self._reached = reached
 
@@ -219,9 +217,9 @@ def _rows(text: str, known: _Columns) -> tuple[pa.Table, list[dict[str, str]]]:
     misfits: list[dict[str, str]] = []
     for piece in take_apart(text):
         match piece.row:
-            case Row(name, values, str(own)) if own or name in known or not known:
+            case TableRow(name, values, str(own)) if own or name in known or not known:
                 given = {**values, name: own}  # empty, it is a column if the query says so or there is no other
-            case Row(_, values):
+            case TableRow(_, values):
                 given = dict(values)
             case reason:
                 misfits.append({"reason": reason, "raw": piece.text})

@@ -9,7 +9,7 @@ A row is an element whose children are leaves; its attributes and children are i
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from xml.parsers import expat
@@ -19,7 +19,7 @@ _AROUND = "answer"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """An element by its values: attributes as `@name`, children by name."""
 
     name: str
@@ -29,17 +29,17 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class AnswerPiece:
     """An element that stands by itself, or what stands between two; and its row, or why it is none."""
 
     text: str
-    row: Row | str
+    row: TableRow | str
 
 
-def take_apart(text: str) -> list[Piece]:
+def take_apart(text: str) -> list[AnswerPiece]:
     """The pieces of an answer, or of a part of it; white space between elements is none."""
     data = f"<{_AROUND}>{text}</{_AROUND}>".encode()
-    reading = _Reading()
+    reading = _RowReading()
     parser = reading.parser
     parser.StartElementHandler = reading.start
     parser.EndElementHandler = reading.end
@@ -48,11 +48,11 @@ def take_apart(text: str) -> list[Piece]:
     parser.Parse(data, True)
     bounds = pairwise([*(start for start, _ in reading.found), len(data) - len(f"</{_AROUND}>")])
     rows = (row for _, row in reading.found)
-    found = (Piece(data[start:end].decode(), row) for (start, end), row in zip(bounds, rows, strict=True))
+    found = (AnswerPiece(data[start:end].decode(), row) for (start, end), row in zip(bounds, rows, strict=True))
     return [piece for piece in found if piece.text.strip()]
 
 
-_VALUE = re.compile(r"\s*\S[^ ]*(?:\s+\Z)?")
+_WORDS = re.compile(r"\s*\S[^ ]*(?:\s+\Z)?")
 
 
 def results_in(text: str, *, values: bool = False) -> list[str]:
@@ -72,7 +72,7 @@ def results_in(text: str, *, values: bool = False) -> list[str]:
         if not piece.strip():
             blank = piece
             continue
-        found += _VALUE.findall(piece) if values and not piece.lstrip().startswith("<") else [piece]
+        found += _WORDS.findall(piece) if values and not piece.lstrip().startswith("<") else [piece]
         blank = ""
     if blank:
         found = [*found[:-1], found[-1] + blank] if found else [blank]
@@ -114,11 +114,11 @@ class _Starts:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _RowReading:
     """The parser's side of it; only the parser calls."""
 
     parser: expat.XMLParserType = field(default_factory=expat.ParserCreate)
-    found: list[tuple[int, Row | str]] = field(default_factory=list)
+    found: list[tuple[int, TableRow | str]] = field(default_factory=list)
     """Where each piece begins, and what it is."""
     _depth: int = 0
     _start: int = 0
@@ -159,7 +159,7 @@ class _Reading:
                 text = "".join(self._own)
                 if self._leaves and text.strip():
                     self._fault = "it has text beside its elements"
-                row = Row(self._name, self._values, None if self._leaves else text)
+                row = TableRow(self._name, self._values, None if self._leaves else text)
                 self.found.append((self._start, self._fault or row))
 
     def characters(self, data: str) -> None:
@@ -173,3 +173,35 @@ class _Reading:
         beside = "it is no element"
         if self._depth == 1 and (not self.found or self.found[-1][1] != beside):
             self.found.append((self.parser.CurrentByteIndex, beside))
+
+
+# --- rows that are written alike, read all at once --------------------------------------------------------------------
+
+_NAME = r'[^\s<>/="]+'
+_VALUE = r'[^"<&\t\n\r]'
+_TEXT = r"[^<&\r]"
+"""Characters that stand for themselves, in attributes and in text."""
+_ROW = re.compile(rf'<({_NAME})((?: {_NAME}="{_VALUE}*")*)>((?:<({_NAME})>{_TEXT}*</\4>)+|{_TEXT}+)</\1>')
+_ATTRIBUTE = re.compile(rf' ({_NAME})="[^"]*"')
+_LEAF = re.compile(rf"<({_NAME})>[^<]*</\1>")
+
+
+def rows_alike(text: str) -> Mapping[str, Sequence[str]] | None:
+    """The columns of an answer whose rows all look like the first; None if they do not."""
+    first = _ROW.match(text)
+    if first is None:
+        return None
+    attributes, leaves = _ATTRIBUTE.findall(first[2]), _LEAF.findall(first[3])
+    names = [*(f"@{name}" for name in attributes), *(leaves or [first[1]])]
+    if len(set(names)) < len(names) or any(name.split(":")[0] == "xmlns" for name in attributes):
+        return None
+    given = "".join(f' {re.escape(name)}="({_VALUE}*)"' for name in attributes)
+    inner = "".join(f"<{re.escape(leaf)}>({_TEXT}*)</{re.escape(leaf)}>" for leaf in leaves) or f"({_TEXT}+)"
+    row = re.escape(first[1])
+    found = re.findall(f"<{row}{given}>{inner}</{row}>", text)
+    rows = [(each,) for each in found] if len(names) == 1 else found  # one group alone is given without a tuple
+    columns: list[Sequence[str]] = list(zip(*rows, strict=True))
+    fixed = len(first[0]) - sum(len(column[0]) for column in columns)
+    if len(rows) * fixed + sum(sum(map(len, column)) for column in columns) < len(text):
+        return None  # something stands between those that look alike
+    return dict(zip(names, columns, strict=True))

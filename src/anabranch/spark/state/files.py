@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
@@ -66,11 +66,6 @@ class SavedState:
         """The bytes on disk, or its share of them."""
         spilled = sum(Blob.parse(each).length for each in self.spilled)
         return Blob.parse(self.state).length // self.together + spilled
-
-
-def kept_from_json(fields: dict[str, Any]) -> SavedState:
-    """The value that `asdict` gave these fields for."""
-    return SavedState(**{**fields, "spilled": tuple(fields["spilled"])})
 
 
 class StateWriter:

@@ -39,8 +39,7 @@ from anabranch.spark.checkpoint.crash import point
 from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.spark.epoch.counting import CountedBranch
 from anabranch.spark.epoch.item_queries import beginning
-from anabranch.spark.epoch.job import Job, Report
-from anabranch.spark.epoch.rows import ALL, DRIVER, Outbox, Row, read_rows
+from anabranch.spark.epoch.job import ALL, DRIVER, Job, Outbox, Report, ShardRow, read_rows
 from anabranch.spark.evolution.log import LoggedEvent
 from anabranch.spark.faults import Fault
 from anabranch.spark.plan.branches import BranchPlan, branches_of, documents_of, keeper_of, shard_of
@@ -62,7 +61,7 @@ def pass_shards(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
     """The function that Spark maps over the rows of some shards where there are strands: what they find goes on."""
     outbox = Outbox()
     for sequence, report in _reports(job, batches, _BEHIND, outbox):
-        outbox.rows.append(Row(DRIVER, sequence, "report", ALL, report.encode()))
+        outbox.rows.append(ShardRow(DRIVER, sequence, "report", ALL, report.encode()))
     yield from outbox.drain()
 
 
@@ -76,7 +75,7 @@ def answer_shards(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
 
 def _reports(job: Job, batches: Iterable[pa.RecordBatch], behind: int, outbox: Outbox) -> Iterator[tuple[int, str]]:
     """The reports that have come, and those of shards, which come behind a number."""
-    rows: dict[int, list[Row]] = {}
+    rows: dict[int, list[ShardRow]] = {}
     for row in sorted(read_rows(batches), key=lambda row: row.sequence):  # those of one range keep their order
         rows.setdefault(row.shard, []).append(row)
     yield from ((row.sequence, row.payload.decode()) for row in rows.pop(DRIVER, ()))
@@ -84,7 +83,7 @@ def _reports(job: Job, batches: Iterable[pa.RecordBatch], behind: int, outbox: O
         yield behind + number, work(job, number, rows[number], outbox).to_json()
 
 
-def work(job: Job, shard: int, rows: list[Row], outbox: Outbox) -> Report:
+def work(job: Job, shard: int, rows: list[ShardRow], outbox: Outbox) -> Report:
     """Run the branches of a shard over the rows of one epoch; what strands have found goes to the outbox."""
     begun = process_time()
     plan = job.plan.load()
@@ -111,7 +110,7 @@ def work(job: Job, shard: int, rows: list[Row], outbox: Outbox) -> Report:
     return Report(segments=segment.segments, states=states, fault=fault, aborted=aborted, cpu=process_time() - begun)
 
 
-def _rows_for(branch: BranchPlan, rows: list[tuple[str | None, Row]]) -> list[Row]:
+def _rows_for(branch: BranchPlan, rows: list[tuple[str | None, ShardRow]]) -> list[ShardRow]:
     """The rows that concern a branch: its own, and the feeds of its streams."""
     return [row for stream, row in rows if row.branch == branch.number or stream in branch.streams]
 
@@ -137,7 +136,7 @@ class _Shard:
 
     # --- branches that are fed --------------------------------------------------------------------------------
 
-    def feed(self, branch: BranchPlan, rows: Sequence[Row]) -> SavedState | None:
+    def feed(self, branch: BranchPlan, rows: Sequence[ShardRow]) -> SavedState | None:
         """Run a branch that takes items; gives what it remembers, None for nothing."""
         outputs = [self._output(twins) for twins in branch.twins]
         opened = self._opened(branch, outputs)
@@ -161,11 +160,11 @@ class _Shard:
         number = branch.twins[0][0].branch
         to = shard_of(number, self.plan)
         for told in packed(strand.told):
-            self.outbox.rows.append(Row(to, self.number, "told", number, told))
+            self.outbox.rows.append(ShardRow(to, self.number, "told", number, told))
         if strand.finished:
-            self.outbox.rows.append(Row(to, self.number, "finished", number, b""))
+            self.outbox.rows.append(ShardRow(to, self.number, "finished", number, b""))
 
-    def braid(self, branch: BranchPlan, rows: Sequence[Row]) -> SavedState:
+    def braid(self, branch: BranchPlan, rows: Sequence[ShardRow]) -> SavedState:
         """Put together what the strands of a query have found."""
         ((*twins,),) = branch.twins
         (query,) = branch.queries
@@ -248,7 +247,7 @@ class _Shard:
 
     # --- branches that are counted ----------------------------------------------------------------------------
 
-    def count(self, branches: Sequence[BranchPlan], rows: Sequence[Row]) -> dict[int, SavedState | None]:
+    def count(self, branches: Sequence[BranchPlan], rows: Sequence[ShardRow]) -> dict[int, SavedState | None]:
         """Run the branches whose windows are counted by panes; what they remember is written together."""
         known = {each.number: each for each in branches}
         parting = self._borders() if branches else {}
@@ -295,7 +294,7 @@ class _Shard:
         return {each.stream: self.job.known_log(each).borders(last) for each in self.plan.streams}
 
 
-def _take(branch: Branch, row: Row) -> None:
+def _take(branch: Branch, row: ShardRow) -> None:
     match row.kind:
         case "feed":
             branch.feed(row.payload)

@@ -80,6 +80,11 @@ class Source:
         return (self.path, *self.more)
 
     @property
+    def keys(self) -> dict[str, str]:
+        """Where its partitions are, by the keys by which offsets and states know them."""
+        return {f"{self.name}/{number}": str(path.absolute()) for number, path in enumerate(self.partitions)}
+
+    @property
     def admission(self) -> Admission:
         """Which elements it takes."""
         merged = self.time is not None or not self.more
@@ -159,12 +164,6 @@ def mentioned(source: Source, words: Iterable[str]) -> set[str]:
 def read(source: Source, limits: Limits) -> Contents:
     """Begin to read a stream, one partition after the other."""
     return Contents(source, limits)
-
-
-def read_partitions(source: Source, limits: Limits) -> tuple[Element, tuple[Iterator[StreamElement | DeadLetter], ...]]:
-    """The root of a stream, and its partitions, which must be read one after the other."""
-    contents = Contents(source, limits)
-    return contents.root, contents.partitions
 
 
 class Contents:

@@ -11,8 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from anabranch.algebra.accents.events import Announced
-from anabranch.engine.checking import Checking
-from anabranch.engine.preparing import Inputs
+from anabranch.engine.preparing import Checking, Inputs
 from anabranch.engine.publishing import Publication, partitions_of, publication
 from anabranch.engine.reports.evolution import History, StreamCourse
 from anabranch.engine.reports.reactions import Forecast, forecast
@@ -117,7 +116,7 @@ def accent_plan(file: Path, stream: str, text: str, partition: str | None) -> Ac
     All partitions are looked at before anything is written.
     """
     course = stream_course(file, stream)
-    if not read_site(file).accents:
+    if not read_site(file).settings.accents:
         raise StreamError(f"the stream '{stream}' takes no accent: {TURNED_OFF}")
     found = tuple(publication(course, text, each) for each in partitions_of(course.source, partition))
     warnings = (each for one in found for each in unseen_paths(course, one.accent, one.partition, one.form))

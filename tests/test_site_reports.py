@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anabranch.looking import Holding, table
+from anabranch.site_reports import Holding, table
 
 
 def test_a_branch_is_shown_with_its_members() -> None:

@@ -1,0 +1,60 @@
+"""The settings of an engine, with their defaults, in one place: how a trunk works, and how much it keeps.
+
+SITE.toml, NETWORK.toml, the Python API and the command line fill them; they are passed on as a whole.
+But for the limits (LAWS 2.5, 2.6) and whether accents are followed (LAWS 4.5), none of them shows in an answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from anabranch.errors import UsageError
+from anabranch.stream.limits import Limits
+
+EPOCH_BYTES = 16 << 20
+"""How much an epoch reads unless told otherwise: a few seconds of work, so that a run shows how it gets on."""
+_UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How much of the answer log is kept: so many epochs, so many bytes of answers, or everything."""
+
+    epochs: int | None = None
+    bytes: int | None = None
+
+    @staticmethod
+    def parse(value: object) -> Keep:
+        """A number of epochs, or bytes as in '500 MB'."""
+        match value:
+            case None:
+                return Keep()
+            case int() if not isinstance(value, bool) and value > 0:
+                return Keep(epochs=value)
+            case str() if value[-2:] in _UNITS and value[:-2].strip().isdecimal():
+                return Keep(bytes=int(value[:-2]) * _UNITS[value[-2:]])
+        raise UsageError(f"'keep' takes a number of epochs or a size, not '{value}'", hint="as in 5000 or '20 GB'")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a trunk works."""
+
+    trigger_ms: int = 200
+    keep: Keep = field(default_factory=Keep)
+    limits: Limits = field(default_factory=Limits)
+    finite: bool = False
+    """The inputs are complete, to the last byte; otherwise a last line without a newline waits for it."""
+    shards: int | None = None
+    """How many tasks share the branches; None for as many as there are cores."""
+    sharing: bool = True
+    """Whether what subscriptions have in common is done once."""
+    accents: bool = True
+    """Whether accents are followed; otherwise they are bad (LAWS 4.5)."""
+    timed: bool = False
+    """Whether answers that only grow are told with their moments, for who asks when they grew."""
+    strands: int | None = None
+    """In how many strands a new query over updates is answered, if it can be; None for what suits the shards."""
+    epoch_bytes: int = EPOCH_BYTES
+    epoch_files: int | None = None
+    """How many bytes and files an epoch reads of all streams together, about; no file limit without it."""
