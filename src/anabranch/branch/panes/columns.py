@@ -9,7 +9,7 @@ Guarantees: the texts are those of `WindowResult.text`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import reduce
 
@@ -24,8 +24,6 @@ from anabranch.aggregates.partial import Ranked
 from anabranch.branch.panes.results import (
     AggregateComparison,
     AggregateValue,
-    AllOf,
-    AnyOf,
     Inserted,
     Known,
     NumberLiteral,
@@ -40,6 +38,7 @@ from anabranch.columnar.panes.kernels import HALF, best_of, totals
 from anabranch.columnar.panes.rows import Rows
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
 from anabranch.language.aggregates import AggregateCall
+from anabranch.logic import fold, leaves
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.values.atomic import compare, spell, to_double
 from anabranch.values.numbers import nearest_double
@@ -65,9 +64,8 @@ def is_of_doubles(test: Test) -> bool:
 
 
 def _literals(test: Test) -> list[NumberLiteral]:
-    if isinstance(test, AggregateComparison):
-        return [each for each in (test.left, test.right) if isinstance(each, NumberLiteral)]
-    return [each for inner in test.tests for each in _literals(inner)]
+    compared: Iterator[AggregateComparison] = leaves(test)
+    return [each for one in compared for each in (one.left, one.right) if isinstance(each, NumberLiteral)]
 
 
 def _is_double(literal: NumberLiteral) -> bool:
@@ -175,20 +173,26 @@ class PaneColumns:
 
 def held(test: Test, windows: PaneColumns) -> Flags:
     """For which windows a test holds."""
-    match test:
-        case AllOf(tests):
-            return reduce(np.logical_and, (held(each, windows) for each in tests), np.ones(len(windows), np.bool_))
-        case AnyOf(tests):
-            return reduce(np.logical_or, (held(each, windows) for each in tests), np.zeros(len(windows), np.bool_))
-        case AggregateComparison(operator, NumberLiteral(left), NumberLiteral(right)):
-            (a,), (b,) = atomize(left), atomize(right)
-            return np.full(len(windows), compare(operator, a, b))
-        case AggregateComparison(operator, left, right):
-            (a_values, a_present), (b_values, b_present) = _side(left, windows), _side(right, windows)
-            found: Flags = OPERATORS[operator](a_values, b_values)
-            for present in (a_present, b_present):
-                found = found if present is None else found & present
-            return found
+
+    def compared(each: AggregateComparison) -> Flags:
+        match each:
+            case AggregateComparison(operator, NumberLiteral(left), NumberLiteral(right)):
+                (a,), (b,) = atomize(left), atomize(right)
+                return np.full(len(windows), compare(operator, a, b))
+            case AggregateComparison(operator, left, right):
+                (a_values, a_present), (b_values, b_present) = _side(left, windows), _side(right, windows)
+                found: Flags = OPERATORS[operator](a_values, b_values)
+                for present in (a_present, b_present):
+                    found = found if present is None else found & present
+                return found
+
+    def every(parts: Iterator[Flags]) -> Flags:
+        return reduce(np.logical_and, parts, np.ones(len(windows), np.bool_))
+
+    def some(parts: Iterator[Flags]) -> Flags:
+        return reduce(np.logical_or, parts, np.zeros(len(windows), np.bool_))
+
+    return fold(test, compared, every, some, np.logical_not)
 
 
 def _side(operand: Operand, windows: PaneColumns) -> tuple[Numbers | Indices | float, Flags | None]:

@@ -19,8 +19,10 @@ from fractions import Fraction
 from itertools import product
 from typing import TypeAlias
 
+from anabranch import logic
 from anabranch.language import ast
 from anabranch.law.evaluate import number
+from anabranch.logic import EVERYTHING, And, Or, Tree
 from anabranch.runtime.standing import Standing
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.path import Path
@@ -54,23 +56,13 @@ Operand: TypeAlias = AggregateValue | NumberLiteral
 
 
 @dataclass(frozen=True, slots=True)
-class AllOf:
-    tests: tuple[Test, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AnyOf:
-    tests: tuple[Test, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class AggregateComparison:
     operator: ComparisonOperator
     left: Operand
     right: Operand
 
 
-Test: TypeAlias = AllOf | AnyOf | AggregateComparison
+Test: TypeAlias = Tree[AggregateComparison]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +107,7 @@ def window_result(standing: Standing) -> WindowResult | None:
                 return None
             names[clause.variable] = _operand(clause.value, names)
         where = standing.flwor.where
-        test = AllOf(()) if where is None else _test(where, names)
+        test: Test = EVERYTHING if where is None else _test(where, names)
         if not isinstance(standing.flwor.result, ast.ElementConstructor):
             return None
         return WindowResult(test, _element(standing.flwor.result, names))
@@ -144,9 +136,9 @@ def _operand(expression: ast.Expression, names: Mapping[str, Operand]) -> Operan
 def _test(expression: ast.Expression, names: Mapping[str, Operand]) -> Test:
     match expression:
         case ast.And(operands):
-            return AllOf(tuple(_test(each, names) for each in operands))
+            return And(tuple(_test(each, names) for each in operands))
         case ast.Or(operands):
-            return AnyOf(tuple(_test(each, names) for each in operands))
+            return Or(tuple(_test(each, names) for each in operands))
         case ast.Comparison(operator, left, right):
             return AggregateComparison(operator, _operand(left, names), _operand(right, names))
         case _:
@@ -236,14 +228,12 @@ def _value(operand: Operand, known: Known) -> Values:
 
 def holds(test: Test, known: Known) -> bool:
     """Whether a test holds for a window."""
-    match test:
-        case AllOf(tests):
-            return all(holds(each, known) for each in tests)
-        case AnyOf(tests):
-            return any(holds(each, known) for each in tests)
-        case AggregateComparison(operator, left, right):
-            pairs = product(atomize(_value(left, known)), atomize(_value(right, known)))
-            return any(compare(operator, a, b) for a, b in pairs)
+
+    def compared(each: AggregateComparison) -> bool:
+        pairs = product(atomize(_value(each.left, known)), atomize(_value(each.right, known)))
+        return any(compare(each.operator, a, b) for a, b in pairs)
+
+    return logic.holds(test, compared)
 
 
 def _text(part: Part, known: Known) -> str:

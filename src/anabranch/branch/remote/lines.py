@@ -35,12 +35,13 @@ from numpy.typing import NDArray
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.partial import COLUMNS, Failure, ItemAt, Partial
 from anabranch.aggregates.written import partial_texts, read_number, read_texts
-from anabranch.branch.panes.results import AggregateComparison, AggregateValue, AllOf, AnyOf, NumberLiteral, Test, holds
+from anabranch.branch.panes.results import AggregateComparison, AggregateValue, NumberLiteral, Test, holds
 from anabranch.columnar.panes.kernels import HALF, LOW, Statistics
 from anabranch.columnar.panes.rows import Rows
 from anabranch.columnar.scan.kernels import Indices
 from anabranch.language.aggregates import AggregateCall
-from anabranch.predicate import And, Compare, Operator, Or, Predicate, Term
+from anabranch.logic import EVERYTHING, And, Or
+from anabranch.predicate import Compare, Operator, Predicate, Term
 from anabranch.predicate.writing import number_text
 from anabranch.sharing.tree import AggregateAnnotation, PropertyTree
 from anabranch.stream.serialize import escape_attribute, escape_text
@@ -176,9 +177,6 @@ def _failure(element: Element) -> Failure:
     return Failure(0 if element.get("stage") == "0" else 1, order, message, element.get("code"))
 
 
-ANYTHING = AllOf(())
-
-
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The paths of which windows tell, with the conditions on them, and what of each."""
@@ -224,7 +222,7 @@ class Sending:
         layout = Layout.of(tree)
         paths = {layout.at(named[each.variable]): each.path for each in calls}
         names = {each.term: variable for variable, each in named.items()}
-        test = AnyOf(tuple(_test(each.selection, names) for each in tree.aggregates))
+        test = Or(tuple(_test(each.selection, names) for each in tree.aggregates))
         return Sending(layout, tuple(paths[each] for each in range(len(layout.places))), test)
 
     def sends(self, partials: Sequence[Partial], calls: Mapping[str, AggregateCall]) -> bool:
@@ -241,26 +239,26 @@ def _test(condition: Predicate, names: Mapping[Term, str]) -> Test:
     """What holds wherever a condition on values does; more where that is not plain to see."""
     match condition:
         case And(parts):
-            return AllOf(tuple(_test(each, names) for each in parts))
+            return And(tuple(_test(each, names) for each in parts))
         case Or(parts):
-            return AnyOf(tuple(_test(each, names) for each in parts))
+            return Or(tuple(_test(each, names) for each in parts))
         case Compare(term, operator, Fraction() as constant) if term in names:
             return _compared(AggregateValue(names[term]), operator, constant)
         case _:
-            return ANYTHING
+            return EVERYTHING
 
 
 def _compared(named: AggregateValue, operator: Operator, constant: Fraction) -> Test:
     """The comparison of a value, exactly and as one of doubles: which of them the query means is not known any more."""
     text = number_text(constant)
     if not text.removeprefix("-").replace(".", "").isdigit():
-        return ANYTHING  # no query writes it as a number
+        return EVERYTHING  # no query writes it as a number
     exact = AggregateComparison(operator, named, NumberLiteral([Decimal(text)]))
     double = float(Decimal(text))
     return (
         exact
         if Fraction(double) == constant
-        else AnyOf((exact, AggregateComparison(operator, named, NumberLiteral([double]))))
+        else Or((exact, AggregateComparison(operator, named, NumberLiteral([double]))))
     )
 
 

@@ -26,7 +26,7 @@ from anabranch.language import ast
 from anabranch.stream.tree import Element
 
 
-class ItemLaw(Protocol):
+class ItemEvaluator(Protocol):
     """What a query makes of single items."""
 
     def __call__(self, item: Element, forward: Callable[[list[Any]], list[Any]] | None = None) -> str:
@@ -44,7 +44,7 @@ class ItemQuery:
     """Their numbers and names."""
     constants: tuple[Constant, ...]
     """What it has in the place of its shape's marks."""
-    slow: ItemLaw
+    slow: ItemEvaluator
 
 
 @dataclass(frozen=True, slots=True)
