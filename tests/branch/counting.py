@@ -11,18 +11,17 @@ from random import Random
 import numpy as np
 
 from anabranch.branch.panes.group import PaneGroup, Served
-from anabranch.branch.panes.panes import PaneWindows
+from anabranch.branch.panes.panes import PaneState, PaneWindows, pack, unpack
 from anabranch.branch.panes.plan import PaneLaw, PanePlan, pane_plan
-from anabranch.branch.panes.states import PaneState, pack, unpack
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import BranchState
+from anabranch.columnar.match.arranging import gathered
 from anabranch.columnar.match.index import NO_MATCHES, Matcher
 from anabranch.columnar.panes.counted import CountedRange, Reach
 from anabranch.columnar.panes.panes import Member, PaneCounter
-from anabranch.columnar.panes.query import CompiledMany, compile_many
-from anabranch.columnar.panes.sharing import relaxed, shared
+from anabranch.columnar.panes.query import CompiledMany, compile_many, relaxed, shared
 from anabranch.columnar.scan import untemplated as guided
-from anabranch.columnar.scan.shred import Shredded, Shredder, Wanted
+from anabranch.columnar.scan.shred import Shredded, Shredder, WantedLeaves
 from anabranch.columnar.scan.template import Template
 from anabranch.errors import BadItem
 from anabranch.language import check, parse
@@ -196,8 +195,8 @@ class Stream:
         wanted = matcher = None
         if compiled is not None and template is not None:
             leaves = tuple(sorted(compiled.leaves))
-            wanted = Wanted(template, leaves, tuple(leaf in compiled.numbers for leaf in leaves))
-            matcher = Matcher.of(compiled.conditions, wanted)
+            wanted = WantedLeaves(template, leaves, tuple(leaf in compiled.numbers for leaf in leaves))
+            matcher = Matcher(len(compiled.conditions), *gathered(enumerate(compiled.conditions)), wanted)
         reader = self.reader()
         shredder = Shredder(LineSplitter(self.limits, Carry(start)), self.limits)
         size = random.choice((1 << 20, 1 << 20, 1 << 20, 500, 40))

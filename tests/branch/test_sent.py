@@ -11,9 +11,9 @@ import pytest
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.partial import Partial
 from anabranch.algebra.plans.written import is_plan
-from anabranch.branch.remote.layout import Layout
 from anabranch.branch.remote.lines import (
     FromMark,
+    Layout,
     Mark,
     NoLine,
     ReachedMark,
@@ -24,8 +24,7 @@ from anabranch.branch.remote.lines import (
     window_text,
 )
 from anabranch.branch.remote.making import sent_plan
-from anabranch.branch.remote.queries import can_travel
-from anabranch.branch.remote.tiling import WindowTiling
+from anabranch.branch.remote.queries import WindowTiling, can_travel
 from anabranch.branch.remote.written import is_sent, read_sent, stream_of, write_sent, write_tuples
 from anabranch.errors import DynamicError, StateError, UsageError
 from anabranch.language import check, parse
@@ -98,6 +97,16 @@ def test_what_cannot_travel() -> None:
     assert not can_travel(two, tree_of(two))
     with pytest.raises(UsageError, match="cannot be counted"):
         sent_plan(tree_of(two))
+
+
+@pytest.mark.parametrize("function", ["median", "stddev"])
+def test_windows_that_need_their_items_do_not_travel(function: str) -> None:
+    """To a property tree a function that is not put together from parts is one over items, which are sent whole."""
+    query = LARGE.replace("avg", function)
+    tree = tree_of(query)
+    assert not tree.aggregates
+    assert ("r", "i", "en") in {each.path for each in tree.outputs}
+    assert not can_travel(query, tree)
 
 
 def some(*texts: str) -> Partial:

@@ -16,7 +16,7 @@ from anabranch.branch.intake.lookahead import NextEntries
 from anabranch.branch.joins.answers import Leaders, Led, shifts
 from anabranch.branch.joins.step_join import Pairing, StepJoin
 from anabranch.branch.members import Asker
-from anabranch.columnar.match.selecting import CompiledFor
+from anabranch.columnar.items.query import CompiledFor
 from anabranch.runtime.units import Units
 from anabranch.sharing.match_joins import FullResults, SelectedResults, level
 from anabranch.sharing.rules.derive import derive_forest

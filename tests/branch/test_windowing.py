@@ -26,6 +26,7 @@ WINDOWS = [
 PATHS = ["r/p", "r/p", "r/p[en > 1]", "r/p[en > 2.1][m/n = 'a' or m/phc <= 5]", "r/p[m/phc > 10]", "r/q", "r/q[en]"]
 RESULTS = [
     "<w>{ $w/t }</w>", "<w>{ count($w), $w/m/n/text() }</w>", "($w/en + 1)", "for $p in $w where $p/en > 1 return $p",
+    "<w>{ median($w/en), stddev($w/m/phc) }</w>", "<w m='{ median($w/t) }'>{ avg($w/en) }</w>",
 ]  # fmt: skip
 
 

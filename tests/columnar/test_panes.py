@@ -12,8 +12,7 @@ from anabranch.aggregates.partial import Failure, ItemAt, Partial, merged
 from anabranch.algebra.window import Extent, Panes
 from anabranch.columnar.panes.kernels import NODES, add_up, best_places, exact_ticks, place, read_decimals, text_ticks
 from anabranch.columnar.panes.query import PaneQuery, compile_panes
-from anabranch.columnar.panes.rows import Pane, Rows, together
-from anabranch.columnar.panes.tables import ManyPanes
+from anabranch.columnar.panes.rows import ManyPanes, Pane, Rows, together
 from anabranch.columnar.scan.kernels import number_at
 from anabranch.columnar.scan.template import Template
 from anabranch.errors import DynamicError
@@ -93,11 +92,10 @@ def added_up(given: list[tuple[int, str, bool]], base: int, places: int) -> Rows
     states = np.zeros(panes.shape, np.uint8)
     found = Rows.empty(1, place(conditions, entries, none, none, states, panes, one, one, one, one, rows, *heads))
     found.panes[:], found.orders[:] = heads[1][: len(found)], (base + heads[2][: len(found)]) << NODES
-    found.places[:] = places
-    into = (found.counts, found.high, found.low, found.least, found.least_at, found.greatest, found.greatest_at)
+    found.known.places[:] = places
     columns = (taken, ticks[None], values[None])
     given_at = (np.array([0, 1]), none, none, 3 * one)
-    add_up(conditions, entries, rows, base, *given_at, *columns, *(each[0] for each in into))
+    add_up(conditions, entries, rows, base, *given_at, *columns, 0, found.known)
     return found
 
 

@@ -17,8 +17,7 @@ from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.partial import Partial, merged
 from anabranch.columnar.panes import units as pane_units
 from anabranch.columnar.panes.panes import PaneCounter
-from anabranch.columnar.panes.rows import Pane
-from anabranch.columnar.panes.tables import ManyPanes
+from anabranch.columnar.panes.rows import ManyPanes, Pane
 from anabranch.columnar.panes.units import decimals
 from anabranch.spark.epoch.counting import Again, RangeResult
 from anabranch.spark.intake import ranges

@@ -111,6 +111,11 @@ _COUNTED = (
     '<photons>{ for $w in stream("photons")/photons/photon[en >= 1.3]|count 5 step 2| '
     "return <n>{ count($w) }{ $w/phc }</n> }</photons>"
 )
+STATISTICS = (
+    '<photons>{ for $w in stream("photons")/photons/photon[coord/det/dx <= 256]|det_time diff 20 step 10| '
+    'let $m := median($w/en) where $m >= 0.5 return <m n="{ count($w) }">{ $m }<s>{ stddev($w/en) }</s></m> }</photons>'
+)
+"""Windows that are not put together from parts."""
 RARE = papers.Q6.replace("$x/en >= $y/en", "$x/coord/det/dx = $y/coord/det/dx")
 """A join by the detector's columns: few photons meet."""
 

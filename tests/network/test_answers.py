@@ -9,7 +9,17 @@ import pytest
 from anabranch.network.description import STRATEGIES, Strategy
 from anabranch.network.planner import Planner
 from anabranch.network.topology import line
-from network.making import FIGURE_1, RARE, check_plan, document, figure_1, planner, some_query, some_topology
+from network.making import (
+    FIGURE_1,
+    RARE,
+    STATISTICS,
+    check_plan,
+    document,
+    figure_1,
+    planner,
+    some_query,
+    some_topology,
+)
 from network.simulation import alone, answers
 
 
@@ -22,6 +32,21 @@ def test_figure_1(strategy: Strategy) -> None:
     given = answers(found.catalogue, streams)
     assert given == {name: alone(text, streams) for name, text, _ in FIGURE_1}
     assert all(len(each) > len("<photons></photons>") for each in given.values())
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_medians_beside_windows_on_the_way(strategy: Strategy) -> None:
+    """Where other windows travel as sums, those that need their items are answered of items, exactly."""
+    found = planner(line(4), {"photons": "SP0"}, strategy)
+    average = STATISTICS.replace("median", "avg").replace("stddev", "max")
+    asked = {"a": average, "m": STATISTICS, "b": average.replace("0.5", "0.7"), "n": STATISTICS.replace("20", "40")}
+    for number, (name, text) in enumerate(asked.items()):
+        found.register(name, text, f"SP{3 - number % 2}")
+    check_plan(found)
+    streams = {"photons": document(6, 80)}
+    given = answers(found.catalogue, streams)
+    assert given == {name: alone(text, streams) for name, text in asked.items()}
+    assert all("<m n=" in each for each in given.values())
 
 
 def test_joins_on_the_way() -> None:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from random import Random
 
-from anabranch.columnar.panes.sharing import relaxed, shared
+from anabranch.columnar.panes.query import relaxed, shared
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
 from branch.counting import FILE, Stream

@@ -33,6 +33,7 @@ QUERIES = {
     "long": 'for $w in stream("s")/r/p|t diff 400| return <n>{ sum($w/e) }</n>',
     "numbers": 'for $w in stream("s")/r/p|count 7 step 3| return <n>{ sum($w/e) }</n>',
     "held": 'for $w in stream("s")/r/p|t diff 10| return <n>{ sum($w/e) }{ $w/g }</n>',
+    "median": 'for $w in stream("s")/r/p|t diff 30 step 10| return <n>{ median($w/e) }{ stddev($w/g) }</n>',
     "loop": 'for $w in stream("s")/r/p|t diff 10| return <n>{ for $i in $w return <v>{ $i/e + 1 }</v> }</n>',
     "nobody": 'for $w in stream("s")/r/p|t diff 50| return <n>{ count($w) div 0 }</n>',
     "join": (

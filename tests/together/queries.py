@@ -98,6 +98,7 @@ GRAMMAR: dict[str, tuple[str, ...]] = {
     ),
     "aggregate": (
         *("avg($w/n)", "sum($w/n)", "count($w)", "count($w/n)", "min($w/n)", "max($w/c/n)", "sum($w/a)"),
+        *("median($w/n)", "stddev($w/n)", "median($w/n[. > %number])"),
         *("avg($w/n[. > %number])", "count($w[s = %word])", "avg($w/n) - avg($w/c/n)"),
     ),
     "having": (

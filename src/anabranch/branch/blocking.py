@@ -26,7 +26,7 @@ from anabranch.law.inputs import Input, stream_input
 from anabranch.runtime.evolution.follower import Follower
 from anabranch.runtime.evolution.tracing import lineage_of
 from anabranch.stream.elements import DeadLetter, StreamElement
-from anabranch.stream.tree import Element, copy
+from anabranch.stream.tree import copy
 
 
 class BlockingBranch(Merged):
@@ -99,7 +99,6 @@ class BlockingBranch(Merged):
 
     def _read(self, stream: InputStream) -> Input:
         root = copy(stream.root)
-        assert isinstance(root, Element)
         partitions = [self._elements(stream, number) for number in range(stream.partitions)]
         found, _ = stream_input(
             root,

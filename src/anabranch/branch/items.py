@@ -40,12 +40,11 @@ from anabranch.branch.intake.lookahead import (
 from anabranch.branch.intake.merge import Merge, MergeInput, StreamSignal
 from anabranch.branch.members import Asker
 from anabranch.columnar.items.layout import Laid, laid_out
-from anabranch.columnar.items.query import Other, compile_query
+from anabranch.columnar.items.query import NotColumnar, compile_query, time_leaf, wanted_leaves
 from anabranch.columnar.match.condition import NO, UNCLEAR, YES, Verdicts, judge
-from anabranch.columnar.match.selecting import time_leaf, wanted_leaves
 from anabranch.columnar.scan.entries import Decimals, shred_entries
 from anabranch.columnar.scan.kernels import Flags, Indices
-from anabranch.columnar.scan.shred import Shredded, Wanted
+from anabranch.columnar.scan.shred import Shredded, WantedLeaves
 from anabranch.columnar.scan.template import Template, is_plain_root
 from anabranch.errors import DynamicError
 from anabranch.stream.elements import DeadLetter, Item, Punctuation
@@ -128,7 +127,7 @@ class _Program:
     laid: Sequence[Laid | None]
     """None for those that are not made for columns."""
     time: int | None
-    wanted: Wanted
+    wanted: WantedLeaves
 
 
 class PassingColumns:
@@ -218,7 +217,7 @@ class PassingColumns:
         queries = [None if hole is None else compile_query(hole, root, template) for hole in self._holes]
         try:
             time = time_leaf(self._stream.time, template)
-        except Other:
+        except NotColumnar:
             return None
         made = [each for each in queries if each is not None]
         if not made:

@@ -25,7 +25,7 @@ from anabranch.law.calls import PythonFunction
 from anabranch.runtime.standing import Standing
 from anabranch.stream.elements import DeadLetter, Item, Place, StreamElement
 from anabranch.stream.reading.lines import Cut
-from anabranch.stream.tree import Element, copy
+from anabranch.stream.tree import copy
 
 _NO_TEXT = "recalled"
 """The encoding of cuts that hold no text, but the number of an element."""
@@ -85,13 +85,7 @@ class _Recalled:
     def elements(self, cuts: Iterable[Cut], partition: str) -> Iterator[StreamElement | DeadLetter]:
         for cut in cuts:
             element = self._known[int(cut.raw)]
-            yield replace(element, tree=_copy(element.tree)) if isinstance(element, Item) else element
-
-
-def _copy(tree: Element) -> Element:
-    fresh = copy(tree)
-    assert isinstance(fresh, Element)
-    return fresh
+            yield replace(element, tree=copy(element.tree)) if isinstance(element, Item) else element
 
 
 # --- answers ----------------------------------------------------------------------------------------------------

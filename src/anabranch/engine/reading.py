@@ -59,7 +59,6 @@ def read_stream(source: Source, limits: Limits) -> Read:
     contents = Contents(source, limits)
     root = contents.root
     bare = copy(root)
-    assert isinstance(bare, Element)
     vantages = [Vantage(beginning(source)) for _ in contents.partitions]
     found: list[list[StreamElement | DeadLetter]] = [[] for _ in contents.partitions]
     parts = zip(contents.partitions, vantages, found, strict=True)

@@ -28,7 +28,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from anabranch.branch.remote.layout import Layout
+from anabranch.branch.remote.lines import Layout
 from anabranch.errors import DynamicError
 from anabranch.law.inputs import texts_at
 from anabranch.predicate import And, Compare, Difference, Not, Or, Predicate

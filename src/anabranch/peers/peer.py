@@ -109,7 +109,7 @@ class Peer:
 
     def __post_init__(self) -> None:
         self.sender = Sender(self.runner.checkpoint, self.record, self.links)
-        self.program = PeerProgram(self.name, {}, {})
+        self.program = PeerProgram()
 
     def want(self, program: PeerProgram, plan: int) -> None:
         """Do this from now on, under a plan with a number; all that was read before has been sent."""
@@ -117,12 +117,7 @@ class Peer:
         if self._holds is not None:
             self._hold({name: self._holds.get(name, 0) for name in self._coming_in()})
         self.runner.want(
-            Workload(
-                program.streams,
-                program.subscriptions,
-                epoch_bytes=self.epoch_bytes,
-                courses=program.courses or {},
-            )
+            Workload(program.streams, program.subscriptions, epoch_bytes=self.epoch_bytes, courses=program.courses)
         )
 
     def hold(self, number: int) -> None:

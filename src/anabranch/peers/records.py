@@ -127,13 +127,8 @@ def _written(catalogue: Catalogue) -> dict[str, Any]:
     return {"flows": flows, "subscriptions": asked}
 
 
-def _read(
-    fields: dict[str, Any],
-    places: Mapping[str, str],
-    schemas: Mapping[str, Schema],
-    need: NeedOf,
-) -> Catalogue:
-    """A catalogue as it was written, without the streams that are registered no more, and who read them."""
+def _read(fields: dict[str, Any], places: Mapping[str, str], schemas: Mapping[str, Schema], need: NeedOf) -> Catalogue:
+    """A catalogue as it was written, without streams that are not registered any more, and their subscriptions."""
     flows: dict[str, Flow] = {}
     for name, text, is_whole, streams, at, before, inputs in fields["flows"]:
         if any(each not in places for each in streams) or (not inputs and places[name] != at):

@@ -132,10 +132,9 @@ class RunningNetwork:
             if name not in self.streams or self.streams[name].at != each.at:
                 self.streams[name] = each  # as it was, so that it can end
             elif self.streams[name].accents is not each.accents:
-                raise UsageError(
-                    f"the stream '{name}' was declared to have {'' if each.accents else 'no '}accents until now",
-                    hint="give the stream another name",
-                )
+                had = "" if each.accents else "no "
+                message = f"the stream '{name}' was declared to have {had}accents until now"
+                raise UsageError(message, hint="give the stream another name")
         self.planner = Planner.over(replace(self._network, streams=self.streams))
         if path.exists():
             places = {name: each.at for name, each in self.streams.items()}

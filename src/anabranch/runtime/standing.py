@@ -30,7 +30,7 @@ from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Evaluator
 from anabranch.law.paths import base_of
-from anabranch.law.rounds.intervals import time_bounds
+from anabranch.law.rounds.joins import time_bounds
 from anabranch.law.slices import below_item
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element, descendants, namespaces_in_scope

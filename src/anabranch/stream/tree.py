@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count
-from typing import TypeAlias
+from typing import TypeAlias, overload
 
 from anabranch.stream.affine import Affine
 
@@ -202,6 +202,10 @@ LETTERS = 8
 """2 to the power of so many characters of text count as much as a node."""
 
 
+@overload
+def copy(node: Element, count: Callable[[int], None] | None = None) -> Element: ...
+@overload
+def copy(node: Child, count: Callable[[int], None] | None = None) -> Child: ...
 def copy(node: Child, count: Callable[[int], None] | None = None) -> Child:
     """A deep copy without parent; an element takes the namespaces in scope along, as XQuery copies do.
 

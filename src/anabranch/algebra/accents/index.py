@@ -84,12 +84,13 @@ class Index(Generic[Held]):
 
     def add(self, box: Box, held: Held) -> int:
         """Hold something under a new key."""
-        self.put(self._next, box, held)
-        return self._next - 1
+        key, self._next = self._next, self._next + 1
+        self.put(key, box, held)
+        return key
 
     def put(self, key: int, box: Box, held: Held) -> None:
         """Hold something under a key; what was held under it before was held for the same box."""
-        self._all[key], self._next = (box, held), max(self._next, key + 1)
+        self._all[key] = box, held
         pin, stretch = next(pins(box), None), _stretch(box)
         if pin is not None:
             self._pinned.setdefault(pin[0], {}).setdefault(pin[1], {})[key] = (box, held)

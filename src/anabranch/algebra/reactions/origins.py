@@ -130,7 +130,7 @@ def _pinned(items: Predicate, path: Path | None) -> object | None:
 
 Source: TypeAlias = tuple[int, Path]
 """An input, and a path of its items."""
-Saying: TypeAlias = Callable[[int, Path, Predicate], Iterator[tuple[Predicate, bool]]]
+Division: TypeAlias = Callable[[int, Path, Predicate], Iterator[tuple[Predicate, bool]]]
 """Takes items of an input apart by whether something holds for a path of theirs."""
 
 
@@ -206,29 +206,29 @@ class Origins:
         for part, carried in self.inputs[input].known(path).carried.over(items):
             yield part, not self.carries(path, carried)
 
-    def gone_through(self, alters: Alters) -> Saying:
+    def gone_through(self, alters: Alters) -> Division:
         """Tells of items whether their values have gone through these unit changes first of all."""
 
-        def saying(input: int, path: Path, items: Predicate) -> Iterator[tuple[Predicate, bool]]:
+        def divide(input: int, path: Path, items: Predicate) -> Iterator[tuple[Predicate, bool]]:
             for part, found in self.inputs[input].known(path).units.over(items):
                 yield part, found[: len(alters)] == alters
 
-        return saying
+        return divide
 
     # --- all and some -----------------------------------------------------------------------------------------
 
-    def for_all(self, sources: tuple[Source, ...], items: Predicate, saying: Saying) -> Predicate:
+    def for_all(self, sources: tuple[Source, ...], items: Predicate, divide: Division) -> Predicate:
         """Of some items of the output, those of which something holds at the sources, whatever they have come from.
 
         What is hidden makes this a question of what is left over; else the inputs are asked one after another, first
         those of which the least has been said.
         """
         if self.signature.accumulator != NO_PATHS:
-            against = (part for each in sources for part in self._denying(*each, items, saying))
+            against = (part for each in sources for part in self._denying(*each, items, divide))
             return without(items, self.for_some(or_(*against)))
         left = [items]
         for input, path in sorted(sources, key=lambda each: self._said(*each)):
-            parts = [each for item in left for each in saying(input, path, item)]
+            parts = [each for item in left for each in divide(input, path, item)]
             left = [part if holds else self._ended[input].where(bool, part) for part, holds in parts]
             left = [part for part in left if part != NOTHING]
         return combined(or_(*left))
@@ -237,9 +237,9 @@ class Origins:
         known = self.inputs[input].known(path)
         return len(known.units) + len(known.carried)
 
-    def _denying(self, input: int, path: Path, items: Predicate, saying: Saying) -> Iterator[Predicate]:
+    def _denying(self, input: int, path: Path, items: Predicate, divide: Division) -> Iterator[Predicate]:
         """The parts of some items that may still come on an input, and of which something does not hold there."""
-        for part, holds in saying(input, path, items):
+        for part, holds in divide(input, path, items):
             if not holds:
                 yield self._ended[input].where(operator.not_, part)
 

@@ -142,16 +142,12 @@ def _progress(running: Sequence[Any], epochs: Sequence[int]) -> list[Mapping[str
                 continue
             if query.exception() is not None:
                 raise query.exception()
-            reports = [each for each in query.recentProgress if each["batchId"] == epoch and _read(each)]
+            # an epoch that is waited for has reports, too, without rows
+            reports = [each for each in query.recentProgress if each["batchId"] == epoch and each["numInputRows"]]
             if reports:
                 found[number] = reports[0]
         sleep(_PATIENCE)
     return [found[number] for number in range(len(running))]
-
-
-def _read(report: Mapping[str, Any]) -> bool:
-    """Whether a report is on an epoch that was run, and not on one that is waited for."""
-    return bool(report["numInputRows"])
 
 
 def _seconds(report: Mapping[str, Any]) -> float:

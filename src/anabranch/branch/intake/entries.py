@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import fraction, read_table, table_bytes, written
-from anabranch.columnar.scan.template import Template, is_plain_around
-from anabranch.columnar.scan.trees import UsualTrees
+from anabranch.columnar.scan.template import Template, UsualTrees, is_plain_around
 from anabranch.stream.elements import Accent, Alter, DeadLetter, Doubt, Drop, Item, Place, StreamElement
 from anabranch.stream.reading.lines import Cut
 from anabranch.stream.tree import Element

@@ -28,10 +28,9 @@ from anabranch.branch.intake.batches import BatchReader, EntryBatch
 from anabranch.branch.intake.lookahead import NOWHERE, SAMPLE, ArrivalOrder, NextEntries, ReadAhead, limit, order_of
 from anabranch.branch.intake.merge import Merge, MergeInput
 from anabranch.branch.joins.answers import CompiledJoins, InWindow, Leaders, Led, PairingAnswers
-from anabranch.branch.joins.step_join import Side, StepJoin
+from anabranch.branch.joins.step_join import JoinWindow, StepJoin
 from anabranch.branch.windows.selection import WindowSelection
-from anabranch.columnar.joins import step_join as joining
-from anabranch.columnar.joins.step_join import Lane, PairColumns
+from anabranch.columnar.joins.step_join import Lane, PairColumns, StepJoinLanes
 from anabranch.columnar.scan.entries import VOID, common_unit, in_unit
 from anabranch.columnar.scan.kernels import Bytes, Indices
 from anabranch.columnar.scan.template import Template, is_plain_root
@@ -43,13 +42,13 @@ class JoinSide:
 
     source: MergeInput
     judge: WindowSelection
-    windows: Sequence[Side]
+    windows: Sequence[JoinWindow]
     """One for each pairing."""
     reader: BatchReader
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class SidePositions:
     """A side in units: the values of its items, and what those that arrive show of the stream."""
 
     slack: int
@@ -77,7 +76,7 @@ def unit_of(sides: Sequence[JoinSide], batches: Sequence[EntryBatch]) -> int:
     return common_unit([each.values for each in batches], exact)
 
 
-def shown(side: JoinSide, batch: EntryBatch, taken: int, unit: int) -> Shown:
+def shown(side: JoinSide, batch: EntryBatch, taken: int, unit: int) -> SidePositions:
     """Where items stand, and which of those that arrive are late (LAWS 3.2)."""
     stream = side.source.stream
     slack = in_unit(stream.slack, unit)
@@ -88,7 +87,7 @@ def shown(side: JoinSide, batch: EntryBatch, taken: int, unit: int) -> Shown:
     status = batch.status[: len(values)].copy()
     numbers = batch.before + np.flatnonzero(status[batch.before :] != VOID)
     if not len(numbers):
-        return Shown(slack, extents, values, status, numbers, None, None)
+        return SidePositions(slack, extents, values, status, numbers, None, None)
     new = values[numbers]
     largest = side.judge.progress.largest(0)
     start = new[0] if largest is None else in_unit(Fraction(largest), unit)
@@ -96,7 +95,7 @@ def shown(side: JoinSide, batch: EntryBatch, taken: int, unit: int) -> Shown:
     late = numbers[new < running[:-1] - slack]
     status[late] = VOID
     first, last = Fraction(int(new[0]), unit), Fraction(int(running[-1]), unit)
-    return Shown(slack, extents, values, status, late, first, last)
+    return SidePositions(slack, extents, values, status, late, first, last)
 
 
 # --- columns ---------------------------------------------------------------------------------------------------
@@ -222,7 +221,7 @@ class JoinColumns:
 
     # --- at work ------------------------------------------------------------------------------------------
 
-    def _arrive(self, side: JoinSide, batch: EntryBatch, found: Shown, items: _Items) -> None:
+    def _arrive(self, side: JoinSide, batch: EntryBatch, found: SidePositions, items: _Items) -> None:
         """Let the items of a side arrive: from here on there is no way back."""
         for number, error in batch.errors.items():
             if number < len(found.values):
@@ -234,7 +233,7 @@ class JoinColumns:
                 side.judge.progress.is_late(0, value)
 
 
-def _distinct(windows: Sequence[Side]) -> list[HeldNode]:
+def _distinct(windows: Sequence[JoinWindow]) -> list[HeldNode]:
     """What some windows hold or wait for, each item once; those of a single window in its order."""
     return list({each.key: each for window in windows for each in window.all()}.values())
 
@@ -242,13 +241,9 @@ def _distinct(windows: Sequence[Side]) -> list[HeldNode]:
 def _pair(leader: Led, lanes: Sequence[_Lane], answers: PairingAnswers, arrivals: Indices, *, ended: bool) -> None:
     """Move the windows, answer the pairs, and leave to the operator what its sides then hold."""
     first, second = lanes
-    moving = joining.StepJoin(first.lane, second.lane)
-    if leader.narrower:
-        for x, y, places in moving.placed_pairs(arrivals, ended=ended):
-            answers.answer(first.numbered(x), second.numbered(y), places)
-    else:
-        for x, y in moving.pairs(arrivals, ended=ended):
-            answers.answer(first.numbered(x), second.numbered(y))
+    moving = StepJoinLanes(first.lane, second.lane)
+    for x, y, places in moving.pairs(arrivals, ended=ended, placed=bool(leader.narrower)):
+        answers.answer(first.numbered(x), second.numbered(y), places)
     for number, lane in enumerate(lanes):
         lane.leave(moving.next(number), moving.held(number), moving.waiting(number))
         for each in leader.narrower:
@@ -258,7 +253,7 @@ def _pair(leader: Led, lanes: Sequence[_Lane], answers: PairingAnswers, arrivals
 class _Lane:
     """One side of one pairing: its window, and the items that it holds or waits for or that arrive, by number."""
 
-    def __init__(self, window: Side, lane: Lane, numbers: Indices | None, items: _Items) -> None:
+    def __init__(self, window: JoinWindow, lane: Lane, numbers: Indices | None, items: _Items) -> None:
         self.lane = lane
         self._window = window
         self._numbers = numbers
@@ -266,7 +261,7 @@ class _Lane:
         self._items = items
 
     @staticmethod
-    def of(side: JoinSide, batch: EntryBatch, found: Shown, items: _Items, pairing: int) -> _Lane:
+    def of(side: JoinSide, batch: EntryBatch, found: SidePositions, items: _Items, pairing: int) -> _Lane:
         window, (size, step) = side.windows[pairing], found.extents[pairing]
         before = window.all()
         numbers, values, status = None, found.values, found.status
@@ -290,7 +285,7 @@ class _Lane:
         for each in self._items.all(self.numbered(waiting).tolist()):
             self._window.wait(each)
 
-    def leave_narrower(self, window: Side, shift: int, held: Indices) -> None:
+    def leave_narrower(self, window: JoinWindow, shift: int, held: Indices) -> None:
         """The same for a window that starts some positions later and ends where this one does."""
         window.next = self._window.next + shift
         inside = held[self.lane.values.take(held) >= (window.next - 1) * self.lane.step]

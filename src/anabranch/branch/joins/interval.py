@@ -35,7 +35,7 @@ from anabranch.language import ast
 from anabranch.language.intervals import Bound
 from anabranch.language.rewrite import parts
 from anabranch.law.paths import base_of
-from anabranch.law.rounds.intervals import declared_time
+from anabranch.law.rounds.joins import declared_time
 from anabranch.law.rounds.windows import Reach
 from anabranch.runtime.standing import Standing, declared_bounds
 from anabranch.stream.cover import passed

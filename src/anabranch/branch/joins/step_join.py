@@ -32,7 +32,7 @@ from anabranch.branch.windows.selection import WindowSelection
 from anabranch.law.rounds.windows import Reach, extent_of
 
 
-class Side:
+class JoinWindow:
     """One window of the join. `next` is the position it has yet to move to."""
 
     def __init__(self, extent: Extent) -> None:
@@ -91,7 +91,7 @@ class Pairing:
     """The windows of a join, and the queries that have exactly these."""
 
     def __init__(self, extents: Sequence[Extent], askers: Sequence[Asker]) -> None:
-        self.sides = [Side(extent) for extent in extents]
+        self.sides = [JoinWindow(extent) for extent in extents]
         self.askers = askers
         self.name = " ".join(f"{extent.size}:{extent.step}" for extent in extents)
         """Tells its windows from others."""

@@ -1,8 +1,8 @@
 """Many windows of one query at once: their aggregates out of columns of panes, and the text that each adds.
 
-What a window holds is the difference of two running sums, or the best of a queue (`kernels_windows.py`); the double
-nearest to an exact quotient is the quotient of doubles where both sides are whole numbers below 2**53, and found in
-fractions else (LAWS 2.2).
+What a window holds is the difference of two running sums, or the best of a queue (`columnar/panes/kernels.py`).
+The double nearest to an exact quotient is the quotient of doubles where both sides are whole numbers below 2**53, and
+found in fractions else (LAWS 2.2).
 
 Guarantees: the texts are those of `WindowResult.text`.
 """
@@ -36,8 +36,7 @@ from anabranch.branch.panes.results import (
     WindowResult,
 )
 from anabranch.columnar.match.condition import OPERATORS
-from anabranch.columnar.panes.kernels import HALF, totals
-from anabranch.columnar.panes.kernels_windows import best_of
+from anabranch.columnar.panes.kernels import HALF, best_of, totals
 from anabranch.columnar.panes.rows import Rows
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
 from anabranch.language.aggregates import AggregateCall
@@ -83,7 +82,7 @@ class PaneColumns:
 
     def __init__(self, rows: Rows, calls: Sequence[AggregateCall], begins: Indices, ends: Indices) -> None:
         """`begins` and `ends` say which rows, all with the same decimal places by path, are in each window."""
-        self._rows = rows
+        self._rows, self._known = rows, rows.known
         self._calls = {call.variable: call for call in calls}
         self._spans = begins, ends
         self._found: dict[AggregateValue, Column] = {}
@@ -119,19 +118,19 @@ class PaneColumns:
 
     def counts(self, path: int) -> Indices:
         """How many values of a path each window has."""
-        return self._summed(self._rows.counts[path])
+        return self._summed(self._known.counts[path])
 
     def sums(self, path: int) -> tuple[list[int], int]:
         """The sums of a path in units of 10**-places, and the places."""
-        high, low = self._summed(self._rows.high[path]), self._summed(self._rows.low[path])
-        return totals(high, low), int(self._rows.places[path].max(initial=0))
+        high, low = self._summed(self._known.high[path]), self._summed(self._known.low[path])
+        return totals(high, low), int(self._known.places[path].max(initial=0))
 
     def quotients(self, path: int, divisors: Indices | None, by: Affine) -> Numbers:
         """The double nearest to each sum divided by some number, in a unit."""
         divisors = np.ones(len(self), np.int64) if divisors is None else divisors
-        high, low = self._summed(self._rows.high[path]), self._summed(self._rows.low[path])
+        high, low = self._summed(self._known.high[path]), self._summed(self._known.low[path])
         high, low = high + (low >> HALF), low & ((1 << HALF) - 1)
-        unit = 10 ** int(self._rows.places[path].max(initial=0))
+        unit = 10 ** int(self._known.places[path].max(initial=0))
         # a * x / d + b is a quotient of whole numbers again
         times, plus = by.a.numerator * by.b.denominator, by.b.numerator * by.a.denominator
         under = by.a.denominator * by.b.denominator
@@ -165,8 +164,10 @@ class PaneColumns:
         return [None if each != each else Ranked(each, 0 if each else first_zero(window)) for window, each in best]
 
     def _extremes(self, path: int, greatest: bool) -> tuple[Numbers, Indices]:
-        rows = self._rows
-        return (rows.greatest[path], rows.greatest_at[path]) if greatest else (rows.least[path], rows.least_at[path])
+        known = self._known
+        if greatest:
+            return known.greatest[path], known.greatest_at[path]
+        return known.least[path], known.least_at[path]
 
 
 # --- conditions -------------------------------------------------------------------------------------------

@@ -11,8 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from anabranch.branch.panes.panes import PaneWindows
-from anabranch.branch.panes.states import PaneState
+from anabranch.branch.panes.panes import PaneState, PaneWindows
 from anabranch.columnar.panes.counted import CountedRange
 from anabranch.columnar.panes.rows import Pane, Rows, together
 

@@ -25,10 +25,11 @@ LAWS 1.2, because items of several partitions lie between each other, this is no
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,15 +42,14 @@ from anabranch.branch.members import AnswerWriter
 from anabranch.branch.panes.columns import PaneColumns, is_made_for, texts
 from anabranch.branch.panes.plan import PanePlan
 from anabranch.branch.panes.results import WindowResult, in_its_unit, in_units
-from anabranch.branch.panes.states import PaneState
 from anabranch.branch.ports import InputStream, Output
+from anabranch.branch.state import BranchState
 from anabranch.branch.windows.selection import WindowProgress
 from anabranch.columnar.panes.counted import Counted
-from anabranch.columnar.panes.kernels_windows import find_windows
-from anabranch.columnar.panes.rows import MOST_PANES, Pane, Rows, together
-from anabranch.columnar.panes.tables import ManyPanes
+from anabranch.columnar.panes.kernels import find_windows, window_spans
+from anabranch.columnar.panes.rows import MOST_PANES, ManyPanes, Numbered, Pane, Rows, together
 from anabranch.columnar.scan.kernels import Indices
-from anabranch.errors import DynamicError
+from anabranch.errors import DynamicError, StateError
 from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
 from anabranch.law.rounds.windows import Reach
@@ -204,34 +204,65 @@ class PaneWindows:
     # --- windows ------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Answer the windows whose ends the stream has reached, in their order."""
+        """Answer the windows whose ends the stream has reached, in their order: in columns, or else one by one."""
         reached = self._progress.reached if self._is_timed else Fraction(self._arrived)
         ended = 0 if reached is None else None if reached == math.inf else self._panes_of.ended(Fraction(reached))
-        if not self._close_columns(ended):
-            self._close_panes(ended)
+        write = self._column_writer()
+        rows = None if write is None else self._merged_rows()
+        if write is None or rows is None:
+            self._close_one_by_one(ended)
+            return
+        for begins, ends, numbers in self._complete(rows.panes, ended):
+            write(PaneColumns(rows, self._plan.seen.calls, begins, ends), numbers)
+        open_from = int(np.searchsorted(rows.panes, min(self._next * self._panes_of.step, _FAR)))
+        self.rows = rows.part(open_from, len(rows))
 
-    def _close_columns(self, ended: int | None) -> bool:
-        """Answer in columns; False, and nothing is answered, where that takes more than plain numbers."""
+    def _merged_rows(self) -> Rows | None:
+        """The panes of windows that are not answered yet; None where that takes more than plain numbers."""
         panes, rows = self._panes_of, self.rows
-        is_near = max(panes.size, panes.step, self._next * panes.step) < MOST_PANES
-        write = None if self._odd or not is_near else self._column_writer()
-        if write is None:
-            return False
+        if self._odd or max(panes.size, panes.step, self._next * panes.step) >= MOST_PANES:
+            return None
         is_used = (rows.panes >= self._next * panes.step) & (rows.panes % panes.step < panes.size)
         used = rows if is_used.all() else rows.at(is_used)
-        level = used if used.is_merged else used.merged()
-        if level is None:
-            return False
-        room = min(_AT_ONCE, 1 + len(level) * (1 + panes.size // panes.step))  # each pane is in so many windows
-        begins, ends, numbers = np.empty((3, room), np.int64)
-        k, last, count = self._next, _FAR if ended is None else min(ended, _FAR), room
+        return used if used.is_merged else used.merged()
+
+    def _complete(self, panes: Indices | list[int], ended: int | None) -> Iterator[tuple[Indices, Indices, Indices]]:
+        """The windows over panes that rise, before the number `ended` or all: from which of them to which, and numbers.
+
+        They come some at a time; panes whose numbers are not those of columns are looked at in Python's own numbers.
+        """
+        size, step = self._panes_of.size, self._panes_of.step
+        find = window_spans if isinstance(panes, list) else find_windows
+        room = min(_AT_ONCE, 1 + len(panes) * (1 + size // step))  # each pane is in so many windows
+        begins, ends, numbers = np.empty((3, room), object if isinstance(panes, list) else np.int64)
+        last = int(panes[-1]) // step + 1 if len(panes) else 0
+        last = last if ended is None else min(ended, last)
+        k, count = self._next, room
         while count == room:
-            count, k = find_windows(level.panes, k, last, panes.size, panes.step, begins, ends, numbers)
-            write(PaneColumns(level, self._plan.seen.calls, begins[:count], ends[:count]), numbers[:count])
+            count, k = find(panes, k, last, size, step, begins, ends, numbers)
+            yield begins[:count], ends[:count], numbers[:count]
         self._next = max(k if ended is None else ended, self._next)
-        open_from = int(np.searchsorted(level.panes, min(self._next * panes.step, _FAR)))
-        self.rows = level.part(open_from, len(level))
-        return True
+
+    def _close_one_by_one(self, ended: int | None) -> None:
+        """The same for panes that hold more than plain numbers, or results that the evaluator must see to."""
+        panes, held = self._panes_of, dict(self._odd)
+        for number, pane in zip(self.rows.panes.tolist(), self.rows.read(), strict=True):
+            held[number] = held[number].merge(pane) if number in held else pane
+        numbers = sorted(each for each in held if panes.is_used(each) and each >= self._next * panes.step)
+        window: Sliding[Pane] = Sliding(Pane.merge)
+        write, pushed = self._writer(), 0
+        for spans in self._complete(numbers, ended):
+            for first, last, k in zip(*(each.tolist() for each in spans), strict=True):
+                for at in range(max(pushed, first), last):
+                    window.push(at, held[numbers[at]])
+                pushed = last
+                window.drop(first)
+                whole = window.all()
+                assert whole is not None, "a window is answered because it holds a pane"
+                write(k, whole)
+        left = ManyPanes.of((0, each, held[each]) for each in numbers if each >= self._next * panes.step)
+        self.rows = left.rows.get(self.paths, Rows.empty(self.paths))
+        self._odd = {number: pane for _, number, pane in left.odd}
 
     def _column_writer(self) -> Callable[[PaneColumns, Indices], None] | None:
         """What answers many windows, given with their numbers; None where they must be answered one by one."""
@@ -246,41 +277,6 @@ class PaneWindows:
             _, offsets, data = found.buffers()
             bounds = np.frombuffer(offsets, np.int32)[: len(found) + 1]
             self._answers.extend(data[: bounds[-1]].to_pybytes(), len(found), int(bounds[1]))
-
-    def _close_panes(self, ended: int | None) -> None:
-        """Answer window by window."""
-        panes, held = self._panes_of, dict(self._odd)
-        for number, pane in zip(self.rows.panes.tolist(), self.rows.read(), strict=True):
-            held[number] = held[number].merge(pane) if number in held else pane
-        held = {each: held[each] for each in held if panes.is_used(each) and each >= self._next * panes.step}
-        self._answer_before(ended, held)
-        left = ManyPanes.of((0, each, held[each]) for each in sorted(held) if each >= self._next * panes.step)
-        self.rows = left.rows.get(self.paths, Rows.empty(self.paths))
-        self._odd = {number: pane for _, number, pane in left.odd}
-
-    def _answer_before(self, ended: int | None, held: Mapping[int, Pane]) -> None:
-        """Answer the windows before the number `ended`, or all."""
-        panes, numbers = self._panes_of, sorted(held)
-        window: Sliding[Pane] = Sliding(Pane.merge)
-        write = self._writer()
-        k, pushed = self._next, 0
-        while True:
-            first = bisect_left(numbers, k * panes.step)
-            if first == len(numbers):
-                break
-            k = max(k, panes.first(numbers[first]))
-            if ended is not None and k >= ended:
-                break
-            pushed = max(pushed, first)
-            window.drop(k * panes.step)
-            while pushed < len(numbers) and numbers[pushed] < k * panes.step + panes.size:
-                window.push(numbers[pushed], held[numbers[pushed]])
-                pushed += 1
-            whole = window.all()
-            assert whole is not None, "a window is answered because it holds a pane"
-            write(k, whole)
-            k += 1
-        self._next = max(k if ended is None else ended, self._next)
 
     def _writer(self) -> Callable[[int, Pane], None]:
         """What answers one window, given with its number."""
@@ -324,3 +320,42 @@ class PaneWindows:
             "answers": self._answers.save(),
         }
         return PaneState(meta, self.rows, tuple(self._odd.items()))
+
+
+OPERATOR = "panes"
+
+
+@dataclass(frozen=True, slots=True)
+class PaneState:
+    """What one branch remembers."""
+
+    meta: dict[str, Any]
+    rows: Rows
+    odd: tuple[tuple[int, Pane], ...]
+    """Panes that are no rows, by number."""
+
+
+def pack(states: Mapping[int, PaneState]) -> BranchState:
+    """The states of branches by their numbers, as one."""
+    rows: dict[int, list[Rows]] = {}
+    odd: list[Numbered] = []
+    for place, each in enumerate(states.values()):
+        rows.setdefault(each.rows.paths, []).append(each.rows.of(place))
+        odd += ((place, number, pane) for number, pane in each.odd)
+    panes = ManyPanes({paths: together(parts, paths) for paths, parts in rows.items()}, tuple(odd))
+    branches = [[number, each.rows.paths, each.meta] for number, each in states.items()]
+    return BranchState({"operator": OPERATOR, "branches": branches}, panes.tables())
+
+
+def unpack(state: BranchState, name: str) -> dict[int, PaneState]:
+    """The states that were packed; `name` is one of the subscriptions they are for."""
+    if state.meta["operator"] != OPERATOR:
+        raise StateError(
+            f"the state of '{name}' is one of '{state.meta['operator']}', and the query needs '{OPERATOR}'"
+        )
+    panes = ManyPanes.read(state.tables, max((meta["order"] for _, _, meta in state.meta["branches"]), default=0))
+    found: dict[int, PaneState] = {}
+    for place, (number, paths, meta) in enumerate(state.meta["branches"]):
+        rows, odd = panes.member(place, paths)
+        found[number] = PaneState(meta, rows, tuple(odd))
+    return found

@@ -11,7 +11,7 @@ from anabranch.algebra.accents.evolution import MOST_SHOWN, Evolution
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.window import Extent, Panes
 from anabranch.branch.panes.results import WindowResult, window_result
-from anabranch.branch.remote.layout import Sending
+from anabranch.branch.remote.lines import Sending
 from anabranch.columnar.panes.counted import Looked, Seen, Texts
 from anabranch.columnar.panes.query import PaneQuery
 from anabranch.errors import DynamicError

@@ -227,7 +227,6 @@ def _units_of(text: str) -> dict[Path, Affine]:
 
 def _root(stream: InputStream) -> Element:
     root = copy(stream.root)
-    assert isinstance(root, Element)
     return root
 
 

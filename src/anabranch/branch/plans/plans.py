@@ -133,7 +133,7 @@ class Planned(Merged):
         else:
             for way, first in self._pace.first_windows().items():
                 self._query.begin_windows(way, first)
-            reading = Reading(_alone(tree))
+            reading = Reading(copy(tree))
             evolution = self._merge.sources[key].vantage.evolution
             for path, reason in self._mistrusted[key].items():
                 if evolution.state(path, tree).unit is None:
@@ -168,7 +168,7 @@ class Planned(Merged):
             self._query.restore(remembered)
 
     def _retell(self) -> None:
-        """Begin anew behind all that was said, as if no item had come."""
+        """Begin anew behind all events, as if no item had come."""
         self._query = self._fresh()
         for each in (*shown_at(self._starts), *self._log.entries):
             for _ in self._consequences(each):
@@ -286,10 +286,3 @@ def _raw(cause: Element | Event | None) -> str:
             return write(cause)[:LONGEST_RAW]
         case _:
             return ""
-
-
-def _alone(tree: Element) -> Element:
-    """An item that stands by itself, with what is declared around it."""
-    fresh = copy(tree)
-    assert isinstance(fresh, Element)
-    return fresh

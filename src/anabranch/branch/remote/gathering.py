@@ -22,14 +22,23 @@ import numpy as np
 from anabranch.aggregates.partial import ItemAt
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.entries import EntryReader, RawEntry, cuts, unpack
-from anabranch.branch.panes.panes import PaneWindows
-from anabranch.branch.panes.states import pack
-from anabranch.branch.panes.states import unpack as unpack_states
+from anabranch.branch.panes.panes import PaneWindows, pack
+from anabranch.branch.panes.panes import unpack as unpack_states
 from anabranch.branch.ports import InputStream, Output
-from anabranch.branch.remote.lines import DOUBT, EndedMark, FromMark, Mark, NoLine, ReachedMark, SentWindow, read_line
+from anabranch.branch.remote.lines import (
+    DOUBT,
+    UNTOLD,
+    EndedMark,
+    FromMark,
+    LineReader,
+    Mark,
+    NoLine,
+    ReachedMark,
+    SentWindow,
+    read_line,
+)
 from anabranch.branch.remote.making import SentWindows
 from anabranch.branch.remote.queries import SentQuery
-from anabranch.branch.remote.reading import UNTOLD, LineReader
 from anabranch.branch.state import BranchState
 from anabranch.columnar.panes.rows import Pane
 from anabranch.law.calls import PythonFunction
@@ -63,7 +72,7 @@ class Gathered:
         self._query = member.query
         self._stream = stream
         self._reader = EntryReader(stream)
-        self._lines = LineReader(member.query)
+        self._lines = LineReader(member.query.layout, member.query.places)
         self._begun: bool = state is not None and state.meta["begun"]
         """Whether the first window is known."""
         self._doubt: str | None = None
@@ -145,7 +154,7 @@ class Gathered:
         return []
 
     def _may_begin(self, place: str) -> bool:
-        """Whether the first window is known; who has not been told it has come too late."""
+        """Whether the first window is known; a subscription that missed the mark of it began too late, and ends."""
         if not self._begun:
             reason = f"the windows of stream '{self._stream.name}' had begun before ({place})"
             self.aborted[self._member.key] = reason

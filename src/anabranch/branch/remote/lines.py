@@ -2,7 +2,7 @@
 
     <from n="3"/> <w n="7"><v c="3" s="4.5"/><v l="-0.0 12" g="2.5"/></w> <reached n="9"/> <reached/> <ended>...</ended>
 
-A window has its number, by which it is known everywhere, and for each path of the layout an element with what is told
+A window has its number, by which it is known everywhere, and for each path of the *layout* an element with what is told
 of it, by letters (`aggregates/written.py`).
 `e` says why there is no value (LAWS 2.4), or with the code `doubt` why nobody knows any more what the path means
 (LAWS 4.5).
@@ -13,20 +13,39 @@ So `reached` says that all windows before a number have come, and without a numb
 `from` comes once, before all windows, and says which is the first that is whole (LAWS 3.6).
 Whoever reads windows has begun together with who makes them: the items of an open window are one sum already, and one
 who comes later has seen only some of them.
+
+A window is sent whole or not at all.
+Which are sent is asked of their values as the evaluator would give them, as far as that is plain to see; where it is
+not, or where a value has failed, the window is sent: whoever reads it asks again, and a window too many changes
+nothing, where one that is missing would.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
 from typing import TypeAlias
 
-from anabranch.aggregates.partial import Failure, Partial
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.aggregates import AGGREGATES
+from anabranch.aggregates.partial import COLUMNS, Failure, ItemAt, Partial
 from anabranch.aggregates.written import partial_texts, read_number, read_texts
-from anabranch.branch.remote.layout import Layout
+from anabranch.branch.panes.results import AggregateComparison, AggregateValue, AllOf, AnyOf, NumberLiteral, Test, holds
+from anabranch.columnar.panes.kernels import HALF, LOW, Statistics
+from anabranch.columnar.panes.rows import Rows
+from anabranch.columnar.scan.kernels import Indices
+from anabranch.language.aggregates import AggregateCall
+from anabranch.predicate import And, Compare, Operator, Or, Predicate, Term
+from anabranch.predicate.writing import number_text
+from anabranch.sharing.tree import AggregateAnnotation, PropertyTree
 from anabranch.stream.serialize import escape_attribute, escape_text
 from anabranch.stream.tree import Element, string_value
+from anabranch.values.sequences import Values
 
 DOUBT = "doubt"
 """The code of a value whose path is in doubt."""
@@ -155,3 +174,160 @@ def _partial(element: Element, fields: str) -> Partial:
 def _failure(element: Element) -> Failure:
     order, message = _number(element.get("at")), string_value(element)
     return Failure(0 if element.get("stage") == "0" else 1, order, message, element.get("code"))
+
+
+ANYTHING = AllOf(())
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The paths of which windows tell, with the conditions on them, and what of each."""
+
+    places: tuple[str, ...]
+    fields: tuple[str, ...]
+
+    @staticmethod
+    def of(tree: PropertyTree) -> Layout:
+        found: dict[str, str] = {}
+        for each in sorted(tree.aggregates, key=_place):
+            known = found.get(_place(each), "") + AGGREGATES[each.function].needs
+            found[_place(each)] = "".join(field for field in COLUMNS if field in known)
+        return Layout(tuple(found), tuple(found.values()))
+
+    def at(self, aggregate: AggregateAnnotation) -> int | None:
+        """Which of the paths is that of an aggregate; None where not enough of it is told."""
+        place = _place(aggregate)
+        if place not in self.places:
+            return None
+        number = self.places.index(place)
+        return number if set(AGGREGATES[aggregate.function].needs) <= set(self.fields[number]) else None
+
+
+def _place(aggregate: AggregateAnnotation) -> str:
+    """What tells the values of an aggregate from those of others, whatever is asked of them."""
+    return replace(aggregate, function="count").term.input
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """What is sent of the windows of a query that is counted."""
+
+    layout: Layout
+    paths: tuple[int, ...]
+    """By place in the layout, the number of the aggregated path."""
+    test: Test
+    """Which windows are sent."""
+
+    @staticmethod
+    def of(tree: PropertyTree, calls: Sequence[AggregateCall], named: Mapping[str, AggregateAnnotation]) -> Sending:
+        """`named` are the tree's aggregates by the variables of the calls."""
+        layout = Layout.of(tree)
+        paths = {layout.at(named[each.variable]): each.path for each in calls}
+        names = {each.term: variable for variable, each in named.items()}
+        test = AnyOf(tuple(_test(each.selection, names) for each in tree.aggregates))
+        return Sending(layout, tuple(paths[each] for each in range(len(layout.places))), test)
+
+    def sends(self, partials: Sequence[Partial], calls: Mapping[str, AggregateCall]) -> bool:
+        """Whether a window is sent of which all is known, by aggregated path."""
+
+        def known(named: AggregateValue) -> Values:
+            call = calls[named.variable]
+            return AGGREGATES[call.function].value(partials[call.path])
+
+        return any(each.failure for each in partials) or holds(self.test, known)
+
+
+def _test(condition: Predicate, names: Mapping[Term, str]) -> Test:
+    """What holds wherever a condition on values does; more where that is not plain to see."""
+    match condition:
+        case And(parts):
+            return AllOf(tuple(_test(each, names) for each in parts))
+        case Or(parts):
+            return AnyOf(tuple(_test(each, names) for each in parts))
+        case Compare(term, operator, Fraction() as constant) if term in names:
+            return _compared(AggregateValue(names[term]), operator, constant)
+        case _:
+            return ANYTHING
+
+
+def _compared(named: AggregateValue, operator: Operator, constant: Fraction) -> Test:
+    """The comparison of a value, exactly and as one of doubles: which of them the query means is not known any more."""
+    text = number_text(constant)
+    if not text.removeprefix("-").replace(".", "").isdigit():
+        return ANYTHING  # no query writes it as a number
+    exact = AggregateComparison(operator, named, NumberLiteral([Decimal(text)]))
+    double = float(Decimal(text))
+    return (
+        exact
+        if Fraction(double) == constant
+        else AnyOf((exact, AggregateComparison(operator, named, NumberLiteral([double]))))
+    )
+
+
+UNTOLD = 1 << 62
+"""The place in the stream of a window whose first item is not asked for: behind all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainLines:
+    """Windows that hold plain numbers."""
+
+    at: list[int]
+    """Which of the lines they are."""
+    numbers: Indices
+    rows: Rows
+    """One for each, by aggregated path of the query; none is placed yet."""
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def told(self, firsts: Sequence[ItemAt], orders: Sequence[int]) -> Rows:
+        """The rows with where the lines stood."""
+        rows = replace(self.rows, told=tuple(firsts))
+        rows.firsts[:], rows.orders[:] = np.arange(len(firsts)), orders
+        return rows
+
+
+class LineReader:
+    """Reads the windows that a query is sent."""
+
+    def __init__(self, layout: Layout, places: Sequence[int]) -> None:
+        """`places` are those of the layout that are asked for."""
+        self._places = places
+        self._plain = plain_line(layout)
+        groups = [(place, field) for place, fields in enumerate(layout.fields) for field in fields]
+        self._groups = dict(enumerate(groups, 1))  # by the group of the pattern; the first is the number
+        self._width = len(groups) + 1
+
+    def plain(self, raws: Sequence[bytes]) -> PlainLines:
+        """Those of some lines that are windows with plain numbers."""
+        found = [(at, match.groups()) for at, raw in enumerate(raws) if (match := self._plain.fullmatch(raw))]
+        columns = list(zip(*(groups for _, groups in found), strict=True)) if found else [()] * self._width
+        rows = Rows.empty(len(self._places), len(found))
+        rows.orders[:] = UNTOLD
+        for path, place in enumerate(self._places):
+            _fill(rows.known, path, {field: columns[at] for at, (each, field) in self._groups.items() if each == place})
+        return PlainLines([at for at, _ in found], np.array(list(map(int, columns[0])), np.int64), rows)
+
+
+def _fill(known: Statistics, path: int, texts: Mapping[str, Sequence[bytes]]) -> None:
+    """Fill in one path by what is told of it, each by line."""
+    if "c" in texts:
+        known.counts[path] = list(map(int, texts["c"]))
+    else:  # that there are some is all that is asked
+        known.counts[path] = [any(each) for each in zip(*texts.values(), strict=True)]
+    if "s" in texts:
+        split = [each.partition(b".") for each in texts["s"]]
+        totals = np.array([int(whole + behind or b"0") for whole, _, behind in split], np.int64)
+        known.high[path], known.low[path] = totals >> HALF, totals & LOW
+        known.places[path] = [len(behind) for _, _, behind in split]
+    if "l" in texts:
+        known.least[path], known.least_at[path] = _ranks(texts["l"])
+    if "g" in texts:
+        known.greatest[path], known.greatest_at[path] = _ranks(texts["g"])
+
+
+def _ranks(texts: Sequence[bytes]) -> tuple[NDArray[np.float64], Indices]:
+    split = [each.partition(b" ") for each in texts]
+    values = np.array([float(value or b"nan") for value, _, _ in split], np.float64)
+    return values, np.array([int(order or b"0") for _, _, order in split], np.int64)

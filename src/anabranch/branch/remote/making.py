@@ -19,12 +19,10 @@ import pyarrow as pa
 from anabranch.aggregates.partial import Failure, Partial
 from anabranch.aggregates.written import rank_text, sum_text
 from anabranch.branch.panes.columns import PaneColumns, held, is_of_doubles
-from anabranch.branch.panes.panes import PaneWindows
+from anabranch.branch.panes.panes import PaneState, PaneWindows
 from anabranch.branch.panes.plan import PanePlan, pane_plan
-from anabranch.branch.panes.states import PaneState
 from anabranch.branch.ports import InputStream, Output
-from anabranch.branch.remote.layout import Sending
-from anabranch.branch.remote.lines import DOUBT, EndedMark, FromMark, Mark, ReachedMark, mark_text, window_text
+from anabranch.branch.remote.lines import DOUBT, EndedMark, FromMark, Mark, ReachedMark, Sending, mark_text, window_text
 from anabranch.columnar.panes.rows import Pane
 from anabranch.columnar.scan.kernels import Indices
 from anabranch.errors import UsageError

@@ -5,7 +5,7 @@ needs of it.
 It is made by the abstract query of the join, a join like any other, and read by the subscriber's own query, whose loops
 run over the items inside; so the order of LAWS 1.2, windows, what is late, and who begins late are the business of the
 peer that makes the tuples, and `where` and `return` that of the one that answers.
-Tuples have no times and tell no progress: whoever reads them remembers nothing.
+Tuples have no times and tell no progress, so their reader needs no state.
 
 That is exact where
 

@@ -36,7 +36,7 @@ from anabranch.branch.intake.lookahead import NOWHERE, SAMPLE, NextEntries, Read
 from anabranch.branch.intake.merge import Merge, StreamSignal
 from anabranch.branch.members import Asker, Everyone
 from anabranch.branch.windows.selection import WindowSelection
-from anabranch.columnar.match.selecting import CompiledFor, compile_for
+from anabranch.columnar.items.query import CompiledFor, compile_for
 from anabranch.columnar.scan.entries import SELECTED, VOID, common_unit, in_unit
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.template import Template, is_plain_root

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.columnar.panes.tables import ManyPanes
+from anabranch.columnar.panes.rows import ManyPanes
 from anabranch.errors import DynamicError
 from anabranch.stream.elements import Item, Punctuation
 

@@ -1,9 +1,9 @@
-"""Numbers of columns as exact integers, and the compiled loop that adds them up by pane.
+"""The compiled loops of panes: numbers of columns as exact integers, added up by pane, and panes made windows.
 
 Texts of up to 18 digits are read as integers with their decimal places.
-Where only the double is known that `kernels.number_at` read from a text of at most 15 digits, it stands for exactly one
-such decimal, and that can be had back: it is the integer nearest to `value * 10**places`, if this divided by
-`10**places` gives the double again.
+Where only the double is known that `number_at` (`columnar/scan/kernels.py`) read from a text of at most 15 digits, it
+stands for exactly one such decimal, and that can be had back: it is the integer nearest to `value * 10**places`, if
+this divided by `10**places` gives the double again.
 Below 2**50 this is exact: the product is less than a quarter away from the integer if the text has no more places than
 asked for, and if it has more, the quotient is another double, because decimals of 15 digits lie further apart.
 
@@ -11,6 +11,9 @@ Guarantees: what is called exact is the decimal of the text; sums do not overflo
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +29,32 @@ NODES = 20
 """An order is the number of an entry, and in these bits that of a node in it."""
 HALF = 32
 LOW = (1 << HALF) - 1
+
+
+class Statistics(NamedTuple):
+    """What is known of aggregated paths, by pane: arrays of one row per path and one column per pane."""
+
+    counts: Indices
+    high: Indices
+    low: Indices
+    """The halves of sums, in units of 10**-places."""
+    places: Indices
+    least: NDArray[np.float64]
+    least_at: Indices
+    greatest: NDArray[np.float64]
+    greatest_at: Indices
+    """NaN where there is no value, or nobody asks; and the places of the values in the stream."""
+
+    @staticmethod
+    def empty(paths: int, count: int) -> Statistics:
+        """Without values, to be filled in."""
+        counts, high, low, places, least_at, greatest_at = (np.zeros((paths, count), np.int64) for _ in range(6))
+        least, greatest = (np.full((paths, count), np.nan) for _ in range(2))
+        return Statistics(counts, high, low, places, least, least_at, greatest, greatest_at)
+
+    def each(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Statistics:
+        """The same with a function of each array."""
+        return Statistics(*map(function, self))
 
 
 def exact_ticks(values: Numbers, places: int) -> tuple[Indices, Flags]:
@@ -161,15 +190,10 @@ def add_up(
     flags: Flags,
     ticks: Indices,
     values: Numbers,
-    counts: Indices,
-    high: Indices,
-    low: Indices,
-    least: NDArray[np.float64],
-    least_at: Indices,
-    greatest: NDArray[np.float64],
-    greatest_at: Indices,
+    path: int,
+    into: Statistics,
 ) -> None:
-    """Add the values of one aggregated path to the rows of hits; `least` and `greatest` begin as NaN.
+    """Add the values of one aggregated path to the rows of hits.
 
     The places that the path leads to lie between two `bounds` for each condition: `taken` is the row of `flags` that
     says for which entries a place counts, -1 for all; `leaves` the row of `ticks` and `values` with its numbers, -1
@@ -185,19 +209,113 @@ def add_up(
         for place in range(bounds[condition], bounds[condition + 1]):
             if taken[place] >= 0 and not flags[taken[place], entry]:
                 continue
-            counts[row] += 1
+            into.counts[path, row] += 1
             leaf = leaves[place]
             if leaf < 0:
                 continue
             tick = ticks[leaf, entry]
-            high[row] += tick >> HALF
-            low[row] += tick & LOW
+            into.high[path, row] += tick >> HALF
+            into.low[path, row] += tick & LOW
             if not ranked[condition]:
                 continue
             value, at = values[leaf, entry], (order + entry) << NODES
-            is_least = not least[row] <= value or (least[row] == value and at < least_at[row])
-            if ranked[condition] & 1 and is_least:
-                least[row], least_at[row] = value, at
-            is_greatest = not greatest[row] >= value or (greatest[row] == value and at < greatest_at[row])
-            if ranked[condition] & 2 and is_greatest:
-                greatest[row], greatest_at[row] = value, at
+            if ranked[condition] & 1:
+                best = into.least[path, row]
+                if not best <= value or (best == value and at < into.least_at[path, row]):
+                    into.least[path, row], into.least_at[path, row] = value, at
+            if ranked[condition] & 2:
+                best = into.greatest[path, row]
+                if not best >= value or (best == value and at < into.greatest_at[path, row]):
+                    into.greatest[path, row], into.greatest_at[path, row] = value, at
+
+
+@compiled
+def merge(
+    picks: Indices, groups: Indices, orders: Indices, known: Statistics, firsts: Indices, into: Statistics
+) -> None:
+    """Merge the columns picked into those of their groups; `firsts` says for each group which column is its first.
+
+    What is merged into holds the first columns already; another one that stands before it in the stream becomes that.
+    """
+    for number in range(len(picks)):
+        pick, group = picks[number], groups[number]
+        if orders[pick] < orders[firsts[group]]:
+            firsts[group] = pick
+        for path in range(len(known.counts)):
+            into.counts[path, group] += known.counts[path, pick]
+            total = into.low[path, group] + known.low[path, pick]
+            into.low[path, group] = total & LOW
+            into.high[path, group] += known.high[path, pick] + (total >> HALF)
+            value, at = known.least[path, pick], known.least_at[path, pick]
+            best = into.least[path, group]
+            if value < best or np.isnan(best) or (value == best and at < into.least_at[path, group]):
+                into.least[path, group], into.least_at[path, group] = value, at
+            value, at = known.greatest[path, pick], known.greatest_at[path, pick]
+            best = into.greatest[path, group]
+            if value > best or np.isnan(best) or (value == best and at < into.greatest_at[path, group]):
+                into.greatest[path, group], into.greatest_at[path, group] = value, at
+
+
+def window_spans(
+    panes: Indices | list[int],
+    following: int,
+    ended: int,
+    size: int,
+    step: int,
+    begins: Indices,
+    ends: Indices,
+    numbers: Indices,
+) -> tuple[int, int]:
+    """The windows from `following` on and before `ended` that hold a pane, as far as there is room for them.
+
+    Window `k` holds the panes `k * step <= pane < k * step + size`; `panes` are rising.
+    Gives how many windows there are, which have `numbers` and whose panes lie between `begins` and `ends`, and the `k`
+    to go on with.
+    """
+    count, held, stop, k = 0, 0, 0, following
+    while count < len(begins):
+        while held < len(panes) and panes[held] < k * step:
+            held += 1
+        if held == len(panes):
+            break
+        k = max(k, (panes[held] - size) // step + 1)
+        if k >= ended:
+            break
+        while stop < len(panes) and panes[stop] < k * step + size:
+            stop += 1
+        begins[count], ends[count], numbers[count] = held, stop, k
+        count += 1
+        k += 1
+    return count, k
+
+
+find_windows = compiled(window_spans)
+
+
+@compiled
+def best_of(
+    begins: Indices, ends: Indices, values: NDArray[np.float64], at: Indices, sign: int, found: NDArray[np.float64]
+) -> None:
+    """The least value in each window (the greatest where the sign is -1), of equal ones the earlier; NaN for none.
+
+    The windows move on.
+    A value is kept as long as none behind it beats it, so each is looked at twice however many windows hold it.
+    """
+    queue = np.empty(len(values), np.int64)
+    head, tail, stop = 0, 0, 0
+    for window in range(len(begins)):
+        while stop < ends[window]:
+            value = sign * values[stop]
+            if not np.isnan(value):
+                while tail > head:
+                    other = sign * values[queue[tail - 1]]
+                    if value < other or (value == other and at[stop] < at[queue[tail - 1]]):
+                        tail -= 1
+                    else:
+                        break
+                queue[tail] = stop
+                tail += 1
+            stop += 1
+        while head < tail and queue[head] < begins[window]:
+            head += 1
+        found[window] = values[queue[head]] if head < tail else np.nan

@@ -2,7 +2,7 @@
 
 A `PaneCounter` counts one range for many *members*, the window queries over its stream, in one pass.
 Entries that are clear (`batch.py`) are placed and added up in columns; the others are *shown* to it one by one, as
-the law sees them (`single_items.py`), and take their turn in the order of the stream, which decides what is late
+the law sees them (`SingleItems`), and take their turn in the order of the stream, which decides what is late
 (`axis.py`).
 
 Rows of count windows have the number of the node among those selected in the range for a pane.
@@ -18,27 +18,28 @@ tells which that is (`Member.told`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from anabranch.aggregates.partial import ItemAt
+from anabranch.aggregates.partial import ItemAt, Partial, merged
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.columnar.match.index import Matches
 from anabranch.columnar.panes.axis import ReferenceAxis
 from anabranch.columnar.panes.batch import BatchJudge, PaneBatch
-from anabranch.columnar.panes.counted import CountedRange, ItemLaw, Looked, Reach, Seen
-from anabranch.columnar.panes.hits import add_path, placing
-from anabranch.columnar.panes.kernels import HALF, LOW, NODES, place
+from anabranch.columnar.panes.counted import CountedRange, ItemLaw, Looked, Reach, Seen, Texts
+from anabranch.columnar.panes.kernels import HALF, LOW, NODES, add_up, place
 from anabranch.columnar.panes.query import CompiledMany, PaneQuery
-from anabranch.columnar.panes.rows import Rows, together
-from anabranch.columnar.panes.single_items import Singles
-from anabranch.columnar.panes.tables import ManyPanes
+from anabranch.columnar.panes.rows import ManyPanes, Pane, Rows, together
 from anabranch.columnar.scan.kernels import Bytes, Flags, Indices
 from anabranch.columnar.scan.shred import Shredded
+from anabranch.errors import DynamicError
 from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation
+from anabranch.stream.serialize import serialize
 
 _MOST_BYTES = 4 * LONGEST_RAW
 
@@ -94,7 +95,7 @@ class PaneCounter:
         self._queries = [each.query for each in members]
         self._judge = BatchJudge(self._queries, self._axes, self._axis_of)
         self._batch: PaneBatch | None = None
-        self._single = Singles(self._queries, [each.name for each in members], bury, file)
+        self._single = SingleItems(self._queries, [each.name for each in members], bury, file)
         self._punctuations: dict[int, Punctuation] = {}
         self._rows: dict[int, list[Rows]] = {paths: [] for paths in self._groups}
         self._room = np.empty((4, 0), np.int64)
@@ -186,9 +187,9 @@ class PaneCounter:
             for path in range(paths):
                 add_path(batch, hit_rows, path, found, self._queries, self._entries)
                 decimals = [each[path].decimals if path < len(each) else 0 for each in batch.paths]
-                found.places[path] = np.array(decimals, np.int64)[conditions]
-        found.high[:] += found.low >> HALF
-        found.low[:] &= LOW
+                found.known.places[path] = np.array(decimals, np.int64)[conditions]
+        found.known.high[:] += found.known.low >> HALF
+        found.known.low[:] &= LOW
         return self._told(found, batch.shredded, heads)
 
     def _told(self, rows: Rows, shredded: Shredded, heads: Indices) -> Rows:
@@ -232,3 +233,130 @@ def _raw(shredded: Shredded, entry: int) -> str:
     begin, finish = int(shredded.begins[entry]), int(shredded.finishes[entry])
     data = shredded.data[begin : min(finish, begin + _MOST_BYTES)].tobytes()
     return data.decode("utf-8", "ignore")[:LONGEST_RAW]
+
+
+_FAR = 1 << 62
+
+
+def placing(
+    batch: PaneBatch,
+    members: Container[int],
+    states: Sequence[Bytes],
+    queries: Sequence[PaneQuery],
+    axis_of: Sequence[int],
+) -> tuple[NDArray[Any], ...]:
+    """Where the hits of some members are placed: by condition, and the axes, whose entries have these states."""
+    rows: list[tuple[int, ...]] = []
+    for member in batch.members:
+        panes, axis = queries[member].panes, axis_of[member]
+        ratio = queries[member].ratio(batch.axes[axis].places) if axis >= 0 else (1, 1)
+        is_near = max(*ratio, panes.size, panes.step) < _FAR  # nothing of one that is not is taken for certain
+        numbers = (*ratio, panes.size, panes.step) if is_near else (1, 1, 1, 1)
+        rows.append((member if member in members else -1, axis, *numbers))
+    whose, axes, *sizes = np.array(rows, np.int64).reshape(-1, 6).T.copy()
+    nothing = np.zeros(len(batch.shredded.fits), np.int64)
+    ticks = [nothing if each.ticks is None else each.ticks for each in batch.axes]
+    return whose, axes, np.array([*states, nothing], np.uint8), np.array([*ticks, nothing]), *sizes
+
+
+def add_path(
+    batch: PaneBatch, rows: Indices, path: int, into: Rows, queries: Sequence[PaneQuery], entries: int
+) -> None:
+    """Add the values of one aggregated path to the rows of its hits; so many entries came before the batch."""
+    assert batch.columns is not None, "what hits has columns"
+    places = [each[path].places if path < len(each) else () for each in batch.paths]
+    asked = [queries[member].ranked for member in batch.members]
+    add_up(
+        batch.conditions,
+        batch.entries,
+        rows,
+        entries,
+        np.cumsum([0, *map(len, places)]),
+        np.array([each.taken for given in places for each in given], np.int64),
+        np.array([each.leaf for given in places for each in given], np.int64),
+        np.array([each[path] if path < len(each) else 0 for each in asked], np.int64),
+        batch.columns.flags,
+        batch.columns.ticks,
+        batch.columns.values,
+        path,
+        into.known,
+    )
+
+
+_MOST_NODES = (1 << NODES) - 1
+
+
+class SingleItems:
+    """The single items of a range, by member."""
+
+    def __init__(
+        self, queries: Sequence[PaneQuery], names: Sequence[str], bury: Callable[[int, DeadLetter], None], file: str
+    ) -> None:
+        self.items: dict[int, tuple[Item, dict[int, Looked]]] = {}
+        """Those of the batch, by entry, with what the law sees in them for some members."""
+        self.panes: list[dict[int, Pane]] = [{} for _ in queries]
+        self.selected = [0] * len(queries)
+        """How many nodes count windows have taken, those of columns among them."""
+        self._queries = queries
+        self._names = names
+        self._bury = bury
+        self._file = file
+        self._entries = 0
+
+    def begin(self, entries: int) -> None:
+        """Begin with a batch before which there were so many entries."""
+        self._entries = entries
+
+    def take(self, member: int, entry: int, late: Sequence[bool]) -> None:
+        """Place the nodes of an item on the axis of time windows."""
+        item, found = self.items[entry]
+        looked, panes = found[member], self._queries[member].panes
+        if looked.error:
+            self._set_aside(member, item, looked.error)
+        for number, node in enumerate(looked.nodes):
+            if node.selected and node.value is None and node.error:
+                self._set_aside(member, item, node.error)
+            elif node.selected and node.value is not None and not late[number]:
+                pane = panes.at(node.value)
+                if panes.is_used(pane):
+                    self._add(member, pane, entry, number, item, node)
+
+    def number(self, member: int, hits: Indices) -> Indices:
+        """The numbers of the nodes that a count window takes, those of single items between those of its hits."""
+        at, count = self.selected[member], 0
+        numbers = at + np.arange(len(hits))
+        for entry, (item, looked) in sorted(self.items.items()):
+            if member not in looked:
+                continue
+            if error := looked[member].error:
+                self._set_aside(member, item, error)
+            before = int(np.searchsorted(hits, entry))
+            chosen = [each for each in enumerate(looked[member].nodes) if each[1].selected]
+            for place_in, (number, node) in enumerate(chosen):
+                self._add(member, at + before + count + place_in, entry, number, item, node)
+            count += len(chosen)
+            numbers[before:] += len(chosen)
+        self.selected[member] += len(hits) + count
+        return numbers
+
+    def _add(self, member: int, pane: int, entry: int, number: int, item: Item, node: Seen) -> None:
+        order = (self._entries + entry) << NODES | min(number, _MOST_NODES)
+        numeric = self._queries[member].numeric
+        at = ItemAt(self._file, item.place.offset, serialize(item.tree)[:LONGEST_RAW])
+        partials = tuple(_partial(each, order, at, asked) for each, asked in zip(node.texts, numeric, strict=True))
+        here = Pane(order, at, partials)
+        panes = self.panes[member]
+        panes[pane] = panes[pane].merge(here) if pane in panes else here
+
+    def _set_aside(self, member: int, item: Item, error: DynamicError) -> None:
+        raw = serialize(item.tree)[:LONGEST_RAW]
+        self._bury(member, DeadLetter(item.place, error.message, raw, error.code, self._names[member]))
+
+
+def _partial(texts: Texts, order: int, item: ItemAt, numeric: bool) -> Partial:
+    """What is known of the values of a node, of which perhaps only the number is asked for."""
+    if isinstance(texts, DynamicError):
+        return Partial.failed(texts, order, item)
+    if not numeric:
+        return Partial(len(texts))
+    return merged(Partial.of(text, order, item) for text in texts)

@@ -4,23 +4,33 @@ Compiled are windows over items of the usual look, reached by plain child steps,
 `columnar/items/query.py`; the reference of a time window and the aggregated paths lead to leaves, each perhaps behind
 a condition of its own (`avg($w/en[. > 1])`, `count($w[en > 1])`).
 Windows of any other kind are looked at item by item.
+
+Windows over the same items with the same reference and the same aggregated paths can all be put together from panes as
+wide as the greatest common divisor of theirs (the sharing paper's section 4.3, *relaxed* windows).
+Only the count of a range is shared: what a branch keeps are panes of its own width, into which it puts the others.
+So windows do not change when other subscriptions come or go.
+Relaxed panes may be many: 20 and 21 have 1 in common.
+Windows are counted together where that makes no more panes than they have apart, and none has to put its own together
+from too many.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.window import Panes
-from anabranch.columnar.items.query import Other, Scope, Spot, source_spots
+from anabranch.columnar.items.query import NotColumnar, Spot, TemplateScope, source_spots
 from anabranch.columnar.match.condition import ALWAYS, Condition, NumberTest, tests
 from anabranch.columnar.scan.template import Template
 from anabranch.language import ast
+from anabranch.language.rewrite import parts
+from anabranch.language.signatures import SIGNATURES
 
 
 @dataclass(frozen=True)
@@ -114,17 +124,19 @@ def compile_panes(query: PaneQuery, root: str, template: Template) -> CompiledPa
         if not found:
             return CompiledPanes(False, tuple(conditions) or ALWAYS, None, ())
         if found != [Spot(template, 0)]:
-            raise Other  # the window holds parts of items
+            raise NotColumnar  # the window holds parts of items
         names: Mapping[str | None, Spot] = {query.clause.variable: found[0], None: found[0]}
         window = query.clause.window
-        reference = _reference(window, root, Scope({None: found[0]})) if isinstance(window, ast.TimeWindow) else None
+        reference = (
+            _reference(window, root, TemplateScope({None: found[0]})) if isinstance(window, ast.TimeWindow) else None
+        )
         paths = tuple(_given(path, names, each) for path, each in zip(query.paths, query.numeric, strict=True))
         return CompiledPanes(True, tuple(conditions) or ALWAYS, reference, paths)
-    except Other:
+    except NotColumnar:
         return None
 
 
-def _reference(window: ast.TimeWindow, root: str, scope: Scope) -> int:
+def _reference(window: ast.TimeWindow, root: str, scope: TemplateScope) -> int:
     """The leaf at the window's reference, which must be the only one there."""
     path = window.reference
     steps = path.steps
@@ -132,13 +144,13 @@ def _reference(window: ast.TimeWindow, root: str, scope: Scope) -> int:
         item = scope.names[None]
         above = [ast.NameTest(root), ast.NameTest(item.template.parts[item.number].name)]
         if [step.test for step in steps[:2]] != above or len(steps) == 2:
-            raise Other
+            raise NotColumnar
         path = ast.Path(None, steps[2:])
     elif path.start is not None and not isinstance(path.start, ast.ContextItem):
-        raise Other
+        raise NotColumnar
     found = scope.spots(path)
     if len(found) != 1:
-        raise Other  # every item that is selected fails
+        raise NotColumnar  # every item that is selected fails
     return found[0].leaf
 
 
@@ -150,7 +162,7 @@ def _given(path: ast.Expression, names: Mapping[str | None, Spot], numeric: bool
     if isinstance(start, ast.Filter):
         condition = _condition(item, start.tail)
         start = start.base
-    found = Scope(names).spots(start) if start is not None else [item]
+    found = TemplateScope(names).spots(start) if start is not None else [item]
     given = [(each, condition) for each in found]
     for step in steps:
         given = [(child, so_far) for spot, so_far in given for child in spot.children(step)]
@@ -163,7 +175,7 @@ def _condition(spot: Spot, tail: Sequence[ast.Predicate | ast.Qualifier]) -> Con
     """What a predicate asks of a place; that there is only one keeps errors in their order."""
     (predicate,) = tail
     assert isinstance(predicate, ast.Predicate)
-    return (Scope({None: spot}).condition(predicate.condition),)
+    return (TemplateScope({None: spot}).condition(predicate.condition),)
 
 
 @dataclass(frozen=True)
@@ -196,3 +208,69 @@ class CompiledMany:
 def compile_many(queries: Sequence[PaneQuery], root: str, template: Template) -> CompiledMany:
     """Compile several windows for a template."""
     return CompiledMany(tuple(compile_panes(each, root, template) for each in queries))
+
+
+_MOST = 8
+"""Of so many relaxed panes a pane may be made."""
+
+
+def shared(queries: Sequence[PaneQuery]) -> list[list[int]]:
+    """The numbers of queries that are counted together, each once."""
+    alike: dict[Hashable, list[int]] = {}
+    for number, query in enumerate(queries):
+        key = _key(query)
+        alike.setdefault(number if key is None else key, []).append(number)
+    found: list[list[int]] = []
+    for numbers in alike.values():
+        groups: list[list[int]] = []
+        for number in sorted(numbers, key=lambda each: queries[each].panes.width):
+            joined = next((each for each in groups if _is_worth_it([queries[n] for n in (*each, number)])), None)
+            if joined is None:
+                groups.append([number])
+            else:
+                joined.append(number)
+        found += groups
+    return found
+
+
+def _is_worth_it(queries: Sequence[PaneQuery]) -> bool:
+    """Whether relaxed panes are no more than those of all queries apart, and not too many for any of them."""
+    widths = [each.panes.width for each in queries]
+    common = reduce(_common, widths)
+    return not queries[0].is_timed or (1 / common <= sum(1 / each for each in widths) and max(widths) <= _MOST * common)
+
+
+def relaxed(queries: Sequence[PaneQuery]) -> PaneQuery:
+    """What is counted for queries that are counted together."""
+    first = queries[0]
+    if len(queries) == 1:
+        return first
+    width = reduce(_common, (each.panes.width for each in queries))
+    asked = tuple(frozenset().union(*each) for each in zip(*(each.asked for each in queries), strict=True))
+    return replace(first, asked=asked, panes=Panes(width, 1, 1))
+
+
+def _key(query: PaneQuery) -> Hashable:
+    """What queries have in common that are counted together; None for one that is counted alone."""
+    window = query.clause.window
+    reference = window.reference if isinstance(window, ast.TimeWindow) else None
+    looked_at = (query.clause.source, reference, query.paths)
+    if not query.plain or any(_looks_out(each, query.clause.variable) for each in parts(looked_at)):
+        return None
+    return query.clause.variable, *looked_at, query.slack, query.origin
+
+
+def _looks_out(part: object, window: str) -> bool:
+    """Whether a part may mean something else in another query."""
+    match part:
+        case ast.Variable(name):
+            return name != window
+        case ast.Call(name):
+            return name.removeprefix("fn:") not in SIGNATURES
+        case _:
+            return False
+
+
+def _common(a: Fraction, b: Fraction) -> Fraction:
+    """The greatest common divisor of two widths."""
+    return Fraction(math.gcd(a.numerator * b.denominator, b.numerator * a.denominator), a.denominator * b.denominator)

@@ -1,4 +1,4 @@
-"""Panes as rows: what tasks send to branches, and what branches keep between epochs.
+"""Panes as rows, in which they travel from tasks to branches, and in which branches keep them between epochs.
 
 A row is a part of a pane of one member; several rows of one pane are merged, in any order.
 Most panes hold plain numbers and are rows of columns (`Rows`): counts, sums in two halves of 32 bits, least and
@@ -6,23 +6,30 @@ greatest with their places in the stream.
 A pane that holds anything else (a failure, INF, more digits than fit, a fraction) is a `Pane`, the same in Python's own
 numbers.
 
+Written down, rows are Arrow tables: columns of the fewest bytes that hold them, and what few rows have is a table of
+its own.
+The place in the stream is only written of a row that tells which item comes first; the others count as the last ones.
+A `Pane` is a line of JSON.
+
 Guarantees: nothing is rounded, and no sum overflows: a sum is at most `count * 2**60`, and counts that could take it
 beyond 64 and 32 bits are no plain numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from anabranch.aggregates.partial import ItemAt, Partial, Ranked
-from anabranch.columnar.panes.kernels import MOST_PLACES, MOST_TICKS, halves, totals
-from anabranch.columnar.panes.kernels_windows import merge
+from anabranch.aggregates.written import partial_from_json, partial_to_json
+from anabranch.columnar.panes.kernels import MOST_PLACES, MOST_TICKS, Statistics, halves, merge, totals
 from anabranch.columnar.scan.kernels import Indices
 
 MOST_COUNT = 1 << 34
@@ -66,48 +73,34 @@ class Rows:
     firsts: Indices
     """Which of `told` comes first in the pane, -1 where that need not be known."""
     told: tuple[ItemAt, ...]
-    counts: Indices
-    high: Indices
-    low: Indices
-    places: Indices
-    least: NDArray[np.float64]
-    least_at: Indices
-    greatest: NDArray[np.float64]
-    greatest_at: Indices
-    """NaN where there is no value, or nobody asks."""
+    known: Statistics
 
     @staticmethod
     def empty(paths: int, count: int = 0) -> Rows:
         """Rows to be filled in: without values."""
         members, panes, orders, firsts = (np.full(count, each, np.int64) for each in (0, 0, 0, -1))
-        counts, high, low, places, least_at, greatest_at = (np.zeros((paths, count), np.int64) for _ in range(6))
-        least, greatest = (np.full((paths, count), np.nan) for _ in range(2))
-        heads = (members, panes, orders, firsts, ())
-        return Rows(*heads, counts, high, low, places, least, least_at, greatest, greatest_at)
+        return Rows(members, panes, orders, firsts, (), Statistics.empty(paths, count))
 
     def __len__(self) -> int:
         return len(self.panes)
 
+    @property
+    def paths(self) -> int:
+        """How many paths are aggregated."""
+        return len(self.known.counts)
+
     def at(self, picks: Indices | NDArray[np.bool_]) -> Rows:
         """Some of the rows."""
         picks = np.flatnonzero(picks) if picks.dtype == np.bool_ else picks
-        members, panes, orders, firsts = (each.take(picks, mode="clip") for each in self._heads)
-        sums = (each.take(picks, 1, mode="clip") for each in self._sums)  # no pick is outside, and not to look is fast
-        return Rows(members, panes, orders, firsts, self.told, *sums)
+        return self._each(lambda each: each.take(picks, -1, mode="clip"))  # none is outside, and not to look is fast
 
     def part(self, first: int, last: int) -> Rows:
         """The rows from one to another."""
-        members, panes, orders, firsts = (each[first:last] for each in self._heads)
-        return Rows(members, panes, orders, firsts, self.told, *(each[:, first:last] for each in self._sums))
+        return self._each(lambda each: each[..., first:last])
 
-    @property
-    def _heads(self) -> tuple[Indices, ...]:
-        return self.members, self.panes, self.orders, self.firsts
-
-    @property
-    def _sums(self) -> tuple[NDArray[Any], ...]:
-        whole = (self.counts, self.high, self.low, self.places)
-        return (*whole, self.least, self.least_at, self.greatest, self.greatest_at)
+    def _each(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Rows:
+        members, panes, orders, firsts = map(function, (self.members, self.panes, self.orders, self.firsts))
+        return Rows(members, panes, orders, firsts, self.told, self.known.each(function))
 
     def of(self, member: int) -> Rows:
         """The same as the rows of one member, with nothing told that none of them tells."""
@@ -115,8 +108,7 @@ class Rows:
         told = tuple(self.told[each] for each in self.firsts[known].tolist())
         firsts = np.full(len(self), -1, np.int64)
         firsts[known] = np.arange(len(told))
-        members = np.full(len(self), member, np.int64)
-        return Rows(members, self.panes, self.orders, firsts, told, *self._sums)
+        return replace(self, members=np.full(len(self), member, np.int64), firsts=firsts, told=told)
 
     def placed(self, places: Indices, orders: Indices, widths: Indices, arrived: Indices) -> Rows:
         """The same for members who are called otherwise, each so many places further on in the stream.
@@ -125,23 +117,21 @@ class Rows:
         """
         base, width, before = orders[self.members], widths[self.members], arrived[self.members]
         panes = self.panes if (width == 1).all() and not before.any() else (before + self.panes) // width
-        heads = (places[self.members], panes, self.orders + base, self.firsts)
-        whole = (self.counts, self.high, self.low, self.places)
-        return Rows(*heads, self.told, *whole, self.least, self.least_at + base, self.greatest, self.greatest_at + base)
+        known = self.known
+        known = known._replace(least_at=known.least_at + base, greatest_at=known.greatest_at + base)
+        return Rows(places[self.members], panes, self.orders + base, self.firsts, self.told, known)
 
     def without(self, path: int) -> Rows:
         """The same, with nothing known of one path."""
-        counts, high, low, places, least, least_at, greatest, greatest_at = (each.copy() for each in self._sums)
-        for each in (counts, high, low, places, least_at, greatest_at):
-            each[path] = 0
-        least[path] = greatest[path] = np.nan
-        heads = (self.members, self.panes, self.orders, self.firsts, self.told)
-        return Rows(*heads, counts, high, low, places, least, least_at, greatest, greatest_at)
+        known = self.known.each(np.copy)
+        for each, nothing in zip(known, Statistics.empty(self.paths, len(self)), strict=True):
+            each[path] = nothing[path]
+        return replace(self, known=known)
 
     @property
     def is_merged(self) -> bool:
         """Whether these rows of one member are what `merged` gives."""
-        return bool((self.panes[1:] > self.panes[:-1]).all() and (self.places == self.places[:, :1]).all())
+        return bool((self.panes[1:] > self.panes[:-1]).all() and _is_level(self.known))
 
     def merged(self) -> Rows | None:
         """By member and pane, rising, each once, with as many decimal places for all values of a path of a member.
@@ -159,10 +149,8 @@ class Rows:
             return rows.at(order)
         groups, firsts = (np.cumsum(fresh) - 1)[~fresh], order[fresh]
         found = rows.at(firsts)
-        sums = (rows.counts, rows.high, rows.low, rows.least, rows.least_at, rows.greatest, rows.greatest_at)
-        into = (found.counts, found.high, found.low, found.least, found.least_at, found.greatest, found.greatest_at)
-        merge(order[~fresh], groups, rows.orders, *sums, firsts, *into)
-        if found.counts.max(initial=0) >= MOST_COUNT:
+        merge(order[~fresh], groups, rows.orders, rows.known, firsts, found.known)
+        if found.known.counts.max(initial=0) >= MOST_COUNT:
             return None
         found.orders[groups], found.firsts[groups] = rows.orders[firsts[groups]], rows.firsts[firsts[groups]]
         return found
@@ -177,44 +165,47 @@ class Rows:
 
     def _levelled(self) -> Rows | None:
         """With the same decimal places for all; None where sums become too large."""
-        if not self.places.size or (self.places == self.places[:, :1]).all():
+        if _is_level(self.known):
             return self
-        high, low, places = self.high.copy(), self.low.copy(), self.places.copy()
-        most = np.zeros((len(places), int(self.members.max()) + 1), np.int64)
-        for path in range(len(places)):
-            np.maximum.at(most[path], self.members, places[path])
-        for path, row in zip(*np.nonzero(places < most[:, self.members]), strict=True):
-            (total,) = totals(high[path, row : row + 1], low[path, row : row + 1])
+        known = self.known.each(np.copy)
+        most = np.zeros((self.paths, int(self.members.max()) + 1), np.int64)
+        for path in range(self.paths):
+            np.maximum.at(most[path], self.members, known.places[path])
+        for path, row in zip(*np.nonzero(known.places < most[:, self.members]), strict=True):
+            (total,) = totals(known.high[path, row : row + 1], known.low[path, row : row + 1])
             wanted = most[path, self.members[row]]
-            total *= 10 ** int(wanted - places[path, row])
-            if abs(total) > int(self.counts[path, row]) * MOST_TICKS:
+            total *= 10 ** int(wanted - known.places[path, row])
+            if abs(total) > int(known.counts[path, row]) * MOST_TICKS:
                 return None
-            high[path, row], low[path, row] = halves(total)
-            places[path, row] = wanted
-        return replace(self, high=high, low=low, places=places)
+            known.high[path, row], known.low[path, row] = halves(total)
+            known.places[path, row] = wanted
+        return replace(self, known=known)
 
     def read(self) -> list[Pane]:
         """The rows one by one."""
+        known = self.known
         paths = [
             [
                 Partial(count, total, places, 0, _ranked(*least), _ranked(*greatest))
                 for count, total, places, least, greatest in zip(
-                    self.counts[path].tolist(),
-                    totals(self.high[path], self.low[path]),
-                    self.places[path].tolist(),
-                    zip(self.least[path].tolist(), self.least_at[path].tolist(), strict=True),
-                    zip(self.greatest[path].tolist(), self.greatest_at[path].tolist(), strict=True),
+                    known.counts[path].tolist(),
+                    totals(known.high[path], known.low[path]),
+                    known.places[path].tolist(),
+                    zip(known.least[path].tolist(), known.least_at[path].tolist(), strict=True),
+                    zip(known.greatest[path].tolist(), known.greatest_at[path].tolist(), strict=True),
                     strict=True,
                 )
             ]
-            for path in range(len(self.counts))
+            for path in range(self.paths)
         ]
         firsts = [None if each < 0 else self.told[each] for each in self.firsts.tolist()]
         partials = zip(*paths, strict=True) if paths else iter([()] * len(self))
         return [Pane(*each) for each in zip(self.orders.tolist(), firsts, partials, strict=True)]
 
 
-_COLUMNS = tuple(each.name for each in fields(Rows) if each.name != "told")
+def _is_level(known: Statistics) -> bool:
+    """Whether all values of a path have as many decimal places."""
+    return bool((known.places == known.places[:, :1]).all())
 
 
 def _ranked(value: float, order: int) -> Ranked | None:
@@ -227,11 +218,14 @@ def together(parts: Sequence[Rows], paths: int) -> Rows:
         return Rows.empty(paths)
     if len(parts) == 1:
         return parts[0]
-    columns = {name: np.concatenate([getattr(each, name) for each in parts], axis=-1) for name in _COLUMNS}
+    members, panes, orders = (
+        np.concatenate([getattr(each, name) for each in parts]) for name in ("members", "panes", "orders")
+    )
     bases = accumulate((len(each.told) for each in parts), initial=0)
     firsts = [np.where(each.firsts < 0, -1, each.firsts + base) for each, base in zip(parts, bases, strict=False)]
-    columns["firsts"] = np.concatenate(firsts)
-    return Rows(told=tuple(each for part in parts for each in part.told), **columns)
+    told = tuple(each for part in parts for each in part.told)
+    known = Statistics(*(np.concatenate(each, axis=-1) for each in zip(*(part.known for part in parts), strict=True)))
+    return Rows(members, panes, orders, np.concatenate(firsts), told, known)
 
 
 def is_plain(number: int, pane: Pane) -> bool:
@@ -252,6 +246,7 @@ def laid_out(panes: Iterable[tuple[int, int, Pane]], paths: int) -> Rows:
     """Panes by member and number, all of them plain, as rows."""
     given = list(panes)
     rows = Rows.empty(paths, len(given))
+    known = rows.known
     told: list[ItemAt] = []
     for row, (member, number, pane) in enumerate(given):
         rows.members[row], rows.panes[row], rows.orders[row] = member, number, pane.order
@@ -259,10 +254,128 @@ def laid_out(panes: Iterable[tuple[int, int, Pane]], paths: int) -> Rows:
             rows.firsts[row] = len(told)
             told.append(pane.first)
         for path, each in enumerate(pane.partials):
-            rows.counts[path, row], rows.places[path, row] = each.count, each.places
-            rows.high[path, row], rows.low[path, row] = halves(each.total)
+            known.counts[path, row], known.places[path, row] = each.count, each.places
+            known.high[path, row], known.low[path, row] = halves(each.total)
             if each.least is not None:
-                rows.least[path, row], rows.least_at[path, row] = each.least[:2]
+                known.least[path, row], known.least_at[path, row] = each.least[:2]
             if each.greatest is not None:
-                rows.greatest[path, row], rows.greatest_at[path, row] = each.greatest[:2]
+                known.greatest[path, row], known.greatest_at[path, row] = each.greatest[:2]
     return replace(rows, told=tuple(told))
+
+
+Numbered: TypeAlias = tuple[int, int, Pane]
+"""A pane by its member and number."""
+Tables: TypeAlias = Mapping[str, pa.Table]
+_SUMS = ("counts", "high", "low", "places")
+_EXTREMES = ("least", "greatest")
+
+
+@dataclass(frozen=True, slots=True)
+class ManyPanes:
+    """Plain rows by how many paths are aggregated, and panes that are not plain."""
+
+    rows: Mapping[int, Rows]
+    odd: tuple[Numbered, ...] = ()
+
+    @staticmethod
+    def of(panes: Iterable[Numbered]) -> ManyPanes:
+        """Panes that are known one by one, by rising members."""
+        plain: dict[int, list[Numbered]] = {}
+        odd: list[Numbered] = []
+        for each in panes:
+            (plain.setdefault(len(each[2].partials), []) if is_plain(each[1], each[2]) else odd).append(each)
+        return ManyPanes({paths: laid_out(given, paths) for paths, given in plain.items()}, tuple(odd))
+
+    def part(self, members: NDArray[np.bool_]) -> ManyPanes:
+        """The panes of some members, who keep their numbers."""
+        rows = {paths: each.at(members[each.members]) for paths, each in self.rows.items()}
+        return ManyPanes(rows, tuple(each for each in self.odd if members[each[0]]))
+
+    def member(self, member: int, paths: int) -> tuple[Rows, list[tuple[int, Pane]]]:
+        """The panes of one member, who is then the only one; the members of rows must be rising."""
+        rows = self.rows[paths] if paths in self.rows else Rows.empty(paths)
+        first, last = np.searchsorted(rows.members, (member, member + 1)).tolist()
+        return rows.part(first, last).of(0), [(number, pane) for each, number, pane in self.odd if each == member]
+
+    def tables(self) -> dict[str, pa.Table]:
+        """The panes as tables, without those that would be empty."""
+        found = {"odd": pa.table({"pane": [_line(each) for each in self.odd]})} if self.odd else {}
+        for paths, rows in self.rows.items():
+            known = rows.firsts >= 0
+            told = [rows.told[each] for each in rows.firsts[known].tolist()]
+            columns = {"members": _narrow(rows.members), "panes": _narrow(rows.panes), "told": pa.array(known)}
+            found[f"told {paths}"] = pa.table(
+                [
+                    pa.array(rows.orders[known]),
+                    pa.array([each.file for each in told], pa.string()).dictionary_encode(),
+                    pa.array([each.offset for each in told], pa.int64()),
+                    pa.array([each.raw for each in told], pa.string()),
+                ],
+                ["order", "file", "offset", "raw"],
+            )
+            for path in range(paths):
+                columns |= {f"{name} {path}": _narrow(getattr(rows.known, name)[path]) for name in _SUMS}
+                for name in _EXTREMES:
+                    values, at = getattr(rows.known, name)[path], getattr(rows.known, f"{name}_at")[path]
+                    there = ~np.isnan(values)
+                    if not there.any():
+                        continue
+                    columns[f"{name} {path}"] = pa.array(there)
+                    at = np.where(values == 0, at, 0)  # elsewhere, equal values are one
+                    found[f"{name} {path} of {paths}"] = pa.table(
+                        [pa.array(values[there]), _narrow(at[there])], ["value", "at"]
+                    )
+            found[f"rows {paths}"] = pa.table(columns)
+        return found
+
+    @staticmethod
+    def read(tables: Tables, span: int) -> ManyPanes:
+        """The panes that were written as these tables; `span` is behind all places in the stream that they have."""
+        rows = {
+            int(name.removeprefix("rows ")): _rows(table, tables, span)
+            for name, table in tables.items()
+            if name.startswith("rows ")
+        }
+        odd = tables["odd"].column("pane").to_pylist() if "odd" in tables else ()
+        return ManyPanes(rows, tuple(map(_pane, odd)))
+
+
+def _rows(table: pa.Table, tables: Tables, span: int) -> Rows:
+    paths = sum(name.startswith("counts ") for name in table.column_names)
+    rows = Rows.empty(paths, table.num_rows)
+    rows.members[:], rows.panes[:] = table.column("members").to_numpy(), table.column("panes").to_numpy()
+    for path in range(paths):
+        for name in _SUMS:
+            getattr(rows.known, name)[path] = table.column(f"{name} {path}").to_numpy()
+        for name in _EXTREMES:
+            if f"{name} {path}" in table.column_names:
+                there, found = table.column(f"{name} {path}").to_numpy(), tables[f"{name} {path} of {paths}"]
+                getattr(rows.known, name)[path, there] = found.column("value").to_numpy()
+                getattr(rows.known, f"{name}_at")[path, there] = found.column("at").to_numpy()
+    known = table.column("told").to_numpy()
+    orders, *told = tables[f"told {paths}"].columns
+    rows.firsts[known] = np.arange(len(orders))
+    rows.orders[:] = span
+    rows.orders[known] = orders.to_numpy()
+    firsts = zip(*(column.to_pylist() for column in told), strict=True)
+    return replace(rows, told=tuple(ItemAt(*each) for each in firsts))
+
+
+def _narrow(values: NDArray[np.int64]) -> pa.Array:
+    """Integers in the fewest bytes that hold them all."""
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    kinds = (np.int8, np.int16, np.int32, np.int64)
+    kind = next(each for each in kinds if np.iinfo(each).min <= low and high <= np.iinfo(each).max)
+    return pa.array(values.astype(kind))
+
+
+def _line(numbered: Numbered) -> str:
+    member, number, pane = numbered
+    partials = list(map(partial_to_json, pane.partials))
+    return json.dumps([member, format(number, "x"), pane.order, pane.first, partials])
+
+
+def _pane(line: str) -> Numbered:
+    member, number, order, first, partials = json.loads(line)
+    found = tuple(map(partial_from_json, partials))
+    return member, int(number, 16), Pane(order, None if first is None else ItemAt(*first), found)

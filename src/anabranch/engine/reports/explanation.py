@@ -141,7 +141,7 @@ _Query: TypeAlias = tuple[Shape, tuple[Constant, ...]]
 
 @dataclass(slots=True)
 class _Members:
-    """Who is in a branch; only `explanation` adds to it."""
+    """The subscriptions in a branch; only `explanation` adds to it."""
 
     kind: str
     streams: tuple[str, ...]
@@ -194,7 +194,10 @@ def explanation(
         more.update({name: more.get(name, 0) + len(each.names) for name in each.query.streams})
     return Explanation(
         tuple(_stream_use(name, asked, alone.values(), branches.values()) for name in sources),
-        tuple(_branch_use(number, each) for number, each in sorted(branches.items())),
+        tuple(
+            BranchUse(number, each.kind, each.streams, len(each.names), len(each.queries), tuple(each.names[:_NAMED]))
+            for number, each in sorted(branches.items())
+        ),
         waiting,
         plan.sharing if plan else True,
         tuple(shown),
@@ -214,11 +217,6 @@ def _stream_use(
         len({shape for shape, _ in queries}) + len(made),
         sum(name in each.streams for each in branches),
     )
-
-
-def _branch_use(number: int, found: _Members) -> BranchUse:
-    names = tuple(found.names[:_NAMED])
-    return BranchUse(number, found.kind, found.streams, len(found.names), len(found.queries), names)
 
 
 def _chosen(asked: Mapping[_Query, Sequence[str]]) -> tuple[list[_Query], dict[str, int]]:

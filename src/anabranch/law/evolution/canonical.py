@@ -38,7 +38,6 @@ def remeasured(tree: Element, units: Mapping[Path, Affine]) -> Element:
     if not any(_has_unit(node) for path, by in units.items() if by != IDENTITY for node in nodes(tree, path)):
         return tree
     fresh = copy(tree)
-    assert isinstance(fresh, Element)
     renumber(fresh, _orders(tree))
     for path, by in units.items():
         for node in nodes(fresh, path):

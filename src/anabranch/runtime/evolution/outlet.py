@@ -119,7 +119,6 @@ class Written:
             yield tree
             return
         fresh = copy(tree)
-        assert isinstance(fresh, Element)
         for path in gone:
             for node in list(nodes(fresh, path)):
                 if path in self._constructed:
@@ -136,7 +135,6 @@ def exact(tree: Element) -> Element:
     if not any(each.measure is not None for each in _leaves(tree)):
         return tree
     fresh = copy(tree)
-    assert isinstance(fresh, Element)
     for each in _leaves(fresh):
         if each.measure is not None:
             each.value = spelled(each.measure.number)

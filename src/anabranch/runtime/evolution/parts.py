@@ -49,7 +49,7 @@ class NodesPart:
 
 
 @dataclass(frozen=True, slots=True)
-class ComputedPart:
+class NumberPart:
     """A number that is computed from the values at one path."""
 
     origin: Origin
@@ -88,7 +88,7 @@ class OtherPart:
     always: bool = True
 
 
-Part: TypeAlias = NodesPart | ComputedPart | MadePart | ConstantPart | OtherPart
+Part: TypeAlias = NodesPart | NumberPart | MadePart | ConstantPart | OtherPart
 Parts: TypeAlias = tuple[Part, ...]
 
 
@@ -165,7 +165,7 @@ def at_top(part: Part) -> tuple[Site, ...] | None:
 def value_site(at: Path, parts: Collection[Part]) -> Site:
     """The site of a value that these parts make up."""
     match tuple(parts):
-        case (ComputedPart(origin),):
+        case (NumberPart(origin),):
             return Site(at, origin)  # a number is no copy of its text, so descriptions cannot speak of it
         case (NodesPart() as only,) if only.is_known and not only.many and only.path.steps:
             return Site(at, Origin(only.input, only.path), always=only.always)
@@ -244,10 +244,10 @@ MOST_DIGITS = 100
 def operand(found: Parts) -> Part:
     """What takes part in a calculation."""
     match found:
-        case (ConstantPart() | ComputedPart() as only,):
+        case (ConstantPart() | NumberPart() as only,):
             return only
         case (NodesPart() as only,) if only.is_known and not only.many and only.path.steps:
-            return ComputedPart(Origin(only.input, only.path), only.always)
+            return NumberPart(Origin(only.input, only.path), only.always)
         case _:
             return OtherPart(looks_of(found))
 
@@ -257,18 +257,18 @@ def calculated(operator: ArithmeticOperator, left: Part, right: Part) -> Part:
     match left, operator, right:
         case ConstantPart(x), "+" | "-" | "*" | "div", ConstantPart(y) if operator != "div" or y:
             return _bounded(ConstantPart(_numbers(operator, x, y)))
-        case ComputedPart(origin), "+" | "-", ConstantPart(y):
+        case NumberPart(origin), "+" | "-", ConstantPart(y):
             return _bounded(replace(left, origin=replace(origin, b=_numbers(operator, origin.b, y))))
-        case (ComputedPart() as of, "+", ConstantPart(x)) | (ConstantPart(x), "+", ComputedPart() as of):
+        case (NumberPart() as of, "+", ConstantPart(x)) | (ConstantPart(x), "+", NumberPart() as of):
             return _bounded(replace(of, origin=replace(of.origin, b=of.origin.b + x)))
-        case ConstantPart(x), "-", ComputedPart(origin):
+        case ConstantPart(x), "-", NumberPart(origin):
             return _bounded(replace(right, origin=replace(origin, a=-origin.a, b=x - origin.b)))
-        case (ComputedPart() as of, "*", ConstantPart(x)) | (ConstantPart(x), "*", ComputedPart() as of) if x:
+        case (NumberPart() as of, "*", ConstantPart(x)) | (ConstantPart(x), "*", NumberPart() as of) if x:
             return _bounded(replace(of, origin=replace(of.origin, a=of.origin.a * x, b=of.origin.b * x)))
-        case ComputedPart(origin), "+" | "-", ComputedPart(other) if _alike(origin, other):
+        case NumberPart(origin), "+" | "-", NumberPart(other) if _alike(origin, other):
             a, b = _numbers(operator, origin.a, other.a), _numbers(operator, origin.b, other.b)
             return _bounded(replace(left, origin=replace(origin, a=a, b=b))) if a else OtherPart(left.of)
-        case ComputedPart(origin), "div", ConstantPart(y) if y:
+        case NumberPart(origin), "div", ConstantPart(y) if y:
             return _bounded(replace(left, origin=replace(origin, a=origin.a / y, b=origin.b / y)))
         case _:
             return OtherPart(left.of | right.of)
@@ -291,7 +291,7 @@ def _numbers(operator: str, x: Fraction, y: Fraction) -> Fraction:
             return x / y
 
 
-def _bounded(part: ConstantPart | ComputedPart) -> Part:
+def _bounded(part: ConstantPart | NumberPart) -> Part:
     """The part, unless its numbers have become too long to go on with."""
     numbers = (part.value,) if isinstance(part, ConstantPart) else (part.origin.a, part.origin.b)
     longest = max(max(abs(each.numerator), each.denominator) for each in numbers)

@@ -10,7 +10,7 @@
     (`spark/plan/epoch_plan.py`) manifest/<epoch>     what an epoch did: the truth (`manifest.py`)
     segments/<epoch>/    the answers
     state/<epoch>/       what branches remember (`spark/state/files.py`)
-    evolution/           what accents and punctuations have said, for streams that have some (`spark/evolution/log.py`)
+    evolution/           the events that elements announced, for streams that have some (`spark/evolution/log.py`)
     sinks/<name>.json    how far a sink has come
     spark/               Spark's own checkpoint, which follows the manifests
 

@@ -59,7 +59,7 @@ class Manifest:
     aborted: Mapping[int, str] = field(default_factory=dict)
     """By subscription: why it has ended, of those that are still there (LAWS 4.6)."""
     evolution: Mapping[str, Logged] = field(default_factory=dict)
-    """By stream: what its accents and punctuations have said (`spark/evolution/log.py`)."""
+    """By stream: the log of its events (`spark/evolution/log.py`)."""
 
     @property
     def dead_letters(self) -> int:

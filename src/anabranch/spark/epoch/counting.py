@@ -1,14 +1,14 @@
 """Windows counted by panes: what tasks count of a range, and how it travels.
 
 A range is counted where it is read, for all branches of its stream at once, and without knowing what came before;
-windows that differ in sizes and steps only are counted once (`columnar/panes/sharing.py`).
+windows that differ in sizes and steps only are counted once (`columnar/panes/query.py`).
 What it comes to goes to each shard in one row, and the shard puts it to what it has (`spark/state/pane_branches.py`).
 Dead letters travel with the count, so that those of a count that is void do not exist.
 
 Where the stream evolves, a range is counted in *stretches*: an accent on a path that somebody looks at ends one, and
-its row tells what was said there.
-So does a punctuation, if it may let an accent out that has waited for it, which is where one came before; other sayings
-are only told of, and not even that before the first of these accents: the job knows them (`spark/evolution/rerun.py`).
+its row holds the events there.
+So does a punctuation, if it may let an accent out that has waited for it, which is where one came before; other events
+only travel along, and not even that before the first of these accents: the job knows them (`spark/evolution/rerun.py`).
 A stretch begins with the largest values of those before it, so no count becomes void because of a border.
 """
 
@@ -30,8 +30,7 @@ from anabranch.columnar.items.answering import Shown
 from anabranch.columnar.match.index import Matches
 from anabranch.columnar.panes.counted import CountedRange, Reach
 from anabranch.columnar.panes.panes import Member, PaneCounter
-from anabranch.columnar.panes.query import CompiledMany, compile_many
-from anabranch.columnar.panes.sharing import relaxed, shared
+from anabranch.columnar.panes.query import CompiledMany, compile_many, relaxed, shared
 from anabranch.columnar.scan.kernels import Flags
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.template import Template
@@ -105,15 +104,15 @@ class PaneTaking:
         """Those of the plans, each once; found only where a stream evolves."""
         return tuple(dict.fromkeys(each.lineage for each in self.plans))
 
-    def reads(self, said: Iterable[Announced]) -> bool:
-        """Whether somebody looks at a path that sayings speak of."""
-        paths = {path for each in said for path in each.paths}
+    def reads(self, events: Iterable[Announced]) -> bool:
+        """Whether somebody looks at a path that events are about."""
+        paths = {path for each in events for path in each.paths}
         return any(lineage.reads(0, path) for path in paths for lineage in self._lineages)
 
 
 @dataclass(frozen=True, slots=True)
 class CountedStretch:
-    """A stretch of a range: how much was said in the range before it, and with its end; None where the range ends.
+    """A stretch of a range: the number of events in the range before it, and with its end; None where the range ends.
 
     Where it ends depends on who is counted, so it has no number.
     """
@@ -121,9 +120,9 @@ class CountedStretch:
     first: int
     last: int | None
 
-    def holds(self, said: int) -> bool:
-        """Whether elements belong to it before which so much was said."""
-        return self.first <= said and (self.last is None or said < self.last)
+    def holds(self, events: int) -> bool:
+        """Whether elements belong to it before which there were so many events."""
+        return self.first <= events and (self.last is None or events < self.last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +158,8 @@ class RangeCount:
         self._counter: PaneCounter | None = None
         self._largest: Callable[[int], Reach | None] = lambda _: again.largest if again else None
         self._heard = 0
-        self._said: list[Announced] = []
-        """What was said in the stretch, and does not end it."""
+        self._events: list[Announced] = []
+        """The events in the stretch that do not end it."""
         self._evolutions: dict[int, Evolution] = {}
         """By view, once there is one to speak of: what values mean here."""
         passage.parted = again is not None  # it may end where nothing concerns those who are counted again
@@ -182,7 +181,7 @@ class RangeCount:
     def take(self) -> None:
         if self._is_counted:
             self._counting().take()
-        fresh = self._passage.said[self._heard :]
+        fresh = self._passage.valid[self._heard :]
         if fresh:
             self._hear(fresh)
 
@@ -205,8 +204,8 @@ class RangeCount:
     # --- stretches --------------------------------------------------------------------------------------------
 
     def _hear(self, fresh: Sequence[Announced]) -> None:
-        """What was said ends the stretch, if something may come of it."""
-        self._said += fresh
+        """Events end the stretch, if something may come of them."""
+        self._events += fresh
         may_let_out = bool(self._evolutions) and any(isinstance(each.event, Punctuation) for each in fresh)
         if may_let_out or self._taking.reads(fresh):
             if self._again is None:
@@ -218,18 +217,20 @@ class RangeCount:
         self._heard += len(fresh)
 
     def _note(self, last: int | None) -> None:
-        """Set down what the stretch comes to that ends with so much said."""
-        said, self._said = tuple(self._said), []
+        """Set down what the stretch comes to that ends with so many events."""
+        events, self._events = tuple(self._events), []
         stretch, self._first = CountedStretch(self._first, last), last or 0
         counter, self._counter = self._counter, None
         if counter is None:
             return
         self._largest = counter.largest
-        if self._results and counter.entries == len(said) and all(each.paths for each in said):  # nothing but accents
-            self._results[-1] = replace(self._results[-1], said=(*self._results[-1].said, *said))
+        if (
+            self._results and counter.entries == len(events) and all(each.paths for each in events)
+        ):  # nothing but accents
+            self._results[-1] = replace(self._results[-1], events=(*self._results[-1].events, *events))
         else:
             given = (self._reach, stretch, self._taking.served, self._letters, counter.result())
-            self._results.append(RangeResult(*given, said))
+            self._results.append(RangeResult(*given, events))
 
     def _evolve(self) -> None:
         """From here on it is known what values mean to whom; and punctuations may let something out."""
@@ -238,7 +239,7 @@ class RangeCount:
             partition = int(self._reach.partition)
             for view in dict.fromkeys(each.view for each in self._taking.members):
                 evolution = self._evolutions[view] = self._view(view).evolutions[partition].copy()
-                for each in (*self._passage.met, *self._passage.said[: self._heard]):
+                for each in (*self._passage.met, *self._passage.valid[: self._heard]):
                     if each.partition == partition:
                         judged(each.event, evolution)
 
@@ -256,7 +257,7 @@ class RangeCount:
         if not self._results and self._again is None:
             self._counting()
         if not self._evolutions:
-            self._said = []  # nothing can come of it, and the ranges behind this one know it
+            self._events = []  # nothing can come of it, and the ranges behind this one know it
         self._note(None)
         return self._results
 
@@ -270,8 +271,8 @@ class RangeResult:
     served: Sequence[Served]
     letters: Sequence[Sequence[DeadLetter]]
     counted: CountedRange
-    said: tuple[Announced, ...] = ()
-    """What was said at its end, and in it, if nothing could come of that."""
+    events: tuple[Announced, ...] = ()
+    """Those at its end, and those in it of which nothing could come."""
 
     def packed(self, shard: Callable[[int], int]) -> Iterator[tuple[int, bytes]]:
         """What goes to each shard; `shard` says who has a branch."""
@@ -289,7 +290,7 @@ class RangeResult:
                 astuple(self.stretch),
                 len(self.served),
                 told,
-                [each.json for each in self.said],
+                [each.json for each in self.events],
             ]
             yield each, json.dumps(head).encode() + b"\n" + self.counted.part(list(members)).to_bytes()
 
@@ -297,11 +298,11 @@ class RangeResult:
     def unpacked(data: bytes) -> RangeResult:
         """What a shard was sent; members that are nothing to it serve nobody."""
         line, _, rest = data.partition(b"\n")
-        reach, stretch, count, told, said = json.loads(line)
+        reach, stretch, count, told, events = json.loads(line)
         served = [Served((), Fraction(1))] * count
         letters: list[list[DeadLetter]] = [[] for _ in range(count)]
         for member, numbers, width, texts in told:
             served[member] = Served(tuple(numbers), Fraction(width))
             letters[member] += map(letter_from_json, texts)
-        counted, heard = CountedRange.from_bytes(rest), tuple(map(Announced.from_json, said))
+        counted, heard = CountedRange.from_bytes(rest), tuple(map(Announced.from_json, events))
         return RangeResult(Range(**reach), CountedStretch(*stretch), served, letters, counted, heard)

@@ -31,7 +31,7 @@ from anabranch.spark.state.files import SavedState, kept_from_json
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """What is said in the epoch itself, in a file: its tasks know it before they read."""
+    """The events of the epoch itself, in a file: its tasks know them before they read."""
 
     path: Path
     digest: str
@@ -47,7 +47,7 @@ class Met:
         return Met(path, digest)
 
     def load(self) -> Mapping[str, Sequence[LoggedEvent]]:
-        """What is said, by stream, in order."""
+        """The events by stream, in order."""
         return _load_met(self)
 
 
@@ -75,9 +75,9 @@ class Job:
     before: int | None = None
     """The epoch whose manifest names the states of the branches."""
     evolution: Mapping[str, Logged] = field(default_factory=dict)
-    """By stream: what accents and punctuations said in earlier epochs."""
+    """By stream: the log of the events of earlier epochs."""
     met: Met | None = None
-    """What is said in this one, if that is known."""
+    """The events of this one, if they are known."""
 
     def known_log(self, stream: StreamPlan) -> KnownLog:
         """What the log of a stream says of earlier epochs, as this process has read it."""

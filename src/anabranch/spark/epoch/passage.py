@@ -1,11 +1,11 @@
 """The passage of a range: its elements in order, with the evolution of their partition.
 
-A range is read by one task, and by another again where that is needed; each begins with all that was said before it:
+A range is read by one task, and by another again where that is needed; each begins with all events before it:
 in earlier epochs, which the log knows, and earlier in this one, as far as the job was told
 (`spark/evolution/rerun.py`).
 
 The elements of a stream of updates go on to the branches, which judge them (LAWS 5).
-Of what is said in such a stream only this is kept: which paths are in doubt, because an accent named them (LAWS 4.5).
+Of the events of such a stream only this is kept: which paths are in doubt, because an accent named them (LAWS 4.5).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Passage:
         self.reader = RangeReader(stream, root, limits, reach, job.carry(reach), accents=job.plan.load().accents)
         self.changes: list[LoggedEvent] = []
         """The events that its elements announce."""
-        self.said: list[Announced] = []
+        self.valid: list[Announced] = []
         """Those of them that are valid."""
         self.parted = False
         """Whether punctuations are stretches of their own; to be set by whoever has to know what was before them."""
@@ -116,7 +116,7 @@ class Passage:
         self.changes += logged_events(element, self._range, self._epoch)
         found = judged(element, self._own())
         if isinstance(found, Event) and is_change(found):
-            self.said.append(Announced(self._range.stream, int(self._range.partition), found))
+            self.valid.append(Announced(self._range.stream, int(self._range.partition), found))
         if self._follow is not None and isinstance(found, Event):
             if self._following is None:
                 self._following = self._follow(())

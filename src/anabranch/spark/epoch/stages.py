@@ -63,7 +63,7 @@ def _reports(found: DataFrame) -> list[Report]:
 def manifest_of(job: Job, run: int, last: Manifest | None, reports: Sequence[Report], logs: EvolutionLogs) -> Manifest:
     """What the tasks report, taken together and added to what was before; or the first of their errors.
 
-    What accents and punctuations said is made durable on the way.
+    The events of streams are made durable on the way.
     """
     offsets, carries = (dict(last.offsets), dict(last.carries)) if last else ({}, {})
     begun = dict.fromkeys(last.begun if last else ())

@@ -3,7 +3,7 @@
 Queries that agree in their lineage and in when they began have one follower (`runtime/evolution/follower.py`).
 
 Within a stretch of items in which nothing changes, a query that no unit change concerns is answered as ever, and so is
-one whose answer has followed a change for all items (`columnar/items/units.py`).
+one whose answer has followed a change for all items (`columnar/items/evolution.py`).
 The others are answered by the law: from the item's canonical values, and brought forward into the units that have been
 announced in the answer.
 A query that an accent has ended gives nothing more.
@@ -20,8 +20,8 @@ from anabranch.algebra.accents.events import Announced, Event
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch import cache
+from anabranch.columnar.items.evolution import Changes
 from anabranch.columnar.items.programs import ItemQuery
-from anabranch.columnar.items.units import Changes
 from anabranch.law.evolution.canonical import canonical
 from anabranch.law.spelling import Namespaces
 from anabranch.runtime.evolution.follower import Follower

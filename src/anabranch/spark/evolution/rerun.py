@@ -25,7 +25,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from anabranch.columnar.items.course import ESCAPE, WORDS, may_hold
+from anabranch.columnar.items.evolution import ESCAPE, WORDS, may_hold
 from anabranch.columnar.scan.kernels import find_word
 from anabranch.errors import AnabranchError
 from anabranch.runtime.evolution.outlet import accent_text
@@ -63,8 +63,8 @@ def run_evolving(job: Job, search: Run, run: Run) -> tuple[Job, Sequence[Report]
             stream: [each for each in changes if each not in known.get(stream, ())] for stream, changes in found.items()
         }
         if not any(_is_crossed(stream, changes, reports) for stream, changes in fresh.items()):
-            greeted = greeting(job)
-            return job, [greeted, *reports] if greeted else reports
+            shown = shown_first(job)
+            return job, [shown, *reports] if shown else reports
         for report in reports:
             for segment in report.segments:
                 (job.segments / segment.name).unlink(missing_ok=True)
@@ -77,7 +77,7 @@ def lively(job: Job) -> frozenset[str]:
 
 
 def log_changes(job: Job, logs: EvolutionLogs, reports: Sequence[Report]) -> Mapping[str, Logged]:
-    """Make durable what was said in an epoch; gives the logs of all streams as its manifest names them."""
+    """Make the events of an epoch durable; gives the logs of all streams as its manifest names them."""
     found = dict(job.evolution)
     for stream, changes in _changes(reports).items():
         before = job.evolution.get(stream)
@@ -87,7 +87,7 @@ def log_changes(job: Job, logs: EvolutionLogs, reports: Sequence[Report]) -> Map
 
 
 def _changes(reports: Sequence[Report]) -> dict[str, list[LoggedEvent]]:
-    """By stream what was said, those of each partition in order."""
+    """The events by stream, those of each partition in order."""
     found: dict[str, list[LoggedEvent]] = {}
     for report in reports:
         for stream, changes in report.changes.items():
@@ -130,7 +130,7 @@ def search_ranges(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
 
 
 def search(job: Job, found: Iterable[Range]) -> Report:
-    """What is said in some ranges, as far as their streams have had such things lately."""
+    """The events in some ranges of streams that have had such lately."""
     plan, searched = job.plan.load(), lively(job)
     streams = {each.stream: each for each in plan.streams if each.stream in searched}
     changes: dict[str, list[LoggedEvent]] = {}
@@ -184,10 +184,10 @@ def _lines(data: bytes, position: int, limits: Limits, needles: Sequence[bytes])
 
 
 _FRONT = 1 << 41
-"""Names the segment of greetings among those of tasks and shards."""
+"""Names the segment of what is shown first, among those of tasks and shards."""
 
 
-def greeting(job: Job) -> Report | None:
+def shown_first(job: Job) -> Report | None:
     """What those are shown who begin in an epoch; None if that is nothing."""
     plan = job.plan.load()
     fresh = {each.id for each in plan.subscriptions if each.first == job.epoch and {*each.late} & job.evolution.keys()}
@@ -210,7 +210,7 @@ def greeting(job: Job) -> Report | None:
                 if view is None or not view.shown:
                     continue
                 follower = fresh_follower(stream, group.kind)
-                text = "".join(accent_text(each) for shown in view.told[: view.shown] for each in follower.hear(shown))
+                text = "".join(accent_text(each) for event in view.told[: view.shown] for each in follower.hear(event))
                 if text:
                     segment.add(tuple(numbers), text)
                 if follower.aborted is not None:

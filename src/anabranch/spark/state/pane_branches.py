@@ -4,7 +4,7 @@ Where it turns out to matter what came before, because something in a count is l
 once more and counts it for those branches from what they know; that is rare, and the answer is the same
 (`columnar/panes/panes.py`).
 
-Where the stream evolves (LAWS 4), the rows tell what was said, at its place.
+Where the stream evolves (LAWS 4), the rows hold the events, at their places.
 Branches that agree in lineage, policy and view are *kin*: they have one follower (`spark/evolution/following.py`), and
 are answered as far as they are complete before it hears something that may come out.
 What a branch was told in earlier epochs is in the stream's log, so nothing of it is in its state.
@@ -19,8 +19,7 @@ from dataclasses import dataclass, field, replace
 from anabranch.algebra.accents.events import Announced
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch.panes.group import PaneGroup
-from anabranch.branch.panes.panes import PaneWindows
-from anabranch.branch.panes.states import pack
+from anabranch.branch.panes.panes import PaneWindows, pack
 from anabranch.branch.ports import Output
 from anabranch.branch.remote.making import SentWindows
 from anabranch.branch.state import BranchState
@@ -108,7 +107,7 @@ class PaneBranches:
     # --- counts -----------------------------------------------------------------------------------------------
 
     def count(self, packed: bytes) -> None:
-        """Take in the next stretch of a range, and what was said there."""
+        """Take in the next stretch of a range, and its events."""
         result = RangeResult.unpacked(packed)
         for served in result.served:
             for number in served.numbers:
@@ -120,7 +119,7 @@ class PaneBranches:
         for largest, numbers in void.items():
             again = self._take(self._recount(numbers, result.reach, Again(result.stretch, largest)))
             assert not again, "a count from what came before is never void"
-        self._hear(result.reach, result.said)
+        self._hear(result.reach, result.events)
 
     def _take(self, result: RangeResult) -> list[int]:
         """Take in what holds; gives the branches for whom it is void."""
@@ -170,13 +169,13 @@ class PaneBranches:
             self._lively[name] = any(each.paths for each in self._job.known_log(self._stream(name)).valid)
         return self._lively[name]
 
-    def _hear(self, reach: Range, said: Sequence[Announced]) -> None:
+    def _hear(self, reach: Range, events: Sequence[Announced]) -> None:
         """The events at this place of a stream; what comes out of them stands here in the answers."""
         name = reach.stream
-        if said and name not in self._heard:
+        if events and name not in self._heard:
             self._heard[name] = []
-            said = (*self._passage(reach).met, *said)
-        for each in said:
+            events = (*self._passage(reach).met, *events)
+        for each in events:
             if not self._is_lively(name) and each.paths:
                 self._lively[name] = True
                 for number, branch in self._branches.items():
@@ -187,14 +186,14 @@ class PaneBranches:
                 if kin.stream.stream == name:
                     self._tell(kin, each)
 
-    def _tell(self, kin: _Kin, said: Announced) -> None:
-        if not kin.may_answer(said):
-            kin.hear(said)
+    def _tell(self, kin: _Kin, announced: Announced) -> None:
+        if not kin.may_answer(announced):
+            kin.hear(announced)
             return
         self._group.close(kin.numbers)
         for number in kin.numbers:
-            self._doubt(number, said)
-        accents = kin.hear(said)
+            self._doubt(number, announced)
+        accents = kin.hear(announced)
         for number in kin.numbers:
             windows = self._branches[number].windows
             windows.tell(accents)
@@ -220,9 +219,9 @@ class PaneBranches:
             branch.windows.tell(accent for each in view.told[: view.shown] for accent in shown.hear(each))
         self._end_aborted(kin)
 
-    def _doubt(self, number: int, said: Announced) -> None:
+    def _doubt(self, number: int, announced: Announced) -> None:
         """Have windows that are sent tell those who read them what is in doubt."""
-        windows, event = self._branches[number].windows, said.event
+        windows, event = self._branches[number].windows, announced.event
         if isinstance(windows, SentWindows) and isinstance(event, DeadLetter):
             known = [windows.doubt(each.path, event.reason) for each in event.doubts]
             self._lost |= set() if all(known) else {number}
