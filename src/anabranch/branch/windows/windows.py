@@ -13,7 +13,7 @@ Items come one by one, or a few thousand at a time in columns: there it is found
 and which are late; the operator holds the selected ones, unread, and answers its windows.
 Items that columns cannot show, and everything where the query or its stream is not made for it, are left to the
 operator, in their place; so which way an item takes never shows in an answer, nor who had the state before.
-Made for columns are windows over a stream of one partition that `columnar/match/selecting.py` compiles.
+Made for columns are windows over a stream of one partition that `columnar/items/query.py` compiles.
 """
 
 from __future__ import annotations
