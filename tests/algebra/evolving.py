@@ -15,7 +15,6 @@ from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.sets import fulfils, items_of
-from anabranch.algebra.operators.choose import choose
 from anabranch.algebra.operators.construct import Computed, Constant, Construct, Copy, Linear, Value
 from anabranch.algebra.operators.grouped import Aggregate
 from anabranch.algebra.operators.intersect import Intersect
@@ -27,6 +26,7 @@ from anabranch.algebra.operators.quantify import Quantify
 from anabranch.algebra.operators.select import Select
 from anabranch.algebra.operators.union import Union
 from anabranch.algebra.operators.windowed import WID, Window
+from anabranch.algebra.plans.builder import DerivedStream
 from anabranch.algebra.plans.interpret import Apply, Plan, StreamSource
 from anabranch.algebra.reactions.readings import without
 from anabranch.algebra.window import Extent
@@ -167,12 +167,15 @@ class Planner:
 
     def _choose(self) -> tuple[Operator, tuple[Plan, ...]]:
         """One way for some of the items, another for the others, which may pass a selection more."""
-        more = Select(parse(description(self.random, self.paths)))
-        whole = choose(
-            self.plan,
-            parse(description(self.random, self.paths)),
-            lambda way: way,
-            lambda way: Apply(more, (way,)) if self.random.random() < 0.5 else way,
+        more, condition = (description(self.random, self.paths) for _ in range(2))
+        whole = (
+            DerivedStream(self.plan)
+            .choose(
+                condition,
+                lambda way: way,
+                lambda way: way.select(more) if self.random.random() < 0.5 else way,
+            )
+            .plan
         )
         assert isinstance(whole, Apply)
         self.plan = whole.inputs[0]

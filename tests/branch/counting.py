@@ -14,13 +14,14 @@ from anabranch.branch.panes.group import PaneGroup, Served
 from anabranch.branch.panes.panes import PaneState, PaneWindows, pack, unpack
 from anabranch.branch.panes.plan import PaneLaw, PanePlan, pane_plan
 from anabranch.branch.ports import InputStream
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
+from anabranch.columnar.match.arranging import gathered
 from anabranch.columnar.match.index import NO_MATCHES, Matcher
 from anabranch.columnar.panes.counted import CountedRange, Reach
 from anabranch.columnar.panes.panes import Member, PaneCounter
 from anabranch.columnar.panes.query import CompiledMany, compile_many, relaxed, shared
 from anabranch.columnar.scan import untemplated as guided
-from anabranch.columnar.scan.shred import Shredded, Shredder, Wanted
+from anabranch.columnar.scan.shred import Shredded, Shredder, WantedLeaves
 from anabranch.columnar.scan.template import Template
 from anabranch.errors import BadItem
 from anabranch.language import check, parse
@@ -118,7 +119,7 @@ class Stream:
     def together(self, plans: Sequence[PanePlan], random: Random, ends: bool = True) -> list[tuple[str, Found]]:
         """The answers of several queries that are counted together, the last of which may come and go."""
         found = [Found() for _ in plans]
-        state: State | None = None
+        state: BranchState | None = None
         ranges = cut(self.items, random)
         while ranges or state is None:
             epoch = [ranges.pop(0) for _ in range(min(len(ranges), random.choice((1, 1, 2, 5))))]
@@ -132,7 +133,7 @@ class Stream:
                 if ends and not ranges:
                     group.of(number).end_of(0)
             group.close(range(len(plans)))
-            state = State.from_bytes(pack(group.save()).to_bytes())
+            state = BranchState.from_bytes(pack(group.save()).to_bytes())
         texts = ["".join(each.pieces) for each in found]
         frames = [each.standing for each in plans]
         return [
@@ -194,8 +195,8 @@ class Stream:
         wanted = matcher = None
         if compiled is not None and template is not None:
             leaves = tuple(sorted(compiled.leaves))
-            wanted = Wanted(template, leaves, tuple(leaf in compiled.numbers for leaf in leaves))
-            matcher = Matcher.of(compiled.conditions, wanted)
+            wanted = WantedLeaves(template, leaves, tuple(leaf in compiled.numbers for leaf in leaves))
+            matcher = Matcher(len(compiled.conditions), *gathered(enumerate(compiled.conditions)), wanted)
         reader = self.reader()
         shredder = Shredder(LineSplitter(self.limits, Carry(start)), self.limits)
         size = random.choice((1 << 20, 1 << 20, 1 << 20, 500, 40))

@@ -8,7 +8,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.columnar.scan.shred import Shredder, Wanted
+from anabranch.columnar.scan.shred import Shredder, WantedLeaves
 from anabranch.columnar.scan.template import Template
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Carry, LineSplitter
@@ -22,10 +22,10 @@ plain = st.builds(lambda sign, whole, point, rest: sign + whole + point + rest, 
                   st.sampled_from(["", "."]), digits)  # fmt: skip
 
 
-def wanted() -> Wanted:
+def wanted() -> WantedLeaves:
     template = Template.of(parse_item(ITEM, Limits()))
     assert template is not None
-    return Wanted(template, (0,), (True,))
+    return WantedLeaves(template, (0,), (True,))
 
 
 def numbers(texts: list[str]) -> list[float | None]:

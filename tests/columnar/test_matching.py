@@ -7,7 +7,10 @@ from random import Random
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from anabranch.columnar.items.query import wanted_leaves
+from anabranch.columnar.match.arranging import gathered
 from anabranch.columnar.match.condition import (
     NO,
     UNCLEAR,
@@ -20,8 +23,7 @@ from anabranch.columnar.match.condition import (
     judge,
 )
 from anabranch.columnar.match.index import Matcher, Matches
-from anabranch.columnar.match.selecting import wanted_leaves
-from anabranch.columnar.scan import untemplated as guided
+from anabranch.columnar.scan import untemplated
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.columnar.scan.template import Template
 from anabranch.logic import And, Not, Or, Tree
@@ -47,7 +49,7 @@ def _batch(random: Random, items: int) -> Shredded:
     limits = Limits()
     head, *rest = Shredder(LineSplitter(limits), limits).feed(("\n" * 8 + "".join(lines)).encode(), wanted)
     found = rest[-1] if rest else head
-    guided.fill(found, limits)
+    untemplated.fill(found, limits)
     return found
 
 
@@ -78,8 +80,14 @@ def _staged(random: Random) -> Condition:
 
 def _matches(conditions: Sequence[Condition], shredded: Shredded) -> Matches:
     assert shredded.wanted is not None
-    found = Matcher.of(conditions, shredded.wanted).match(shredded)
+    found = Matcher(len(conditions), *gathered(enumerate(conditions)), shredded.wanted).match(shredded)
     assert found is not None
+    return found
+
+
+def _taken(matches: Matches, condition: int) -> NDArray[np.int32]:
+    """The entries that a condition takes."""
+    found: NDArray[np.int32] = matches.pairs[matches.conditions == condition]
     return found
 
 
@@ -96,7 +104,7 @@ def test_the_index_finds_what_each_condition_finds(seed: int) -> None:
     for number, condition in enumerate(conditions):
         verdicts = judge(condition, shredded)
         verdicts = np.where(shredded.fits | (verdicts == NO), verdicts, np.uint8(UNCLEAR))
-        assert matches.taken(number).tolist() == np.flatnonzero(verdicts == YES).tolist(), condition
+        assert _taken(matches, number).tolist() == np.flatnonzero(verdicts == YES).tolist(), condition
         mine = [entry for each, entry in opened if each == number]
         assert mine == np.flatnonzero(verdicts == UNCLEAR).tolist(), condition
 
@@ -121,16 +129,17 @@ def test_boxes_over_two_axes() -> None:
     matches = _matches(boxes, shredded)
     for number, box in enumerate(boxes):
         expected = np.flatnonzero((judge(box, shredded) == YES) & shredded.fits)
-        assert matches.taken(number).tolist() == expected.tolist()
+        assert _taken(matches, number).tolist() == expected.tolist()
 
 
 def test_more_pairs_than_one_batch_may_have() -> None:
     """A batch with too many is refused, its parts are not, and together they say the same."""
     shredded = _batch(Random(4), 1_200)
     assert shredded.wanted is not None
-    matcher = Matcher.of([(NumberTest(0, ">=", float(-each)),) for each in range(1_500)], shredded.wanted)
+    conditions: list[Condition] = [(NumberTest(0, ">=", float(-each)),) for each in range(1_500)]
+    matcher = Matcher(len(conditions), *gathered(enumerate(conditions)), shredded.wanted)
     assert matcher.match(shredded) is None
     halves = [matcher.match(shredded.part(*each)) for each in ((0, 600), (600, len(shredded.fits)))]
     first, second = (each for each in halves if each is not None)
     expected = np.flatnonzero((judge((NumberTest(0, ">=", -7.0),), shredded) == YES) & shredded.fits)
-    assert [*first.taken(7), *(600 + second.taken(7))] == expected.tolist()
+    assert [*_taken(first, 7), *(600 + _taken(second, 7))] == expected.tolist()

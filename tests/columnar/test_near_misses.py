@@ -7,8 +7,8 @@ from xml.parsers import expat
 
 import pytest
 
-from anabranch.columnar.scan import untemplated as guided
-from anabranch.columnar.scan.shred import Shredder, Wanted
+from anabranch.columnar.scan import untemplated
+from anabranch.columnar.scan.shred import Shredder, WantedLeaves
 from anabranch.columnar.scan.template import Template
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Carry, LineSplitter
@@ -48,11 +48,11 @@ def called_good(lines: list[bytes]) -> list[bool]:
     """What the compiled path says of lines that are judged together."""
     template = Template.of(parse_item(ITEM, LIMITS))
     assert template is not None
-    wanted = Wanted(template, (0, 2), (True, True))
+    wanted = WantedLeaves(template, (0, 2), (True, True))
     data = b"".join(line + b"\n" for line in lines)
     found: list[bool] = []
     for shredded in Shredder(LineSplitter(LIMITS, Carry(100)), LIMITS).feed(data, wanted):
-        found += (shredded.fits | guided.fill(shredded, LIMITS)).tolist()
+        found += (shredded.fits | untemplated.fill(shredded, LIMITS)).tolist()
     return found
 
 

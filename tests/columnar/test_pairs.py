@@ -18,7 +18,7 @@ from anabranch.algebra.window import Extent
 from anabranch.columnar.joins import step_join as joining
 from anabranch.columnar.joins.kernels import merged
 from anabranch.columnar.joins.pairs import CompiledJoin, compile_join
-from anabranch.columnar.joins.step_join import Lane, PairAnswers, PairColumns, StepJoin
+from anabranch.columnar.joins.step_join import Lane, PairAnswers, PairColumns, StepJoinLanes
 from anabranch.columnar.scan.entries import SELECTED, SHOWN, VOID, Decimals, common_unit, shred_entries
 from anabranch.columnar.scan.template import Template
 from anabranch.errors import BadItem, DynamicError
@@ -87,7 +87,7 @@ def test_movements_are_those_of_the_law(
     for part, ended in ((first, False), (second, True)):
         arriving = [numbers[side][done[side] : done[side] + int((part == side).sum())] for side in range(2)]
         items = [[*state[side][1], *state[side][2], *arriving[side]] for side in range(2)]
-        join = StepJoin(
+        join = StepJoinLanes(
             *(
                 Lane(
                     *extents[side],
@@ -113,12 +113,12 @@ def test_movements_are_those_of_the_law(
     assert found == by_law(kept, extents)
 
 
-def _blocks(join: StepJoin, part: np.ndarray, block: int, *, ended: bool) -> list[tuple[list[int], list[int]]]:
+def _blocks(join: StepJoinLanes, part: np.ndarray, block: int, *, ended: bool) -> list[tuple[list[int], list[int]]]:
     """The pairs in blocks of another size, with hardly any room for meetings."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(joining, "BLOCK", block)
         patch.setattr(joining, "MEETINGS", block)
-        return [(x.tolist(), y.tolist()) for x, y in join.pairs(part, ended=ended)]
+        return [(x.tolist(), y.tolist()) for x, y, _ in join.pairs(part, ended=ended)]
 
 
 def _without_late(lane: Sequence[tuple[int, int, int]], slack: int) -> list[tuple[int, int, int]]:
@@ -138,8 +138,8 @@ def test_a_long_way_costs_no_more_than_a_short_one() -> None:
     values = np.array([1, 2, 10**15, 10**15 + 1, 10**15 + 50], np.int64)
     lane = Lane(10, 1, 0, 0, 0, 0, values, np.full(5, SELECTED, np.uint8))
     sides = merged([values, values], [FOREVER, FOREVER])
-    blocks = StepJoin(lane, lane).pairs(sides, ended=True)
-    found = [(int(a), int(b)) for x, y in blocks for a, b in zip(x, y, strict=True)]
+    blocks = StepJoinLanes(lane, lane).pairs(sides, ended=True)
+    found = [(int(a), int(b)) for x, y, _ in blocks for a, b in zip(x, y, strict=True)]
     nearer = [int(value) - (10**15 - 1_000 if value > 10 else 0) for value in values]
     assert found == by_law([[(value, value, SELECTED) for value in nearer]] * 2, [(10, 1, 0)] * 2)
     assert (4, 4) in found

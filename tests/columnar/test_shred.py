@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from anabranch.columnar.scan import kernels
-from anabranch.columnar.scan.shred import Shredded, Shredder, Wanted
+from anabranch.columnar.scan.shred import Shredded, Shredder, WantedLeaves
 from anabranch.columnar.scan.template import Template
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import START, Carry, Cut
@@ -27,10 +27,10 @@ ITEMS = [
 ]
 
 
-def wanted(item: str = USUAL.format(x="1", y="a", z="2")) -> Wanted:
+def wanted(item: str = USUAL.format(x="1", y="a", z="2")) -> WantedLeaves:
     template = Template.of(parse_item(item.encode(), LIMITS))
     assert template is not None
-    return Wanted(template, (0, 2), (True, False))
+    return WantedLeaves(template, (0, 2), (True, False))
 
 
 def shredder(form: Format, carry: Carry = START) -> Shredder:

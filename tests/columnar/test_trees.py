@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anabranch.columnar.scan.template import Template
-from anabranch.columnar.scan.trees import LONGEST, TemplateTrees, UsualTrees
+from anabranch.columnar.scan.template import LONGEST, Template, TemplateTrees, UsualTrees
 from anabranch.stream.limits import Limits
 from anabranch.stream.photons import photons
 from anabranch.stream.reading.parse import parse_item

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.columnar.items.units import mapped
+from anabranch.columnar.items.evolution import mapped
 from anabranch.spark.evolution.following import RangeFollowing
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Item

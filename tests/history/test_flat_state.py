@@ -12,8 +12,7 @@ import pytest
 from anabranch.algebra.history.display import Piece
 from anabranch.algebra.history.publishing import Published, heartbeat
 from anabranch.algebra.history.replay import Replay
-from anabranch.bench.steady import LongRun
-from anabranch.bench.workloads.tickers import RISEN
+from anabranch.bench.steady import RISEN, LongRun
 from anabranch.law.history import register
 from anabranch.stream.tree import STREAM_NAMESPACE
 from mass import Mass

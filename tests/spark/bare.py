@@ -16,7 +16,7 @@ from unittest import mock
 
 from anabranch.algebra.plans.written import is_plan
 from anabranch.algebra.reactions.signature import Policy
-from anabranch.branch import cache as left
+from anabranch.branch import cache
 from anabranch.language import check, parse, print_query
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.answers.segments import late_places
@@ -35,10 +35,9 @@ from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.ranges import Offset, Range
 from anabranch.spark.intake.settings import IntakeSettings, IntakeStream
 from anabranch.spark.intake.survey import Survey
-from anabranch.spark.plan.dividing import strands_for
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
 from anabranch.spark.plan.files import Plans
-from anabranch.spark.plan.membership import subscriptions_of
+from anabranch.spark.plan.membership import strands_for, subscriptions_of
 from anabranch.spark.state import files as states
 from anabranch.spark.state import shard
 from anabranch.stream.limits import Limits
@@ -76,7 +75,7 @@ class BareTrunk:
         self._last: Manifest | None = None
         self.plan: Plan | None = None
         self.epochs = self.jobs = self.searches = 0
-        self._processes = [left.Left() for _ in range(2)]
+        self._processes = [cache.ProcessCache() for _ in range(2)]
 
     def resume(self) -> None:
         """Go on where another trunk in the same folder has ended."""
@@ -173,7 +172,7 @@ class BareTrunk:
             for number in range(shards):
                 mine = sorted((row for row in rows if row.shard == number), key=lambda row: row.sequence)
                 if mine:
-                    with mock.patch.object(left, "here", self._random.choice(self._processes)):
+                    with mock.patch.object(cache, "here", self._random.choice(self._processes)):
                         reports.append(shard.work(job, number, mine, outbox))
             rows = list(read_rows(outbox.drain()))
         return reports

@@ -1,6 +1,6 @@
 """The algebra: operators over streams that evolve, one file each, and the one machinery by which they react to accents.
 
-* Operators, each with its law, its signature, and what the signature does not cover: `select`, `choose`, `quantify`,
+* Operators, each with its law, its signature, and what the signature does not cover: `select`, `quantify`,
   `order`, `project`, `construct`, `union`, `intersect`, `join`, `windowed`, `grouped`.
   What windows and aggregates are made of, for whoever answers them, is in `window`, `sliding`, `aggregate`, `numbers`.
 * How all of them work, element by element, in canonical values: `operator`; `readings` are their items, `changes` what

@@ -22,7 +22,7 @@ from anabranch.bench.harness.epochs import Trials, workshop
 from anabranch.bench.harness.timing import Figures, Rounds, Timings, compare, timed
 from anabranch.bench.workloads.photons import LEAVES, Rows, Spark, photons_streamed, read_photons, source, write_files
 from anabranch.columnar.scan import untemplated as guided
-from anabranch.columnar.scan.shred import Shredded, Shredder, Wanted
+from anabranch.columnar.scan.shred import Shredded, Shredder, WantedLeaves
 from anabranch.columnar.scan.template import Template
 from anabranch.spark.intake.storage import last_line_end, pieces
 from anabranch.stream.limits import Limits
@@ -87,7 +87,7 @@ class _Bench:
     def _shredded(self, path: Path) -> Rows:
         ranges = _ranges(path)
         template = _template(next(photons(1, 1)))
-        task = partial(_shred, str(path), ranges, Wanted(template, tuple(range(7)), (True,) * 7))
+        task = partial(_shred, str(path), ranges, WantedLeaves(template, tuple(range(7)), (True,) * 7))
         rows = self.spark.range(0, len(ranges), 1, len(ranges))
         return rows.mapInArrow(task, ", ".join(f"{leaf} double" for leaf in LEAVES))
 
@@ -106,7 +106,7 @@ def _template(item: str) -> Template:
 
 
 def _shred(
-    path: str, ranges: list[tuple[int, int]], wanted: Wanted, batches: Iterable[pa.RecordBatch]
+    path: str, ranges: list[tuple[int, int]], wanted: WantedLeaves, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """What a task does: the leaves in the ranges whose numbers it is given."""
     for number in (number for batch in batches for number in batch.column(0).to_pylist()):

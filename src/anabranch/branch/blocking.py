@@ -8,18 +8,17 @@ path that has gone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from heapq import merge
 from operator import itemgetter
 
 from anabranch.algebra.accents.events import Announced
 from anabranch.branch.evolution.changelog import shown_at, starts_of
-from anabranch.branch.intake.backlog import Backlog, Key, backlog_table, restore_backlogs
-from anabranch.branch.intake.entries import unpack
-from anabranch.branch.intake.entry_reader import EntryReader
-from anabranch.branch.members import Member
+from anabranch.branch.intake.backlog import Key
+from anabranch.branch.intake.entries import EntryReader
+from anabranch.branch.intake.merge import Merged
+from anabranch.branch.members import BranchMember
 from anabranch.branch.ports import InputStream, Spill
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.law.answer import NoAnswer, evaluate
 from anabranch.law.calls import PythonFunction
 from anabranch.law.evolution.vantage import Vantage
@@ -30,14 +29,14 @@ from anabranch.stream.elements import DeadLetter, StreamElement
 from anabranch.stream.tree import Element, copy
 
 
-class Whole:
+class BlockingBranch(Merged):
     """A branch that waits for the end."""
 
     def __init__(
         self,
-        member: Member,
+        member: BranchMember,
         inputs: Mapping[str, InputStream],
-        state: State | None,
+        state: BranchState | None,
         functions: Mapping[str, PythonFunction] | None,
         documents: Mapping[str, Input] | None,
         spill: Spill,
@@ -45,32 +44,19 @@ class Whole:
         self._member = member
         self._standing = member.standing
         self._streams = [inputs[each] for each in inputs if each in self._standing.streams]
+        super().__init__(self._streams, spill)
         self._functions = functions
         self._documents = documents or {}
         self.aborted: dict[str, str] = {}
-        keys = ((stream.name, number) for stream in self._streams for number in range(stream.partitions))
-        self._backlogs: dict[Key, Backlog] = {key: Backlog(spill) for key in keys}
-        self._ended: set[Key] = set()
         self._starts = starts_of(self._streams)
         if state is not None:
-            self._ended = {(stream, partition) for stream, partition in state.meta["ended"]}
-            restore_backlogs(self._backlogs, state.tables["waiting"])
+            known = {"now": [], "dated": [], "passed": None, "ended": state.meta["ended"]}
+            self._merge.restore(known, state.tables["waiting"])
 
-    def feed(self, data: bytes) -> None:
-        """Take in a feed."""
-        origin, _ = unpack(data)
-        self._backlogs[origin.stream, origin.partition].append(data)
+    def _run(self) -> None:
+        """Nothing is taken before the end."""
 
-    def passed(self, time: Fraction) -> None:
-        """That time goes by changes nothing."""
-
-    def end(self, stream: str, partition: int) -> None:
-        """An input has ended; with the last one the answer is found."""
-        self._ended.add((stream, partition))
-        if self._ended >= self._backlogs.keys():
-            self._answer()
-
-    def _answer(self) -> None:
+    def _finish(self) -> None:
         given = {stream.name: self._read(stream) for stream in self._streams}
         if not self._survives(given):
             return
@@ -132,28 +118,21 @@ class Whole:
 
     def _elements(self, stream: InputStream, partition: int) -> Iterator[StreamElement | DeadLetter]:
         reader = EntryReader(stream)
-        backlog = self._backlogs[stream.name, partition]
+        backlog = self._merge.sources[stream.name, partition].backlog
         while backlog.head is not None:
             yield reader.read(backlog.take())
 
-    def save(self) -> State | None:
+    def save(self) -> BranchState | None:
         """What must be remembered; the epoch is over."""
-        for backlog in self._backlogs.values():
-            backlog.settle()
-        meta = {"operator": "whole", "ended": sorted(self._ended)}
-        return State(meta, {"waiting": backlog_table(self._backlogs)})
+        merge, waiting = self._merge.save()
+        return BranchState({"operator": "whole", "ended": merge["ended"]}, {"waiting": waiting})
 
     @property
     def held(self) -> int:
-        """How many entries wait."""
-        return sum(map(len, self._backlogs.values()))
+        """How many entries wait for the end."""
+        return sum(super().waiting.values())
 
     @property
     def waiting(self) -> dict[Key, int]:
         """None of them waits for another input."""
         return {}
-
-    @property
-    def spilled(self) -> tuple[str, ...]:
-        """The names in the spill that the state needs."""
-        return tuple(ref for backlog in self._backlogs.values() for ref in backlog.spilled)

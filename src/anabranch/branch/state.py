@@ -23,7 +23,7 @@ VERSION = 7
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class BranchState:
     """The state of one branch; `meta["operator"]` says whose it is."""
 
     meta: dict[str, Any]
@@ -41,7 +41,7 @@ class State:
         return b"".join((json.dumps(head).encode(), b"\n", *blobs.values()))
 
     @staticmethod
-    def from_bytes(data: bytes) -> State:
+    def from_bytes(data: bytes) -> BranchState:
         """The state that `to_bytes` gave this blob for; StateError where it is of another kind or version."""
         line, _, rest = data.partition(b"\n")
         try:
@@ -64,7 +64,7 @@ class State:
             for name, length in head["tables"]:
                 tables[name] = read_table(rest[at : at + length])
                 at += length
-            return State(head["meta"], tables)
+            return BranchState(head["meta"], tables)
         except (pa.ArrowException, OSError, ValueError, TypeError, KeyError):
             raise StateError("the state of a branch is damaged") from None
 

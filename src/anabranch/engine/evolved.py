@@ -16,8 +16,9 @@ from functools import partial
 from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.reactions.signature import Policy
-from anabranch.branch import Branch, InputStream, Member, open_branch
-from anabranch.branch.intake.entries import Origin, pack
+from anabranch.branch import Branch, BranchMember, InputStream, open_branch
+from anabranch.branch.family import operator_of
+from anabranch.branch.intake.entries import FeedOrigin, pack
 from anabranch.engine.reading import Read, beginning
 from anabranch.law import Input
 from anabranch.law.calls import PythonFunction
@@ -72,7 +73,7 @@ def _feeds(
     for each in elements:
         cut = Cut(each.place.offset, each.place.offset, str(next(numbers)).encode(), encoding=_NO_TEXT)
         files.setdefault(each.place.partition, []).append(cut)
-    return (pack(Origin(stream, partition, file), cuts) for file, cuts in files.items())
+    return (pack(FeedOrigin(stream, partition, file), cuts) for file, cuts in files.items())
 
 
 class _Recalled:
@@ -141,7 +142,10 @@ def answer_evolving(
     """Answer a query over streams, all of them given as a branch is fed with them."""
     out = Answered()
     inputs = {name: each.stream for name, each in streams.items()}
-    branch = open_branch([Member("", name, query, out, policy)], inputs, None, functions, documents, NoSpill())
+    times = {each.name: each.time for each in inputs.values()}
+    operator = operator_of(query, times, endless=all(each.endless for each in inputs.values()))
+    member = BranchMember("", name, query, out, policy)
+    branch = open_branch(operator, [member], inputs, None, functions, documents, NoSpill())
     run_branch(branch, {stream: streams[stream] for stream in query.streams})
     out.aborted = branch.aborted.get("")
     return out

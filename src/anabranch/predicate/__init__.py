@@ -36,11 +36,11 @@ from anabranch.predicate.formula import (
     and_,
     compare,
     difference,
+    image,
     not_,
     or_,
     terms,
 )  # fmt: skip
-from anabranch.predicate.image import image
 from anabranch.predicate.normal import MOST_DISJUNCTS, disjuncts, hull, relax, simplify
 from anabranch.predicate.sets import covers, disjoint, equivalent, implies, satisfiable
 from anabranch.stream.path import Path

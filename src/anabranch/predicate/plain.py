@@ -62,25 +62,20 @@ def _by_cases(p: And[Atom], q: Predicate) -> bool:
     return all(plainly(And((each, *others)), q) for each in choice.parts)
 
 
+_POSITIONS = {
+    (op, at): {each for each in range(5) if compare(each, at)} for op, compare in COMPARES.items() for at in (1, 3)
+}
+"""Where a value may stand that is in some relation to one of two constants, which stand at 1 and 3: before, at, between
+or behind them."""
+
+
 def _follows(p: Compare, q: Compare) -> bool:
-    """Whether each value that fulfils one comparison fulfils the other."""
+    """Whether each value that fulfils one comparison fulfils the other; NaN fulfils `!=` alone."""
     a, b = p.constant, q.constant
     if isinstance(a, str) != isinstance(b, str):
         return False
-    less, equal = a < b, a == b  # type: ignore[operator]  # two texts or two numbers
-    match q.op:
-        case "=":
-            return equal and p.op == "="
-        case "!=":
-            return _misses(p, less, equal)
-        case "<":
-            return (p.op in ("<", "<=", "=") and less) or (p.op == "<" and equal)
-        case "<=":
-            return p.op in ("<", "<=", "=") and (less or equal)
-        case ">":
-            return (p.op in (">", ">=", "=") and not less and not equal) or (p.op == ">" and equal)
-        case ">=":
-            return p.op in (">", ">=", "=") and not less
+    first, second = (1, 1) if a == b else (1, 3) if a < b else (3, 1)  # type: ignore[operator]  # both of one kind
+    return _POSITIONS[p.op, first] <= _POSITIONS[q.op, second]
 
 
 def _moves(op: Operator, offset: Fraction, other: Operator, wider: Fraction) -> bool:
@@ -92,23 +87,6 @@ def _moves(op: Operator, offset: Fraction, other: Operator, wider: Fraction) -> 
             return offset >= wider and op in ((">",) if other == ">" else (">", ">=", "="))
         case _:
             return False
-
-
-def _misses(p: Compare, less: bool, equal: bool) -> bool:
-    """Whether a comparison with a constant that is less than, or equal to, another leaves that one out."""
-    match p.op:
-        case "=":
-            return not equal
-        case "!=":
-            return equal
-        case "<":
-            return less or equal
-        case "<=":
-            return less
-        case ">":
-            return not less
-        case ">=":
-            return not less and not equal
 
 
 def refuted(p: Predicate, q: Predicate) -> bool:

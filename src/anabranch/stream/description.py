@@ -72,7 +72,7 @@ def parse(text: str) -> Description:
     """Read the text of a `where`; blank text describes every item; StreamError with the place of what is wrong."""
     if len(text) > MAX_LENGTH:
         raise StreamError(f"a description may have at most {MAX_LENGTH:,} characters, this has {len(text):,}")
-    parser = _Parser(text)
+    parser = _DescriptionParser(text)
     if not parser.token:
         return EVERYTHING
     description = parser.alternatives(0)
@@ -81,7 +81,7 @@ def parse(text: str) -> Description:
     return description
 
 
-class _Parser:
+class _DescriptionParser:
     """One method per level of precedence, one token of lookahead."""
 
     def __init__(self, text: str) -> None:

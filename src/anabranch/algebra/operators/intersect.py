@@ -47,7 +47,7 @@ class Intersect:
         return _Meeting()
 
 
-class _Meeting:
+class _Meeting(Work):
     """The items of each input that have met no equal yet."""
 
     def __init__(self) -> None:
@@ -63,9 +63,6 @@ class _Meeting:
                 return (reading if input == 0 else waiting,)
         self._waiting[input].append((key, reading))
         return ()
-
-    def forget(self, input: int, path: Path, where: Predicate) -> None:
-        pass
 
     def close(self, closed: Predicate, has_ended: Ended) -> Iterable[Reading]:
         for side, waiting in enumerate(self._waiting):

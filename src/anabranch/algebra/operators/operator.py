@@ -42,7 +42,7 @@ Ended: TypeAlias = Callable[[int, Predicate], bool]
 
 
 class Work(Protocol):
-    """What an operator does to items; all values are canonical."""
+    """What an operator does to items; all values are canonical. Whoever remembers nothing need only take items."""
 
     failures: list[DynamicError]
     """What could not be computed, and gave nothing (LAWS 2.4)."""
@@ -52,15 +52,19 @@ class Work(Protocol):
 
     def forget(self, input: int, path: Path, where: Predicate) -> None:
         """Strip a path from the remembered items of an input that are in a set: it has been dropped."""
+        return
 
     def close(self, closed: Predicate, has_ended: Ended) -> Iterable[Reading]:
         """Give what was kept until nothing more comes for it, given the items of the output that are now closed."""
+        return ()
 
     def save(self) -> list[Any]:
         """What is remembered, as plain values of JSON, a row for each item or group."""
+        return []
 
     def restore(self, rows: Iterable[Any]) -> None:
         """Remember what `save` gave; nothing was remembered before."""
+        return
 
 
 class Operator(Protocol):
@@ -78,7 +82,7 @@ class Operator(Protocol):
         """Begin to work."""
 
 
-class Passing:
+class Passing(Work):
     """The work of an operator that remembers nothing."""
 
     def __init__(
@@ -89,18 +93,6 @@ class Passing:
 
     def item(self, input: int, reading: Reading) -> Iterable[Reading]:
         return self._each(reading)
-
-    def forget(self, input: int, path: Path, where: Predicate) -> None:
-        pass
-
-    def close(self, closed: Predicate, has_ended: Ended) -> Iterable[Reading]:
-        return ()
-
-    def save(self) -> list[Any]:
-        return []
-
-    def restore(self, rows: Iterable[Any]) -> None:
-        pass
 
 
 class Operation:

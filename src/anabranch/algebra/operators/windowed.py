@@ -25,6 +25,7 @@ from anabranch.algebra.reactions.signature import AccentSignature, Paths
 from anabranch.algebra.window import Extent
 from anabranch.logic import OPPOSITE
 from anabranch.predicate import Compare, Integers, Not, Operator, Predicate, and_, compare, or_
+from anabranch.predicate.texts import ValueRange, span
 from anabranch.predicate.writing import number_text
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element, Name, Text, copy
@@ -60,23 +61,27 @@ class Window:
 
         A comparison with text says nothing here: then these are more windows than need be, which is the safe side.
         """
-        spans = [_Span()]
+        ranges: list[ValueRange[Fraction]] = [ValueRange()]
         for each in literals:
             match each:
                 case Compare(_, op, Fraction() as bound):
-                    spans = [part for span in spans for part in span.cut(op, bound)]
-                case Not(Compare(_, op, Fraction() as bound)):
-                    spans = [part for span in spans for part in span.cut(OPPOSITE[op], bound)]
-        return or_(*(self._over(span) for span in spans if not span.is_empty))
+                    pass
+                case Not(Compare(_, opposite, Fraction() as bound)):
+                    op = OPPOSITE[opposite]
+                case _:
+                    continue
+            sides: tuple[Operator, ...] = ("<", ">") if op == "!=" else (op,)
+            ranges = [part.meet(span(side, bound)) for part in ranges for side in sides]
+        return or_(*(self._over(each) for each in ranges if not each.empty))
 
-    def _over(self, span: _Span) -> Predicate:
+    def _over(self, values: ValueRange[Fraction]) -> Predicate:
         wid, (size, step) = term(WID, _NUMBERED), (self.extent.size, self.extent.step)
         bounds = []
-        if span.low is not None:
-            bounds.append(compare(wid, ">=", max(0, math.floor((span.low - self.origin - size) / step) + 1)))
-        if span.high is not None:
-            last = (span.high - self.origin) / step
-            bounds.append(compare(wid, "<=", math.ceil(last) - 1 if span.high_open else math.floor(last)))
+        if values.low is not None:
+            bounds.append(compare(wid, ">=", max(0, math.floor((values.low - self.origin - size) / step) + 1)))
+        if values.high is not None:
+            last = (values.high - self.origin) / step
+            bounds.append(compare(wid, "<=", math.ceil(last) - 1 if values.high_open else math.floor(last)))
         return and_(*bounds)
 
 
@@ -95,37 +100,6 @@ class Numbering(Passing):
         for k in dict.fromkeys(held):
             if k >= self.first:
                 yield replace(reading, tree=_with_window(reading.tree, k))
-
-
-@dataclass(frozen=True, slots=True)
-class _Span:
-    """The numbers between two bounds."""
-
-    low: Fraction | None = None
-    high: Fraction | None = None
-    low_open: bool = False
-    high_open: bool = False
-
-    def cut(self, op: Operator, bound: Fraction) -> tuple[_Span, ...]:
-        """What is left of it by a comparison."""
-        match op:
-            case "=":
-                return tuple(part for span in self.cut(">=", bound) for part in span.cut("<=", bound))
-            case "!=":
-                return (*self.cut("<", bound), *self.cut(">", bound))
-            case "<" | "<=":
-                if self.high is None or bound < self.high or (bound == self.high and op == "<"):
-                    return (_Span(self.low, bound, self.low_open, op == "<"),)
-            case ">" | ">=":
-                if self.low is None or bound > self.low or (bound == self.low and op == ">"):
-                    return (_Span(bound, self.high, op == ">", self.high_open),)
-        return (self,)
-
-    @property
-    def is_empty(self) -> bool:
-        if self.low is None or self.high is None:
-            return False
-        return self.low > self.high or (self.low == self.high and (self.low_open or self.high_open))
 
 
 def _with_window(tree: Element, k: int) -> Element:

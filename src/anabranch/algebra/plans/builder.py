@@ -12,7 +12,7 @@
           stream placement
 
 A stream is a plain frozen value around a plan; each method gives a new one, and nothing runs until somebody feeds the
-plan (`interpret.run`), or subscribes to it: the streams of an engine have the same methods (`engine/handles.py`).
+plan (`interpret.Query`), or subscribes to it: the streams of an engine have the same methods (`engine/handles.py`).
 Conditions are descriptions (`stream/description.py`): comparisons of paths with constants.
 All arguments are checked here, so that an ill-formed plan cannot be built.
 """
@@ -29,7 +29,6 @@ from typing import TypeAlias
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.accents.sets import below
-from anabranch.algebra.operators.choose import choose
 from anabranch.algebra.operators.construct import Constant, Construct, Copy, Linear, Value
 from anabranch.algebra.operators.grouped import Aggregate
 from anabranch.algebra.operators.intersect import Intersect
@@ -44,6 +43,7 @@ from anabranch.algebra.operators.windowed import Window
 from anabranch.algebra.plans.interpret import Apply, Plan, StreamSource
 from anabranch.algebra.window import Extent
 from anabranch.errors import StreamError, UsageError
+from anabranch.logic import Not
 from anabranch.stream.description import Description, parse
 from anabranch.stream.path import Path
 
@@ -98,14 +98,16 @@ class DerivedStream:
         then: Callable[[DerivedStream], DerivedStream],
         otherwise: Callable[[DerivedStream], DerivedStream],
     ) -> DerivedStream:
-        """What `then` makes of the items that fulfil a condition, and `otherwise` of the others."""
-        plan = choose(
-            self.plan,
-            _condition("choose", condition),
-            lambda each: _stream("choose", then(DerivedStream(each))).plan,
-            lambda each: _stream("choose", otherwise(DerivedStream(each))).plan,
-        )
-        return DerivedStream(plan)
+        """What `then` makes of the items that fulfil a condition, and `otherwise` of the others; the order stays.
+
+        `else` is `not(...)`, so an item that cannot be compared goes there (LAWS case 2).
+        It is no operator of its own but the Union of two ways, each begun by a Select, so its signature is known: the
+        paths of the condition are foundation, and a path of the output lets an alter out when both ways have gone
+        through it; one that only one way shows stays in the units of query start.
+        """
+        test = _condition("choose", condition)
+        first = _stream("choose", then(self._apply(Select(test))))
+        return first.union(_stream("choose", otherwise(self._apply(Select(Not(test))))))
 
     def project(self, *paths: str) -> DerivedStream:
         """The items with these paths alone."""

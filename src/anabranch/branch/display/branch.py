@@ -30,10 +30,9 @@ from anabranch.branch.document.keeper import document_of, good_time
 from anabranch.branch.document.layers import Resumed
 from anabranch.branch.document.projection import LateStart
 from anabranch.branch.intake.backlog import Key
-from anabranch.branch.intake.merge import Came, Changed
-from anabranch.branch.intake.merged import Merged
+from anabranch.branch.intake.merge import Came, Changed, Merged
 from anabranch.branch.ports import InputStream, Output, Spill
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
 from anabranch.language import ast
 from anabranch.law.calls import PythonFunction
@@ -84,7 +83,7 @@ class BranchContext:
     functions: Mapping[str, PythonFunction] = field(default_factory=dict)
     documents: Mapping[str, Input] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
-    keepers: Mapping[str, State] = field(default_factory=dict)
+    keepers: Mapping[str, BranchState] = field(default_factory=dict)
     """What the keepers of streams remember that had begun before the branch did."""
 
 
@@ -101,7 +100,7 @@ class Hosted(Merged, Generic[M]):
         self,
         member: DisplayMember,
         inputs: Mapping[str, InputStream],
-        state: State | None,
+        state: BranchState | None,
         given: BranchContext,
         spill: Spill,
     ) -> None:
@@ -134,7 +133,7 @@ class Hosted(Merged, Generic[M]):
     def _open(self, meta: dict[str, Any] | None) -> None:
         """Go on with what was put away, None for nothing."""
 
-    def _begin_late(self, keepers: Mapping[str, State], limits: Limits, spill: Spill) -> None:
+    def _begin_late(self, keepers: Mapping[str, BranchState], limits: Limits, spill: Spill) -> None:
         """Begin with the documents as they stand, and with what of their elements had to wait until now."""
         for kept in keepers.values():
             self._merge.restore(kept.meta["merge"], kept.tables["waiting"])
@@ -186,10 +185,10 @@ class Hosted(Merged, Generic[M]):
 
     # --- between epochs -----------------------------------------------------------------------------------
 
-    def save(self) -> State | None:
+    def save(self) -> BranchState | None:
         """What must be remembered; the epoch is over."""
         merge, waiting = self._merge.save()
-        return State({**self._meta(), "merge": merge, "ended": self._ended}, {"waiting": waiting})
+        return BranchState({**self._meta(), "merge": merge, "ended": self._ended}, {"waiting": waiting})
 
     @property
     def held(self) -> int:
@@ -279,7 +278,7 @@ class Braided:
         self,
         member: DisplayMember,
         roots: Mapping[str, Element],
-        state: State | None,
+        state: BranchState | None,
         given: BranchContext,
         spill: Spill,
     ) -> None:
@@ -309,9 +308,9 @@ class Braided:
         if finished and (error := self._machine.failure) is not None:
             self.aborted[self._member.key] = error.message
 
-    def save(self) -> State:
+    def save(self) -> BranchState:
         """What must be remembered; the epoch is over."""
-        return State(self._showing.save(self._resumed, self.held), {})
+        return BranchState(self._showing.save(self._resumed, self.held), {})
 
     @property
     def held(self) -> int:

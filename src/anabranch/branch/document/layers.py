@@ -28,10 +28,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anabranch.algebra.history.display import Edit, Insert, Remove
-from anabranch.branch import cache as left
+from anabranch.branch import cache
 from anabranch.branch.document.state import Data, undisturbed
 from anabranch.branch.ports import Spill
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
 
 _ROWS = pa.schema([("stream", pa.string()), ("kind", pa.int8()), ("number", pa.int64()), ("row", pa.large_string())])
@@ -110,11 +110,11 @@ class StateLayer:
 
     def to_bytes(self) -> bytes:
         meta = {"operator": "layer", "version": _VERSION, "streams": self.streams, "more": self.more}
-        return State(meta, {"rows": self.rows, "edits": self.edits}).to_bytes()
+        return BranchState(meta, {"rows": self.rows, "edits": self.edits}).to_bytes()
 
     @staticmethod
     def from_bytes(data: bytes) -> StateLayer:
-        state = State.from_bytes(data)
+        state = BranchState.from_bytes(data)
         version = state.meta.get("version", 1)
         if version != _VERSION:
             raise StateError(
@@ -268,7 +268,7 @@ class Resumed(Generic[M]):
     def _found(self, fresh: Callable[[], M]) -> M:
         if not self._layers.born:
             return fresh()
-        picked: tuple[str, M] | None = left.here.pick_up((self._layers.born, self._ground))
+        picked: tuple[str, M] | None = cache.here.take((self._layers.born, self._ground))
         if picked is not None:
             save, machine = picked
             if (missed := self._layers.since(save)) is not None:
@@ -289,7 +289,7 @@ class Resumed(Generic[M]):
                 edits = (Insert(0, text()),)
             self._layers.put(StateLayer.of(self.machine.encode(whole=whole), edits), whole=whole)
         self.machine.settled()
-        left.here.leave((self._layers.born, self._ground), (self._layers.latest, self.machine), held)
+        cache.here.put((self._layers.born, self._ground), (self._layers.latest, self.machine), held)
         return self._layers.save()
 
     @property

@@ -23,7 +23,7 @@ from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch import cache
 from anabranch.branch.evolution.changelog import Changelog, shown_at, starts_of
 from anabranch.branch.intake.backlog import Key
-from anabranch.branch.intake.merge import Changed, Merge, Signal
+from anabranch.branch.intake.merge import Changed, Merge, StreamSignal
 from anabranch.branch.members import Asker
 from anabranch.branch.past.queries import RecalledMember
 from anabranch.branch.ports import InputStream, Start
@@ -108,7 +108,7 @@ class Following:
         """An accent, or what is left of a bad one."""
         self._hear(Announced(changed.stream.name, changed.partition, changed.change, self._taken()))
 
-    def signal(self, signal: Signal) -> None:
+    def signal(self, signal: StreamSignal) -> None:
         """A punctuation, or a partition's end, of which nothing is said."""
         if signal.given is not None:
             self.punctuation(signal.stream.name, signal.partition, signal.given)
@@ -177,7 +177,7 @@ class Following:
         if self._followers:
             vantages = {key: source.vantage for key, source in self._merge.sources.items()}
             followers = [asker.follower for asker in self._askers]
-            cache.here.leave(self._ground(meta), (self._log, self.quiet, vantages, followers))
+            cache.here.put(self._ground(meta), (self._log, self.quiet, vantages, followers))
         return meta
 
     def restore(self, meta: dict[str, Any]) -> None:
@@ -199,7 +199,7 @@ class Following:
 
     def _pick_up(self, meta: dict[str, Any]) -> bool:
         """Go on with what was left in this process behind just this state, if it was."""
-        left = cache.here.pick_up(self._ground(meta))
+        left = cache.here.take(self._ground(meta))
         if left is None:
             return False
         self._log, self.quiet, vantages, followers = left

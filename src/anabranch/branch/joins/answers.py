@@ -31,16 +31,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.algebra.window import Extent
-from anabranch.branch.held_items import Held
-from anabranch.branch.joins.step_join import Pairing, Side, StepJoin
+from anabranch.branch.held_items import HeldNode
+from anabranch.branch.joins.step_join import JoinWindow, Pairing, StepJoin
 from anabranch.branch.members import Asker
 from anabranch.branch.ports import InputStream
-from anabranch.branch.windows.selection import Judge
+from anabranch.branch.windows.selection import WindowSelection
+from anabranch.columnar.items.query import CompiledFor
 from anabranch.columnar.joins.condition import relaxed
 from anabranch.columnar.joins.pairs import CompiledJoin, compile_join, read_together
 from anabranch.columnar.joins.step_join import PairAnswers, PairColumns
 from anabranch.columnar.match.condition import NO, UNCLEAR, Settled
-from anabranch.columnar.match.selecting import CompiledFor
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.template import Template
 from anabranch.errors import DynamicError
@@ -123,7 +123,7 @@ def shifts(narrow: Sequence[Extent], wide: Sequence[Extent]) -> tuple[int, ...] 
     return tuple(found)
 
 
-def _has_settled(side: Side, other: Side, judge: Judge, shift: int) -> bool:
+def _has_settled(side: JoinWindow, other: JoinWindow, judge: WindowSelection, shift: int) -> bool:
     following = max(side.next, judge.first_window(side.extent))
     if following != max(other.next, judge.first_window(other.extent)) + shift:
         return False
@@ -175,7 +175,7 @@ _Answer: TypeAlias = Callable[[Indices, Indices], None]
 class Items(Protocol):
     """The items of a side by their numbers."""
 
-    def held(self, number: int) -> Held: ...
+    def held(self, number: int) -> HeldNode: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,20 +205,19 @@ class PairingAnswers:
         is_worth_it = len(askers) > 1 and not isinstance(weakest, Settled)
         self._weakest = columns.judge(weakest) if is_worth_it else None
 
-    def answer(self, x: Indices, y: Indices, places: NDArray[np.int64] | None = None) -> None:
+    def answer(self, x: Indices, y: Indices, places: NDArray[np.int64]) -> None:
         """Answer some pairs, in order; the positions of both windows are needed where there are narrower ones."""
         if self._weakest is not None:
             possible = np.flatnonzero(self._weakest.verdicts(x, y) != NO)
             x, y = x.take(possible), y.take(possible)
-            places = None if places is None else places.take(possible, axis=1)
+            places = places.take(possible, axis=1) if self._narrower else places
         for each in self._answers:
             each(x, y)
-        if places is not None:
-            for shifts, answers in self._narrower:
-                inside = np.flatnonzero(self._are_inside((x, y), places, shifts))
-                a, b = x.take(inside), y.take(inside)
-                for each in answers:
-                    each(a, b)
+        for shifts, answers in self._narrower:
+            inside = np.flatnonzero(self._are_inside((x, y), places, shifts))
+            a, b = x.take(inside), y.take(inside)
+            for each in answers:
+                each(a, b)
 
     def _are_inside(self, pair: tuple[Indices, Indices], places: NDArray[np.int64], shifts: Sequence[int]) -> Flags:
         """Which pairs a narrower pairing has: those of which both items stand behind the start of its windows."""

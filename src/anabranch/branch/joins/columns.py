@@ -23,16 +23,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from anabranch.branch.held_items import Held, Kept, Shelf
-from anabranch.branch.intake.arrivals import NOWHERE, Order, limit, order_of
-from anabranch.branch.intake.batches import Batch, BatchReader
-from anabranch.branch.intake.lookahead import SAMPLE, Entries, Sight
-from anabranch.branch.intake.merge import Merge, Source
+from anabranch.branch.held_items import HeldItem, HeldNode, Shelf
+from anabranch.branch.intake.batches import BatchReader, EntryBatch
+from anabranch.branch.intake.lookahead import NOWHERE, SAMPLE, ArrivalOrder, NextEntries, ReadAhead, limit, order_of
+from anabranch.branch.intake.merge import Merge, MergeInput
 from anabranch.branch.joins.answers import CompiledJoins, InWindow, Leaders, Led, PairingAnswers
-from anabranch.branch.joins.step_join import Side, StepJoin
-from anabranch.branch.windows.selection import Judge
-from anabranch.columnar.joins import step_join as joining
-from anabranch.columnar.joins.step_join import Lane, PairColumns
+from anabranch.branch.joins.step_join import JoinWindow, StepJoin
+from anabranch.branch.windows.selection import WindowSelection
+from anabranch.columnar.joins.step_join import Lane, PairColumns, StepJoinLanes
 from anabranch.columnar.scan.entries import VOID, common_unit, in_unit
 from anabranch.columnar.scan.kernels import Bytes, Indices
 from anabranch.columnar.scan.template import Template, is_plain_root
@@ -42,15 +40,15 @@ from anabranch.columnar.scan.template import Template, is_plain_root
 class JoinSide:
     """What one side of the joins consists of: its input, its `for`, its windows; and who reads its entries."""
 
-    source: Source
-    judge: Judge
-    windows: Sequence[Side]
+    source: MergeInput
+    judge: WindowSelection
+    windows: Sequence[JoinWindow]
     """One for each pairing."""
     reader: BatchReader
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class SidePositions:
     """A side in units: the values of its items, and what those that arrive show of the stream."""
 
     slack: int
@@ -65,7 +63,7 @@ class Shown:
     """The first and the largest value that arrive."""
 
 
-def unit_of(sides: Sequence[JoinSide], batches: Sequence[Batch]) -> int:
+def unit_of(sides: Sequence[JoinSide], batches: Sequence[EntryBatch]) -> int:
     """The unit for all values and sizes."""
     exact: list[Fraction] = []
     for side in sides:
@@ -78,7 +76,7 @@ def unit_of(sides: Sequence[JoinSide], batches: Sequence[Batch]) -> int:
     return common_unit([each.values for each in batches], exact)
 
 
-def shown(side: JoinSide, batch: Batch, taken: int, unit: int) -> Shown:
+def shown(side: JoinSide, batch: EntryBatch, taken: int, unit: int) -> SidePositions:
     """Where items stand, and which of those that arrive are late (LAWS 3.2)."""
     stream = side.source.stream
     slack = in_unit(stream.slack, unit)
@@ -89,7 +87,7 @@ def shown(side: JoinSide, batch: Batch, taken: int, unit: int) -> Shown:
     status = batch.status[: len(values)].copy()
     numbers = batch.before + np.flatnonzero(status[batch.before :] != VOID)
     if not len(numbers):
-        return Shown(slack, extents, values, status, numbers, None, None)
+        return SidePositions(slack, extents, values, status, numbers, None, None)
     new = values[numbers]
     largest = side.judge.progress.largest(0)
     start = new[0] if largest is None else in_unit(Fraction(largest), unit)
@@ -97,7 +95,7 @@ def shown(side: JoinSide, batch: Batch, taken: int, unit: int) -> Shown:
     late = numbers[new < running[:-1] - slack]
     status[late] = VOID
     first, last = Fraction(int(new[0]), unit), Fraction(int(running[-1]), unit)
-    return Shown(slack, extents, values, status, late, first, last)
+    return SidePositions(slack, extents, values, status, late, first, last)
 
 
 # --- columns ---------------------------------------------------------------------------------------------------
@@ -127,7 +125,7 @@ class JoinColumns:
         self._templates: list[Template | None] = [None, None]
         self._joins: CompiledJoins | None = None
         # each query has texts of its own for all that is looked at; and behind a short first look windows have settled
-        self._sights = [Sight(len(self._everyone.askers)) for _ in self._sides]
+        self._sights = [ReadAhead(len(self._everyone.askers)) for _ in self._sides]
 
     def take(self) -> bool:
         """Take some of what may be taken; False where there is nothing, or nothing for columns."""
@@ -141,7 +139,7 @@ class JoinColumns:
     def _take(self, *, ended: bool) -> bool:
         """Take some of it; False where there is nothing, or nothing for columns."""
         seen = zip(self._sides, self._sights, strict=True)
-        entries = [Entries.ahead(side.source.backlog, sight.most) for side, sight in seen]
+        entries = [NextEntries.ahead(side.source.backlog, sight.most) for side, sight in seen]
         if not (ended or self._may_go_on(entries)) or not all(each.plain for each in entries):
             return False
         held = [_distinct(side.windows) for side in self._sides]
@@ -184,18 +182,18 @@ class JoinColumns:
             side.source.skip(count, now)
         return True
 
-    def _order(self, batches: Sequence[Batch], entries: Sequence[Entries]) -> Order:
+    def _order(self, batches: Sequence[EntryBatch], entries: Sequence[NextEntries]) -> ArrivalOrder:
         moments = [batch.moments(given) for batch, given in zip(batches, entries, strict=True)]
         return order_of(self._merge, [side.source for side in self._sides], moments)
 
-    def _may_go_on(self, entries: Sequence[Entries]) -> bool:
+    def _may_go_on(self, entries: Sequence[NextEntries]) -> bool:
         """Whether there is something, and no input that has nothing holds it back."""
         silent = [side.source for side, given in zip(self._sides, entries, strict=True) if not given]
         return len(silent) < 2 and all(limit(self._merge, each, 1) != NOWHERE for each in silent)
 
     # --- the look of items --------------------------------------------------------------------------------
 
-    def _compiled(self, entries: Sequence[Entries], held: Sequence[Sequence[Held]]) -> CompiledJoins | None:
+    def _compiled(self, entries: Sequence[NextEntries], held: Sequence[Sequence[HeldNode]]) -> CompiledJoins | None:
         """The joins for items of the usual look; None where they have none, or no join is made for columns."""
         if self._joins is not None:
             return self._joins
@@ -211,7 +209,7 @@ class JoinColumns:
         self._able = self._joins is not None
         return self._joins
 
-    def _are_stale(self, batches: Sequence[Batch], entries: Sequence[Entries]) -> bool:
+    def _are_stale(self, batches: Sequence[EntryBatch], entries: Sequence[NextEntries]) -> bool:
         """Whether most entries of a side no longer fit; then another look is learned, if there is one."""
         for number, (batch, given) in enumerate(zip(batches, entries, strict=True)):
             if 2 * np.count_nonzero(batch.shredded.fits[batch.before :]) < len(given):
@@ -223,7 +221,7 @@ class JoinColumns:
 
     # --- at work ------------------------------------------------------------------------------------------
 
-    def _arrive(self, side: JoinSide, batch: Batch, found: Shown, items: _Items) -> None:
+    def _arrive(self, side: JoinSide, batch: EntryBatch, found: SidePositions, items: _Items) -> None:
         """Let the items of a side arrive: from here on there is no way back."""
         for number, error in batch.errors.items():
             if number < len(found.values):
@@ -235,7 +233,7 @@ class JoinColumns:
                 side.judge.progress.is_late(0, value)
 
 
-def _distinct(windows: Sequence[Side]) -> list[Held]:
+def _distinct(windows: Sequence[JoinWindow]) -> list[HeldNode]:
     """What some windows hold or wait for, each item once; those of a single window in its order."""
     return list({each.key: each for window in windows for each in window.all()}.values())
 
@@ -243,13 +241,9 @@ def _distinct(windows: Sequence[Side]) -> list[Held]:
 def _pair(leader: Led, lanes: Sequence[_Lane], answers: PairingAnswers, arrivals: Indices, *, ended: bool) -> None:
     """Move the windows, answer the pairs, and leave to the operator what its sides then hold."""
     first, second = lanes
-    moving = joining.StepJoin(first.lane, second.lane)
-    if leader.narrower:
-        for x, y, places in moving.placed_pairs(arrivals, ended=ended):
-            answers.answer(first.numbered(x), second.numbered(y), places)
-    else:
-        for x, y in moving.pairs(arrivals, ended=ended):
-            answers.answer(first.numbered(x), second.numbered(y))
+    moving = StepJoinLanes(first.lane, second.lane)
+    for x, y, places in moving.pairs(arrivals, ended=ended, placed=bool(leader.narrower)):
+        answers.answer(first.numbered(x), second.numbered(y), places)
     for number, lane in enumerate(lanes):
         lane.leave(moving.next(number), moving.held(number), moving.waiting(number))
         for each in leader.narrower:
@@ -259,7 +253,7 @@ def _pair(leader: Led, lanes: Sequence[_Lane], answers: PairingAnswers, arrivals
 class _Lane:
     """One side of one pairing: its window, and the items that it holds or waits for or that arrive, by number."""
 
-    def __init__(self, window: Side, lane: Lane, numbers: Indices | None, items: _Items) -> None:
+    def __init__(self, window: JoinWindow, lane: Lane, numbers: Indices | None, items: _Items) -> None:
         self.lane = lane
         self._window = window
         self._numbers = numbers
@@ -267,7 +261,7 @@ class _Lane:
         self._items = items
 
     @staticmethod
-    def of(side: JoinSide, batch: Batch, found: Shown, items: _Items, pairing: int) -> _Lane:
+    def of(side: JoinSide, batch: EntryBatch, found: SidePositions, items: _Items, pairing: int) -> _Lane:
         window, (size, step) = side.windows[pairing], found.extents[pairing]
         before = window.all()
         numbers, values, status = None, found.values, found.status
@@ -291,7 +285,7 @@ class _Lane:
         for each in self._items.all(self.numbered(waiting).tolist()):
             self._window.wait(each)
 
-    def leave_narrower(self, window: Side, shift: int, held: Indices) -> None:
+    def leave_narrower(self, window: JoinWindow, shift: int, held: Indices) -> None:
         """The same for a window that starts some positions later and ends where this one does."""
         window.next = self._window.next + shift
         inside = held[self.lane.values.take(held) >= (window.next - 1) * self.lane.step]
@@ -311,8 +305,8 @@ class _Items:
         shelf: Shelf,
         clause: int,
         unit: int,
-        held: Sequence[Held],
-        entries: Entries,
+        held: Sequence[HeldNode],
+        entries: NextEntries,
         values: Indices,
         numbers: Indices,
     ) -> None:
@@ -326,19 +320,19 @@ class _Items:
         self._values = values
         self._numbers = numbers
 
-    def numbers_of(self, held: Sequence[Held]) -> Indices:
+    def numbers_of(self, held: Sequence[HeldNode]) -> Indices:
         """The numbers of items that were held before."""
         return np.fromiter((self._places[each.key] for each in held), np.int64, len(held))
 
-    def held(self, number: int) -> Held:
+    def held(self, number: int) -> HeldNode:
         """The only node of an item."""
         return self.all([number])[0]
 
-    def all(self, numbers: Sequence[int]) -> list[Held]:
+    def all(self, numbers: Sequence[int]) -> list[HeldNode]:
         """The same for some items."""
         new = sorted(number for number in numbers if number not in self._held)
         arrivals = [number - self._before for number in new]
         for number, arrival, entry in zip(new, arrivals, self._entries.some(arrivals), strict=True):
-            kept = Kept(self._shelf, int(self._numbers[arrival]), entry)
-            self._held[number] = Held(Fraction(int(self._values[number]), self._unit), kept, self._clause, 0)
+            kept = HeldItem(self._shelf, int(self._numbers[arrival]), entry)
+            self._held[number] = HeldNode(Fraction(int(self._values[number]), self._unit), kept, self._clause, 0)
         return [self._held[number] for number in numbers]

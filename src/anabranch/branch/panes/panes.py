@@ -39,13 +39,13 @@ from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.partial import Failure
 from anabranch.algebra.sliding import Sliding
 from anabranch.algebra.window import Panes
-from anabranch.branch.answers import Answers
-from anabranch.branch.intake.progress import Progress
+from anabranch.branch.members import AnswerWriter
 from anabranch.branch.panes.columns import ListedWindows, PaneColumns, texts
 from anabranch.branch.panes.plan import PanePlan
 from anabranch.branch.panes.results import WindowResult, in_units
 from anabranch.branch.ports import InputStream, Output
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
+from anabranch.branch.windows.selection import WindowProgress
 from anabranch.columnar.panes.counted import Counted
 from anabranch.columnar.panes.kernels import find_windows, window_spans
 from anabranch.columnar.panes.rows import MOST_PANES, ManyPanes, Numbered, Pane, Rows, together
@@ -82,7 +82,7 @@ class PaneWindows:
         self._name = name
         self._stream = stream
         self._out = out
-        self._answers = Answers(name, out)
+        self._answers = AnswerWriter(name, out)
         self._known = functions or {}, documents or {}
         self.rows = Rows.empty(self.paths)
         """The panes that are remembered, before others are added to them, and when they are merged with those."""
@@ -92,7 +92,7 @@ class PaneWindows:
         """Where the next range begins in the stream."""
         self._arrived = 0  # how many nodes were selected, for windows that count them
         self._outlet: Outlet | None = None
-        self._progress = Progress(stream)
+        self._progress = WindowProgress(stream)
         if state is not None:
             self._next, self.order, self._arrived = (state.meta[each] for each in ("next", "order", "arrived"))
             self._progress.restore(state.meta["progress"])
@@ -337,7 +337,7 @@ class PaneState:
     """Panes that are no rows, by number."""
 
 
-def pack(states: Mapping[int, PaneState]) -> State:
+def pack(states: Mapping[int, PaneState]) -> BranchState:
     """The states of branches by their numbers, as one."""
     rows: dict[int, list[Rows]] = {}
     odd: list[Numbered] = []
@@ -346,10 +346,10 @@ def pack(states: Mapping[int, PaneState]) -> State:
         odd += ((place, number, pane) for number, pane in each.odd)
     panes = ManyPanes({paths: together(parts, paths) for paths, parts in rows.items()}, tuple(odd))
     branches = [[number, each.rows.paths, each.meta] for number, each in states.items()]
-    return State({"operator": OPERATOR, "branches": branches}, panes.tables())
+    return BranchState({"operator": OPERATOR, "branches": branches}, panes.tables())
 
 
-def unpack(state: State, name: str) -> dict[int, PaneState]:
+def unpack(state: BranchState, name: str) -> dict[int, PaneState]:
     """The states that were packed; `name` is one of the subscriptions they are for."""
     if state.meta["operator"] != OPERATOR:
         raise StateError(

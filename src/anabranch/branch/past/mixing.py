@@ -29,7 +29,7 @@ from anabranch.branch.past.answers import Memory
 from anabranch.branch.past.queries import RecalledMember, RecalledQuery
 from anabranch.branch.past.recalling import REACHES_ROOT, Recalled
 from anabranch.branch.ports import InputStream, Spill
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.language import ast
 from anabranch.law.arrivals.mixed import MixedEvaluator, Stood
 from anabranch.law.env import Env
@@ -162,7 +162,7 @@ class Mixed(Recalled):
         self,
         member: RecalledMember,
         inputs: Mapping[str, InputStream],
-        state: State | None,
+        state: BranchState | None,
         given: BranchContext,
         spill: Spill,
     ) -> None:
@@ -253,7 +253,7 @@ class Mixed(Recalled):
     def _put_away(self) -> dict[str, Any]:
         return {**super()._put_away(), "edited": self._mixture.encode()}
 
-    def _restore(self, state: State) -> None:
+    def _restore(self, state: BranchState) -> None:
         super()._restore(state)
         self._mixture.decode(state.meta["edited"])
         for arrival in self._recollection.arrivals:

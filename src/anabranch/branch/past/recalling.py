@@ -26,14 +26,12 @@ from anabranch.branch.display.branch import BranchContext
 from anabranch.branch.display.publishing import SHOWN
 from anabranch.branch.evolution.following import Absorbing, Following
 from anabranch.branch.held_items import number_nodes
-from anabranch.branch.intake.entries import Entry, Origin
-from anabranch.branch.intake.entry_reader import EntryReader
-from anabranch.branch.intake.merge import Changed, Judge, Released, Signal
-from anabranch.branch.intake.merged import Merged
+from anabranch.branch.intake.entries import EntryReader, FeedOrigin, RawEntry
+from anabranch.branch.intake.merge import Changed, DocumentJudge, Merged, Released, StreamSignal
 from anabranch.branch.past.answers import DisplayAnswer, Memory, StandingAnswer
 from anabranch.branch.past.queries import RecalledMember
 from anabranch.branch.ports import InputStream, Spill
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
 from anabranch.law.evolution.canonical import remeasured
 from anabranch.law.inputs import Arrival, Input
@@ -73,10 +71,10 @@ class Recalled(Merged):
         self,
         member: RecalledMember,
         inputs: Mapping[str, InputStream],
-        state: State | None,
+        state: BranchState | None,
         given: BranchContext,
         spill: Spill,
-        judge: Judge | None = None,
+        judge: DocumentJudge | None = None,
     ) -> None:
         self._member = member
         self._inputs = inputs
@@ -86,7 +84,7 @@ class Recalled(Merged):
         self._answer: StandingAnswer | DisplayAnswer = (
             DisplayAnswer(member) if member.query.standing is None else StandingAnswer(member)
         )
-        self._entries: dict[Arrival, tuple[Entry, int, Mapping[Path, Affine]]] = {}
+        self._entries: dict[Arrival, tuple[RawEntry, int, Mapping[Path, Affine]]] = {}
         """Of what is remembered, the raw entry, the how many-th item it was, and the maps into the start's units."""
         self.taken = 0
         """How many items came."""
@@ -118,7 +116,7 @@ class Recalled(Merged):
                     origin = entry.origin
                     time = self._merge.sources[origin.stream, origin.partition].now
                     self._take(origin.stream, self._arrival(entry, item, time, units))
-                case Signal(stream, partition, punctuation) if punctuation is not None:
+                case StreamSignal(stream, partition, punctuation) if punctuation is not None:
                     self._following.signal(each)
                     self._pass(stream.name, partition, punctuation.place)
                 case Changed(stream, partition, change):
@@ -137,7 +135,7 @@ class Recalled(Merged):
         self._take(stream, Passed(Punctuation(None, place), time, partition))
 
     def _arrival(
-        self, entry: Entry, item: Item, time: Fraction, units: Mapping[Path, Affine], known: int | None = None
+        self, entry: RawEntry, item: Item, time: Fraction, units: Mapping[Path, Affine], known: int | None = None
     ) -> Arrival:
         """An item that arrives, or one that is known to have been the how many-th."""
         stream, number = entry.origin.stream, self.taken if known is None else known
@@ -169,7 +167,7 @@ class Recalled(Merged):
 
     # --- between epochs -----------------------------------------------------------------------------------
 
-    def save(self) -> State | None:
+    def save(self) -> BranchState | None:
         """What must be remembered; the epoch is over."""
         merge, waiting = self._merge.save()
         rows = []
@@ -183,14 +181,14 @@ class Recalled(Merged):
         answer, shown = self._answer.save()
         meta = {"operator": "past", "merge": merge, "answer": answer, **self._put_away()}
         items = pa.Table.from_pylist(rows, schema=_ROWS)
-        return State(meta, {"waiting": waiting, "items": items, "shown": pa.table([shown], schema=SHOWN)})
+        return BranchState(meta, {"waiting": waiting, "items": items, "shown": pa.table([shown], schema=SHOWN)})
 
     def _put_away(self) -> dict[str, Any]:
         """The small things that must be remembered."""
         said = self._following.save()
         return {"taken": self.taken, "now": str(self._recollection.now), "ended": self._ended, "said": said}
 
-    def _restore(self, state: State) -> None:
+    def _restore(self, state: BranchState) -> None:
         meta = state.meta
         if meta["operator"] != "past":
             raise StateError(f"the state of '{self._member.name}' is that of another kind of branch")
@@ -201,7 +199,7 @@ class Recalled(Merged):
         found: list[tuple[Arrival, list[int]]] = []
         for row in state.tables["items"].to_pylist():
             cut = Cut(row["start"], row["end"], row["raw"], None, row["root"], row["encoding"])
-            entry = Entry(Origin(row["stream"], row["partition"], row["file"]), cut)
+            entry = RawEntry(FeedOrigin(row["stream"], row["partition"], row["file"]), cut)
             item = readers[row["stream"]].read(entry)
             if not isinstance(item, Item):
                 raise StateError(f"an item that '{self._member.name}' remembers can no longer be read")

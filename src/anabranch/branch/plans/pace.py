@@ -25,8 +25,8 @@ from anabranch.algebra.reactions.readings import Reading
 from anabranch.algebra.reactions.signature import Paths
 from anabranch.algebra.window import Extent, Panes
 from anabranch.branch.evolution.changelog import WindowsReached
-from anabranch.branch.intake.progress import Progress
 from anabranch.branch.ports import InputStream
+from anabranch.branch.windows.selection import WindowProgress
 from anabranch.law.rounds.windows import Reach
 from anabranch.stream.cover import passed
 from anabranch.stream.elements import Punctuation
@@ -42,7 +42,7 @@ class _Watch:
 
     stream: InputStream
     path: Path
-    progress: Progress
+    progress: WindowProgress
     windows: list[tuple[Way, Extent]] = field(default_factory=list)
     told: Fraction = Fraction(0)
     """What the plan was told last."""
@@ -56,7 +56,7 @@ class Pace:
         for way, window in _windows(plan, ()):
             for name, path in dict.fromkeys(_leads(plan_at(plan, (*way, 0)), window.path)):
                 stream = inputs[name]
-                watch = self._watches.setdefault((name, path), _Watch(stream, path, Progress(stream)))
+                watch = self._watches.setdefault((name, path), _Watch(stream, path, WindowProgress(stream)))
                 watch.windows.append((way, window.extent))
 
     def is_late(self, stream: str, partition: int, item: Reading) -> bool:

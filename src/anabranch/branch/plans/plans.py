@@ -37,11 +37,10 @@ from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch import cache
 from anabranch.branch.evolution.changelog import Changelog, Entry, WindowsReached, shown_at, starts_of
 from anabranch.branch.intake.backlog import Key
-from anabranch.branch.intake.merge import Changed, Released, Signal
-from anabranch.branch.intake.merged import Merged
+from anabranch.branch.intake.merge import Changed, Merged, Released, StreamSignal
 from anabranch.branch.plans.pace import Pace, with_origins
 from anabranch.branch.ports import InputStream, Output, Spill
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.errors import Aborted, StateError, StreamError
 from anabranch.law.evolution.vantage import Vantage
 from anabranch.predicate import compare
@@ -72,7 +71,7 @@ class Planned(Merged):
     """A branch that has a plan."""
 
     def __init__(
-        self, member: PlanMember, inputs: Mapping[str, InputStream], state: State | None, spill: Spill
+        self, member: PlanMember, inputs: Mapping[str, InputStream], state: BranchState | None, spill: Spill
     ) -> None:
         self._member = member
         self._inputs = inputs
@@ -118,7 +117,7 @@ class Planned(Merged):
                 case Changed(stream, partition, change):
                     self._place = change.place
                     self._hear(Announced(stream.name, partition, change))
-                case Signal():
+                case StreamSignal():
                     self._signal(each)
 
     def _finish(self) -> None:
@@ -142,7 +141,7 @@ class Planned(Merged):
             self._give(self._query.take(source_of(*key), reading), tree)
         self._reach(origin.stream)
 
-    def _signal(self, signal: Signal) -> None:
+    def _signal(self, signal: StreamSignal) -> None:
         stream, given = signal.stream.name, signal.given
         if given is not None:
             self._place = given.place
@@ -208,7 +207,7 @@ class Planned(Merged):
 
     # --- between epochs -----------------------------------------------------------------------------------------
 
-    def save(self) -> State | None:
+    def save(self) -> BranchState | None:
         """What must be remembered; the epoch is over."""
         merge, waiting = self._merge.save()
         meta = {
@@ -224,9 +223,9 @@ class Planned(Merged):
         kept = [(way, json.dumps(row)) for way, rows in saved.items() for row in rows]
         columns = [[way for way, _ in kept], [row for _, row in kept]]
         self._leave(meta)
-        return State(meta, {"waiting": waiting, "kept": pa.table(columns, schema=_ROWS)})
+        return BranchState(meta, {"waiting": waiting, "kept": pa.table(columns, schema=_ROWS)})
 
-    def _restore(self, state: State) -> None:
+    def _restore(self, state: BranchState) -> None:
         if state.meta["operator"] != "plan":
             raise StateError(f"the state of '{self._member.name}' is that of another kind of branch")
         self._merge.restore(state.meta["merge"], state.tables["waiting"])
@@ -247,11 +246,11 @@ class Planned(Merged):
         """Leave what follows from the events to whoever opens the branch in this process next."""
         self._query.forget()
         vantages = {key: source.vantage for key, source in self._merge.sources.items()}
-        cache.here.leave(self._ground(meta), (self._query, self._mistrusted, vantages))
+        cache.here.put(self._ground(meta), (self._query, self._mistrusted, vantages))
 
     def _pick_up(self, meta: dict[str, Any]) -> bool:
         """Go on with what was left here behind just these events, if it was."""
-        found = cache.here.pick_up(self._ground(meta))
+        found = cache.here.take(self._ground(meta))
         if found is None:
             return False
         self._query, self._mistrusted, vantages = found

@@ -3,7 +3,7 @@
 Queries that are made for columns are judged together (`columnar/match/index.py`), and their answers laid out, without
 a step of Python for any single item or query.
 *Takers* see the same items in the same pass: they gather what windows and joins go on with.
-Where the stream evolves (`course.py`), a batch is answered in stretches in which nothing changes.
+Where the stream evolves (`evolution.py`), a batch is answered in stretches in which nothing changes.
 What remains is read by the real parser and answered by the reference evaluator, one by one and in order: items of
 another look, items whose condition is unclear, and every item for a query that is not made for columns.
 So which way an item takes never shows in an answer.
@@ -25,12 +25,21 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.items.course import Course, Follows, changes, suspects
-from anabranch.columnar.items.layout import NO_FRAGMENTS, Dealt, Fragments, Scratch, dealt
+from anabranch.columnar.items.evolution import (
+    NO_UNITS,
+    Followed,
+    Follows,
+    PartitionCourse,
+    StretchUnits,
+    changes,
+    suspects,
+    units_of,
+)
+from anabranch.columnar.items.kernels import Fragments, OwnedTexts
+from anabranch.columnar.items.layout import NO_FRAGMENTS, Dealt, Scratch, dealt
 from anabranch.columnar.items.programs import Compile, ItemQueries, ItemQuery, Program, program_of
-from anabranch.columnar.items.units import NO_UNITS, Followed, Units, units_of
 from anabranch.columnar.match.index import NO_MATCHES, Matches
-from anabranch.columnar.scan import untemplated as guided
+from anabranch.columnar.scan import untemplated
 from anabranch.columnar.scan.kernels import Flags, Indices, Places
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.columnar.scan.template import Template, is_plain_root
@@ -44,42 +53,43 @@ from anabranch.stream.schema import Schema
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element
 
-_Sayings: TypeAlias = Mapping[int, StreamElement | DeadLetter]
+_Controls: TypeAlias = Mapping[int, StreamElement | DeadLetter]
+"""Accents and punctuations, also bad ones, by entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Entries in a row, which of them are good items for certain, and what they say of those behind them."""
+    """Entries in a row between which nothing changes: which are good items for certain, and which control elements."""
 
     shredded: Shredded
     known: Flags
-    said: _Sayings
+    controls: _Controls
 
     @property
-    def is_said(self) -> bool:
-        """Whether there is nothing but what is said, and no item."""
-        return len(self.said) == len(self.known)
+    def has_no_item(self) -> bool:
+        """Whether all of them are control elements."""
+        return len(self.controls) == len(self.known)
 
     def part(self, first: int, last: int) -> Stretch:
-        return self._cut(first, last, {entry: each for entry, each in self.said.items() if first <= entry < last})
+        return self._cut(first, last, {entry: each for entry, each in self.controls.items() if first <= entry < last})
 
-    def _cut(self, first: int, last: int, said: _Sayings) -> Stretch:
-        """A part in which this is said."""
-        moved = {entry - first: each for entry, each in said.items()}
+    def _cut(self, first: int, last: int, controls: _Controls) -> Stretch:
+        """A part with these control elements."""
+        moved = {entry - first: each for entry, each in controls.items()}
         return Stretch(self.shredded.part(first, last), self.known[first:last], moved)
 
     def without(self, doubtful: Flags) -> Stretch:
         """The same, with entries that are not known after all."""
         return replace(self, shredded=self.shredded.unfit(doubtful), known=self.known & ~doubtful)
 
-    def between_accents(self, course: Course | None) -> Iterator[Stretch]:
+    def between_accents(self, course: PartitionCourse | None) -> Iterator[Stretch]:
         """The stretches between which the state of paths changes; an accent, also a bad one, is one of its own.
 
         Each is taken in by the course before the next is asked for.
         """
         begin = 0
         passed: dict[int, StreamElement | DeadLetter] = {}
-        for entry, each in self.said.items():
+        for entry, each in self.controls.items():
             if isinstance(each, Punctuation) and not (course and course.parted):
                 passed[entry] = each
                 continue
@@ -109,7 +119,7 @@ class Answers(Protocol):
         """Set a dead letter down."""
 
 
-class Piece(NamedTuple):
+class AnswerPiece(NamedTuple):
     """What the law gives to a query for an entry."""
 
     query: int
@@ -127,16 +137,16 @@ class Delivery:
         self._bounds = np.cumsum([0, *map(len, asked)])
         self._numbers = np.array([number for each in asked for number in each], np.int64)
 
-    def of(self, shredded: Shredded, program: Program | None, matches: Matches) -> Batch:
+    def of(self, shredded: Shredded, program: Program | None, matches: Matches) -> AnswerBatch:
         """What columns answer to the entries of one batch."""
         if program is None or not self.count:  # all that is found is for takers then
-            return Batch(self, shredded, NO_FRAGMENTS, _NONE, NO_MATCHES.conditions, NO_MATCHES.pairs)
+            return AnswerBatch(self, shredded, NO_FRAGMENTS, _NONE, NO_MATCHES.conditions, NO_MATCHES.pairs)
         given = program.sets[matches.conditions]
         gives = program.gives[given]  # some take items and give nothing, and takers are no queries
         if gives.all():
-            return Batch(self, shredded, program.fragments, given, matches.conditions, matches.pairs)
+            return AnswerBatch(self, shredded, program.fragments, given, matches.conditions, matches.pairs)
         pairs = given[gives], matches.conditions[gives], matches.pairs[gives]
-        return Batch(self, shredded, program.fragments, *pairs)
+        return AnswerBatch(self, shredded, program.fragments, *pairs)
 
     def rows(self, found: Dealt) -> Rows:
         """What is whose."""
@@ -154,7 +164,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class AnswerBatch:
     """Answers to the entries of a batch, in the order of the entries."""
 
     delivery: Delivery
@@ -166,7 +176,7 @@ class Batch:
     """Whose it is."""
     entries: Places
 
-    def deliver(self, entries: range, pieces: Sequence[Piece], out: Answers) -> None:
+    def deliver(self, entries: range, pieces: Sequence[AnswerPiece], out: Answers) -> None:
         """Hand out what some entries give, with the pieces that the law gave for them."""
         given, queries, at = self.given, self.queries, self.entries
         if entries.start or entries.stop <= at.max(initial=-1):
@@ -180,19 +190,19 @@ class Batch:
             queries = np.concatenate([queries, np.array([piece.query for piece in pieces], np.int32)])[order]
         if len(queries):
             ready = [piece.data for piece in pieces]
-            owners = queries, self.delivery.count
-            found = dealt(self.shredded, self.fragments, given, at, *owners, ready, self.delivery.scratch)
+            texts = OwnedTexts(given, at, queries)
+            found = dealt(self.shredded, self.fragments, texts, self.delivery.count, ready, self.delivery.scratch)
             out.lay(found.data.data, self.delivery.rows(found))
 
 
-class ByLaw:
+class SingleItemAnswers:
     """Answers single items by the law, and holds the pieces."""
 
-    def __init__(self, members: Sequence[ItemQuery], out: Answers, course: Course | None) -> None:
+    def __init__(self, members: Sequence[ItemQuery], out: Answers, course: PartitionCourse | None) -> None:
         self._members = members
         self._out = out
         self._course = course
-        self._pieces: list[Piece] = []
+        self._pieces: list[AnswerPiece] = []
         self.held = 0
 
     def answer(self, entry: int, item: Item, queries: Iterable[int]) -> None:
@@ -212,10 +222,10 @@ class ByLaw:
     def add(self, number: int, entry: int, text: str) -> None:
         """Hold what an entry gives to a query."""
         if text:
-            self._pieces.append(Piece(number, entry, text.encode()))
+            self._pieces.append(AnswerPiece(number, entry, text.encode()))
             self.held += len(text)
 
-    def take(self) -> list[Piece]:
+    def take(self) -> list[AnswerPiece]:
         """What is held, which is then no longer held."""
         pieces, self._pieces, self.held = self._pieces, [], 0
         return pieces
@@ -281,7 +291,7 @@ class StreamAnswers:
         able = form != "json" and is_plain_root(root)
         self._able = able and (bool(compiles) or any(each.hole is not None for each in queries))
         self._stale = True
-        self._settled: tuple[Program, Sequence[Followed], Units] | None = None
+        self._settled: tuple[Program, Sequence[Followed], StretchUnits] | None = None
         """How queries were answered last, for which groups."""
 
     def answer(
@@ -291,7 +301,7 @@ class StreamAnswers:
         read: Read,
         out: Answers,
         takers: Sequence[Taker] = (),
-        course: Course | None = None,
+        course: PartitionCourse | None = None,
     ) -> int:
         """Answer what ends in the next piece, None for the end of input; how many items there were.
 
@@ -327,22 +337,22 @@ class StreamAnswers:
         return None if self._schema and self._schema.undeclared(tree) else tree
 
     def _answer(
-        self, shredded: Shredded, read: Read, out: Answers, takers: Sequence[Taker], course: Course | None
+        self, shredded: Shredded, read: Read, out: Answers, takers: Sequence[Taker], course: PartitionCourse | None
     ) -> int:
         known = shredded.fits
         if self._schema is None:
-            known = known | guided.fill(shredded, self._limits)
+            known = known | untemplated.fill(shredded, self._limits)
         stretch = Stretch(shredded, known, changes(course, shredded, ~known) if course else {})
         return sum(self._answer_stretch(each, read, out, takers, course) for each in stretch.between_accents(course))
 
     def _answer_stretch(
-        self, stretch: Stretch, read: Read, out: Answers, takers: Sequence[Taker], course: Course | None
+        self, stretch: Stretch, read: Read, out: Answers, takers: Sequence[Taker], course: PartitionCourse | None
     ) -> int:
-        doubtful = suspects(course, stretch.shredded, stretch.known, stretch.said) if course else None
+        doubtful = suspects(course, stretch.shredded, stretch.known, stretch.controls) if course else None
         if doubtful is not None:
             stretch = stretch.without(doubtful)
         shredded, known = stretch.shredded, stretch.known
-        program = self._program if shredded.wanted and not stretch.is_said else None
+        program = self._program if shredded.wanted and not stretch.has_no_item else None
         follows = course.follows if course else None
         units = self._units(program, follows)
         found = self._matches(program, shredded, follows, units)
@@ -359,7 +369,7 @@ class StreamAnswers:
             unread |= flags
         items = int(np.count_nonzero(known))
         batch = self._delivery.of(shredded, program, matches)
-        slow = ByLaw(self._members, out, course)
+        slow = SingleItemAnswers(self._members, out, course)
         begin = 0
         for entry in map(int, np.flatnonzero(unread)):
             element = read(shredded.cut(entry))
@@ -382,7 +392,7 @@ class StreamAnswers:
             taker.take()
         return items
 
-    def _units(self, program: Program | None, follows: Follows | None) -> Units:
+    def _units(self, program: Program | None, follows: Follows | None) -> StretchUnits:
         """How queries are answered in a stretch; it is the same as long as nothing changes."""
         if program is None or follows is None:
             return NO_UNITS
@@ -392,7 +402,7 @@ class StreamAnswers:
         return held[2]
 
     def _matches(
-        self, program: Program | None, shredded: Shredded, follows: Follows | None, units: Units
+        self, program: Program | None, shredded: Shredded, follows: Follows | None, units: StretchUnits
     ) -> tuple[Matches, Matches] | None:
         """What is found for queries, and for takers, who know the units of the place; None if that is too much."""
         if program is None:
@@ -408,7 +418,7 @@ class StreamAnswers:
         return None if taken is None else (mine, taken)
 
     def _asked(
-        self, program: Program | None, matches: Matches, known: Flags, follows: Follows | None, units: Units
+        self, program: Program | None, matches: Matches, known: Flags, follows: Follows | None, units: StretchUnits
     ) -> tuple[Indices, Callable[[int], Sequence[int]]]:
         """The good entries that the law must answer, and for each of them which queries."""
         others: Sequence[int] = range(len(self._members)) if program is None else program.others

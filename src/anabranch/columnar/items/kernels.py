@@ -1,11 +1,8 @@
-"""The compiled loops that lay answers out.
-
-A *fragment* is fixed, (-1, 0, start, end) in the fixed bytes, or taken from the item: (slot of its first leaf, slot of
-its last, bytes before the one, bytes behind the other).
-What is given for an item is one set of fragments, and a set stands between two of `sets`.
-"""
+"""The compiled loops that lay answers out."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +15,54 @@ _FIRST_WEIGHT, _NEXT_WEIGHT = np.uint32(0x9E3779B1), np.uint32(0x85EBCA76)
 """The first is odd and the second even, so every weight is odd."""
 
 
+class ItemLeaves(NamedTuple):
+    """Items with the spans of their leaves, by slot and item."""
+
+    data: Bytes
+    starts: Places
+    ends: Places
+
+
+class Fragments(NamedTuple):
+    """Sets of fragments; a set stands between two of `sets`.
+
+    A fragment is fixed, (-1, 0, start, end) in the fixed bytes, or taken from the item: (slot of its first leaf, slot
+    of its last, bytes before the one, bytes behind the other).
+    """
+
+    fragments: Indices
+    sets: Indices
+    fixed: Bytes
+
+
+class ReadyPieces(NamedTuple):
+    """Texts that need not be put together, each between two bounds."""
+
+    data: Bytes
+    bounds: Indices
+
+
+class OwnedTexts(NamedTuple):
+    """The texts to lay out, and whose each is.
+
+    What is given is a set of fragments for an item, or, below 0, the complement of the number of a piece that is ready.
+    """
+
+    given: Indices
+    items: Places
+    owners: Places
+
+
 @compiled
-def _size(fragments: Indices, first: int, last: int, starts: Places, ends: Places, item: int) -> int:
-    """How long the fragments are for an item."""
+def _size(leaves: ItemLeaves, fragments: Fragments, chosen: int, item: int) -> int:
+    """How long a set of fragments is for an item."""
     size = 0
-    for place in range(first, last):
-        one, other, back, ahead = fragments[place]
+    for place in range(fragments.sets[chosen], fragments.sets[chosen + 1]):
+        one, other, back, ahead = fragments.fragments[place]
         if one < 0:
             size += ahead - back
         else:
-            size += ends[other, item] + ahead - starts[one, item] + back
+            size += leaves.ends[other, item] + ahead - leaves.starts[one, item] + back
     return size
 
 
@@ -42,111 +77,48 @@ def _copy(source: Bytes, begin: int, end: int, out: Bytes, at: int) -> int:
 
 
 @compiled
-def _write(
-    data: Bytes,
-    fragments: Indices,
-    first: int,
-    last: int,
-    fixed: Bytes,
-    starts: Places,
-    ends: Places,
-    item: int,
-    out: Bytes,
-    at: int,
-) -> int:
-    """Write them; gives where they end."""
-    for fragment in range(first, last):
-        one, other, back, ahead = fragments[fragment]
+def _write(leaves: ItemLeaves, fragments: Fragments, chosen: int, item: int, out: Bytes, at: int) -> None:
+    """Write a set of fragments for an item."""
+    for place in range(fragments.sets[chosen], fragments.sets[chosen + 1]):
+        one, other, back, ahead = fragments.fragments[place]
         if one < 0:
-            at = _copy(fixed, back, ahead, out, at)
+            at = _copy(fragments.fixed, back, ahead, out, at)
         else:
-            at = _copy(data, starts[one, item] - back, ends[other, item] + ahead, out, at)
-    return at
+            at = _copy(leaves.data, leaves.starts[one, item] - back, leaves.ends[other, item] + ahead, out, at)
 
 
 @compiled
 def measure(
-    fragments: Indices,
-    sets: Indices,
-    starts: Places,
-    ends: Places,
-    picks: Indices,
-    bounds: Indices,
-    offsets: Indices,
-) -> None:
-    """Where each piece of an answer ends that `lay_out` is going to write; `offsets[0]` is where the first begins.
-
-    A pick is the number of an item, or, below 0, the complement of the number of a piece that is ready, which stands
-    between two `bounds`.
-    There is one set of fragments.
-    """
-    for number in range(len(picks)):
-        item = picks[number]
-        size = bounds[-item] - bounds[-item - 1] if item < 0 else _size(fragments, 0, sets[1], starts, ends, item)
-        offsets[number + 1] = offsets[number] + size
-
-
-@compiled
-def lay_out(
-    data: Bytes,
-    fragments: Indices,
-    sets: Indices,
-    fixed: Bytes,
-    starts: Places,
-    ends: Places,
-    picks: Indices,
-    ready: Bytes,
-    bounds: Indices,
-    out: Bytes,
-) -> None:
-    """Write the pieces of an answer one behind the other; what the arguments are says `measure`."""
-    at = 0
-    for number in range(len(picks)):
-        item = picks[number]
-        if item < 0:
-            at = _copy(ready, bounds[-item - 1], bounds[-item], out, at)
-        else:
-            at = _write(data, fragments, 0, sets[1], fixed, starts, ends, item, out, at)
-
-
-@compiled
-def measure_given(
-    fragments: Indices,
-    sets: Indices,
-    starts: Places,
-    ends: Places,
-    given: Indices,
-    items: Places,
-    bounds: Indices,
-    owners: Places,
+    leaves: ItemLeaves,
+    fragments: Fragments,
+    ready: ReadyPieces,
+    texts: OwnedTexts,
     lengths: Indices,
     sources: Indices,
     owned: Indices,
 ) -> None:
     """How long the texts are that `deal` is going to write, and those of each owner together.
 
-    What is given is a set of fragments for an item, or, below 0, the complement of the number of a piece that is ready,
-    which stands between two `bounds`.
     The source of a text is the first that is the same, a set for an item, since some item before it.
     By owner, in a row since they are wanted together: the size of its texts, how many they are, and how long the first
     is; all are zeros before.
     """
-    latest = np.full(len(sets), -1, np.int64)
-    for number in range(len(items)):
-        chosen, item = given[number], items[number]
+    latest = np.full(len(fragments.sets), -1, np.int64)
+    for number in range(len(texts.items)):
+        chosen, item = texts.given[number], texts.items[number]
         sources[number] = number
         if chosen < 0:
-            length = bounds[-chosen] - bounds[-chosen - 1]
+            length = ready.bounds[-chosen] - ready.bounds[-chosen - 1]
         else:
             before = latest[chosen]
-            if before >= 0 and items[before] == item:
+            if before >= 0 and texts.items[before] == item:
                 sources[number] = before
                 length = lengths[before]
             else:
                 latest[chosen] = number
-                length = _size(fragments, sets[chosen], sets[chosen + 1], starts, ends, item)
+                length = _size(leaves, fragments, chosen, item)
         lengths[number] = length
-        row = owned[owners[number]]
+        row = owned[texts.owners[number]]
         if not row[COUNT]:
             row[FIRST] = length
         row[COUNT] += 1
@@ -155,21 +127,13 @@ def measure_given(
 
 @compiled
 def deal(
-    data: Bytes,
-    fragments: Indices,
-    sets: Indices,
-    fixed: Bytes,
-    starts: Places,
-    ends: Places,
-    given: Indices,
-    items: Places,
-    ready: Bytes,
-    bounds: Indices,
-    owners: Places,
+    leaves: ItemLeaves,
+    fragments: Fragments,
+    ready: ReadyPieces,
+    texts: OwnedTexts,
     lengths: Indices,
     sources: Indices,
     ahead: Indices,
-    places: Indices,
     out: Bytes,
 ) -> None:
     """Write each text behind those of its owner that came before; `ahead` is where those of each begin.
@@ -178,17 +142,18 @@ def deal(
     the cache is filled before it goes.
     A text that several want is put together once and copied from there.
     """
-    for number in range(len(items)):
-        owner, length, chosen, source = owners[number], lengths[number], given[number], sources[number]
+    places = np.empty(len(texts.items), np.int64)
+    for number in range(len(texts.items)):
+        owner, length, chosen, source = texts.owners[number], lengths[number], texts.given[number], sources[number]
         at = ahead[owner]
         ahead[owner] = at + length
         places[number] = at
         if chosen < 0:
-            _copy(ready, bounds[-chosen - 1], bounds[-chosen], out, at)
+            _copy(ready.data, ready.bounds[-chosen - 1], ready.bounds[-chosen], out, at)
         elif source < number:
             _copy(out, places[source], places[source] + length, out, at)
         else:
-            _write(data, fragments, sets[chosen], sets[chosen + 1], fixed, starts, ends, items[number], out, at)
+            _write(leaves, fragments, chosen, texts.items[number], out, at)
 
 
 @compiled

@@ -12,20 +12,21 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from anabranch.columnar.items.layout import Fragments
+from anabranch.columnar.items.kernels import Fragments
+from anabranch.columnar.items.layout import fragments_of
 from anabranch.columnar.items.query import CompiledQuery, Fragment, compile_query
 from anabranch.columnar.match.arranging import Alike, gathered
 from anabranch.columnar.match.condition import Condition
 from anabranch.columnar.match.forms import Constant, formed, substituted
 from anabranch.columnar.match.index import Matcher
 from anabranch.columnar.scan.kernels import Flags, Indices
-from anabranch.columnar.scan.shred import Wanted
+from anabranch.columnar.scan.shred import WantedLeaves
 from anabranch.columnar.scan.template import Template
 from anabranch.language import ast
 from anabranch.stream.tree import Element
 
 
-class Law(Protocol):
+class ItemLaw(Protocol):
     """What a query makes of single items."""
 
     def __call__(self, item: Element, forward: Callable[[list[Any]], list[Any]] | None = None) -> str:
@@ -43,7 +44,7 @@ class ItemQuery:
     """Their numbers and names."""
     constants: tuple[Constant, ...]
     """What it has in the place of its shape's marks."""
-    slow: Law
+    slow: ItemLaw
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ Compile: TypeAlias = Callable[[str, Template], Compiled | None]
 class Program:
     """All queries of a stream for one template, and what takers take; queries are numbered through."""
 
-    wanted: Wanted
+    wanted: WantedLeaves
     compiled: tuple[CompiledQuery | None, ...]
     """By group of queries, with marks in the place of constants; None where they are not made for columns."""
     matcher: Matcher
@@ -112,7 +113,7 @@ def program_of(
         return None
     leaves = tuple(sorted(set().union(*(each.leaves for each in everything))))
     numbers = set().union(*(each.numbers for each in everything))
-    wanted = Wanted(template, leaves, tuple(leaf in numbers for leaf in leaves))
+    wanted = WantedLeaves(template, leaves, tuple(leaf in numbers for leaf in leaves))
     groups: list[Alike] = []
     single: list[tuple[int, Condition]] = []
     others: list[int] = []
@@ -141,7 +142,7 @@ def program_of(
         Matcher(count, [*groups, *more_groups], apart, wanted),
         tuple(others),
         np.array(sets, np.int64),
-        Fragments.of([*fragments, ()], wanted),
+        fragments_of([*fragments, ()], wanted),
         np.array([*map(bool, fragments), False]),
         taken,
         tuple(shares),

@@ -14,6 +14,9 @@ counts its steps (LAWS 2.6).
 What is compiled never comes near the limit there: the law visits for an item the nodes that are visited here for its
 template, once each, at most `MOST_VISITS`, and copies no more than `MOST_VISITS // COPIED` times; an item that fits a
 template has at most `LONGEST_FITTING` bytes (`columnar/scan/shred.py`), which are 256 steps to copy.
+
+A `for` of its own is compiled for windows and joins: whether it takes an item, where the item stands, and when.
+Its path leads to one element in each item, and the reference of its time window to one leaf from there.
 """
 
 from __future__ import annotations
@@ -35,9 +38,11 @@ from anabranch.columnar.match.condition import (
     tests,
 )
 from anabranch.columnar.scan.kernels import MOST_DIGITS
+from anabranch.columnar.scan.shred import WantedLeaves
 from anabranch.columnar.scan.template import Template
 from anabranch.language import ast
 from anabranch.logic import MIRRORED, And, Not, Operator, Or, Tree
+from anabranch.stream.path import Path
 from anabranch.stream.serialize import escape_attribute, escape_text
 
 MOST_VISITS = 100_000
@@ -91,11 +96,11 @@ def compile_query(hole: ast.Expression, root: str, template: Template) -> Compil
     """
     try:
         return _compiled(hole, root, template)
-    except Other:
+    except NotColumnar:
         return None
 
 
-class Other(Exception):
+class NotColumnar(Exception):
     """The query is not made for columns."""
 
 
@@ -106,10 +111,10 @@ class Visits:
         self._left = MOST_VISITS
 
     def spend(self, visits: int) -> None:
-        """Visit so many elements of the template; `Other` where they become too many."""
+        """Visit so many elements of the template; `NotColumnar` where they become too many."""
         self._left -= visits
         if self._left < 0:
-            raise Other
+            raise NotColumnar
 
 
 def _compiled(hole: ast.Expression, root: str, template: Template) -> CompiledQuery:
@@ -119,8 +124,8 @@ def _compiled(hole: ast.Expression, root: str, template: Template) -> CompiledQu
             if not found:
                 return CompiledQuery(tuple(conditions) or ALWAYS, ())
             if len(found) > 1:
-                raise Other  # several rounds to an item
-            scope = Scope({variable: found[0]})
+                raise NotColumnar  # several rounds to an item
+            scope = TemplateScope({variable: found[0]})
             if where is not None:
                 conditions.append(scope.condition(where))
             while isinstance(result, ast.If) and result.otherwise == ast.Sequence(()):
@@ -131,7 +136,7 @@ def _compiled(hole: ast.Expression, root: str, template: Template) -> CompiledQu
             conditions, found = source_spots(hole, root, template)
             return CompiledQuery(tuple(conditions) or ALWAYS, joined([each.copy for each in found], (template,)))
         case _:
-            raise Other
+            raise NotColumnar
 
 
 def source_spots(
@@ -142,16 +147,16 @@ def source_spots(
         case ast.Path(ast.Source("stream"), (top, *steps)) if steps and not top.tail:
             pass
         case _:
-            raise Other
+            raise NotColumnar
     found = [Spot(template, -1, side)] if _child_name(top) in (root, "*") else []
     conditions: list[Tree[ItemTest]] = []
     for step in steps:
         found = [each for parent in found for each in parent.children(step)]
         for predicate in step.tail:
             if len(found) > 1 or not isinstance(predicate, ast.Predicate):
-                raise Other
+                raise NotColumnar
             if found:
-                conditions.append(Scope({None: found[0]}).condition(predicate.condition))
+                conditions.append(TemplateScope({None: found[0]}).condition(predicate.condition))
     return conditions if found else [*conditions, Settled(NO)], found
 
 
@@ -168,7 +173,7 @@ class Spot:
         """The gap that is its text; only what holds nothing else has one."""
         leaf = self.template.parts[self.number].leaf
         if leaf is None:
-            raise Other
+            raise NotColumnar
         return leaf
 
     @property
@@ -196,7 +201,7 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class TemplateScope:
     """What names stand for; None is the name of the context item."""
 
     names: Mapping[str | None, Spot]
@@ -218,7 +223,7 @@ class Scope:
             case ast.Path():
                 return Settled(YES if self.spots(expression) else NO)
             case _:
-                raise Other
+                raise NotColumnar
 
     def _test(self, operator: Operator, path: ast.Expression, literal: ast.Expression) -> Tree[ItemTest]:
         """A comparison holds if it holds for one of the elements at the path."""
@@ -238,14 +243,14 @@ class Scope:
             case ast.Sequence(items):
                 return [fragment for each in items for fragment in self.result(each)]
             case ast.Flwor((ast.For(variable, ast.Path() as path, None),), None, (), inside):
-                scopes = (Scope({**self.names, variable: each}, self.visits) for each in self.spots(path))
+                scopes = (TemplateScope({**self.names, variable: each}, self.visits) for each in self.spots(path))
                 return [fragment for each in scopes for fragment in each.result(inside)]
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
                 return [self._text(each) for each in self.spots(ast.Path(start, tuple(steps)))]
             case ast.Path() | ast.Variable():
                 return [self._copy(each) for each in self.spots(expression)]
             case _:
-                raise Other
+                raise NotColumnar
 
     def _copy(self, spot: Spot) -> Fragment:
         fragment = spot.copy
@@ -259,7 +264,7 @@ class Scope:
     def _constructor(self, constructor: ast.ElementConstructor) -> list[Fragment]:
         names = [constructor.name, *(each.name for each in constructor.attributes)]
         if constructor.namespaces or any(":" in name for name in names) or len(set(names[1:])) < len(names) - 1:
-            raise Other
+            raise NotColumnar
         tag: list[Fragment] = [f"<{constructor.name}".encode()]
         for attribute in constructor.attributes:
             tag += [f' {attribute.name}="'.encode(), *self._attribute_value(attribute), b'"']
@@ -302,12 +307,12 @@ class Scope:
                 found = self.spots(ast.ContextItem() if start is None else start)
                 for step in steps:
                     if step.tail:
-                        raise Other
+                        raise NotColumnar
                     found = [each for parent in found for each in parent.children(step)]
                     self.visits.spend(1 + len(found))
                 return found
             case _:
-                raise Other
+                raise NotColumnar
 
 
 def _child_name(step: ast.Step) -> str:
@@ -316,7 +321,7 @@ def _child_name(step: ast.Step) -> str:
         case ast.Step("child", ast.NameTest(local, None), _, False):
             return local
         case _:
-            raise Other
+            raise NotColumnar
 
 
 def is_literal(expression: ast.Expression) -> bool:
@@ -335,7 +340,7 @@ def simple_number(literal: ast.Expression) -> float:
             assert isinstance(exponent, int), "a literal is finite"
             if len(digits) + max(0, exponent) <= MOST_DIGITS and exponent >= -MOST_DIGITS:
                 return float(exact)
-    raise Other
+    raise NotColumnar
 
 
 def joined(fragments: Sequence[Fragment], templates: Sequence[Template]) -> tuple[Fragment, ...]:
@@ -350,3 +355,85 @@ def joined(fragments: Sequence[Fragment], templates: Sequence[Template]) -> tupl
             case _ if each:
                 found.append(each)
     return tuple(found)
+
+
+# --- one `for` -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledFor:
+    """What a `for` takes, and the leaves that are read of its items."""
+
+    is_reached: bool
+    """Whether its path leads to anything in such items."""
+    condition: Condition
+    reference: int | None
+    """The leaf of a time window's reference."""
+    time: int | None
+    """That of an item's time, where it has one."""
+    wanted: WantedLeaves
+
+
+def compile_for(clause: ast.For, root: str, template: Template, time: Path | None) -> CompiledFor | None:
+    """Compile a `for` of its own; None where it is not made for columns.
+
+    `root` is the name of the stream's root, which stands in no namespace, nor may the query; `time` is the path to the
+    times of items, where it is declared.
+    """
+    try:
+        conditions, found = source_spots(clause.source, root, template)
+        reference = None
+        if found and isinstance(clause.window, ast.TimeWindow):
+            reference = reference_leaf(clause.window, root, only(found))
+        elif len(found) > 1:
+            raise NotColumnar
+        moment = time_leaf(time, template)
+    except NotColumnar:
+        return None
+    condition = tuple(conditions) or ALWAYS
+    tested = tests(condition)
+    numbers = {each.leaf for each in tested if isinstance(each, NumberTest)}
+    numbers |= {leaf for leaf in (reference, moment) if leaf is not None}
+    wanted = wanted_leaves(template, numbers | {each.leaf for each in tested}, numbers)
+    return CompiledFor(bool(found), condition, reference, moment, wanted)
+
+
+def wanted_leaves(template: Template, leaves: set[int], numbers: set[int]) -> WantedLeaves:
+    """Some leaves of a template, and which of them are read as numbers."""
+    ordered = tuple(sorted(leaves))
+    return WantedLeaves(template, ordered, tuple(leaf in numbers for leaf in ordered))
+
+
+def time_leaf(path: Path | None, template: Template) -> int | None:
+    """The leaf that has the time of each item; None if they have none."""
+    if path is None:
+        return None
+    spots = [Spot(template, each) for each in template.children(-1)]
+    for name in path.steps:
+        if name.startswith("@"):
+            raise NotColumnar
+        spots = [each for spot in spots for each in spot.children(ast.Step("child", ast.NameTest(name)))]
+    return only(spots).leaf if spots else None
+
+
+def reference_leaf(window: ast.TimeWindow, root: str, spot: Spot) -> int:
+    """The leaf at a window's reference; a path from the root begins with the steps that lead to the element."""
+    path = window.reference
+    if isinstance(path.start, ast.Root):
+        names: list[str] = []
+        number = spot.number
+        while number >= 0:
+            names.append(spot.template.parts[number].name)
+            number = spot.template.parts[number].parent
+        above = [ast.NameTest(name) for name in (root, *reversed(names))]
+        if [step.test for step in path.steps[: len(above)]] != above:
+            raise NotColumnar
+        path = ast.Path(None, path.steps[len(above) :])
+    return only(TemplateScope({None: spot}).spots(path)).leaf
+
+
+def only(spots: list[Spot]) -> Spot:
+    """The only one of them; without it, or with others, this is not for columns."""
+    if len(spots) != 1:
+        raise NotColumnar
+    return spots[0]

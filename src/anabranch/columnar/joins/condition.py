@@ -27,7 +27,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.joins.kernels import same_text
+from anabranch.columnar.joins.kernels import TextColumn, same_text
 from anabranch.columnar.match.condition import (
     OPERATORS,
     UNCLEAR,
@@ -56,12 +56,12 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class NumberConstant:
     number: float
 
 
 @dataclass(frozen=True, slots=True)
-class Computed:
+class PairArithmetic:
     """Division is not among these: there the sign of a zero would show."""
 
     operator: Literal["+", "-", "*"]
@@ -69,7 +69,7 @@ class Computed:
     right: Amount
 
 
-Amount: TypeAlias = Leaf | Constant | Computed
+Amount: TypeAlias = Leaf | NumberConstant | PairArithmetic
 
 # --- conditions -------------------------------------------------------------------------------------------
 
@@ -112,9 +112,9 @@ def leaves_of(part: PairTest | Amount) -> set[Leaf]:
     match part:
         case Leaf():
             return {part}
-        case Compared(_, left, right) | Computed(_, left, right) | SameText(_, left, right):
+        case Compared(_, left, right) | PairArithmetic(_, left, right) | SameText(_, left, right):
             return leaves_of(left) | leaves_of(right)
-        case Settled() | Constant() | OneSided():
+        case Settled() | NumberConstant() | OneSided():
             return set()
 
 
@@ -201,24 +201,24 @@ class PairJudge:
 
         def judging(picks: _Picks) -> Verdicts:
             found = np.empty(len(picks[0]), np.bool_)
-            same_text(*a, picks[left.side], *b, picks[right.side], found)
+            same_text(a, picks[left.side], b, picks[right.side], found)
             return (found if operator == "=" else ~found).view(np.uint8) * np.uint8(YES)
 
         return judging
 
-    def _text(self, leaf: Leaf) -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]:
+    def _text(self, leaf: Leaf) -> TextColumn:
         side, row = self._sides[leaf.side], self._row(leaf)
-        return side.data, side.starts[row], side.ends[row]
+        return TextColumn(side.data, side.starts[row], side.ends[row])
 
     def _amount(self, amount: Amount) -> tuple[_Read, set[int]]:
         """How an amount is read, and the sides it is read from."""
         match amount:
-            case Constant(number):
+            case NumberConstant(number):
                 return lambda _: (number, None), set()
             case Leaf(side):
                 numbers = self._sides[side].values[self._row(amount)]
                 return _column(side, numbers, np.isnan(numbers)), {side}
-            case Computed(operator, left, right):
+            case PairArithmetic(operator, left, right):
                 (a, on_left), (b, on_right) = self._amount(left), self._amount(right)
                 on = on_left | on_right
                 if len(on) != 1:
@@ -326,11 +326,13 @@ def _shifted(amount: Amount) -> tuple[Leaf | None, float] | None:
     match amount:
         case Leaf():
             return amount, 0.0
-        case Constant(number):
+        case NumberConstant(number):
             return None, number
-        case Computed("+", Leaf() as leaf, Constant(number)) | Computed("+", Constant(number), Leaf() as leaf):
+        case PairArithmetic("+", Leaf() as leaf, NumberConstant(number)) | PairArithmetic(
+            "+", NumberConstant(number), Leaf() as leaf
+        ):
             return leaf, number
-        case Computed("-", Leaf() as leaf, Constant(number)):
+        case PairArithmetic("-", Leaf() as leaf, NumberConstant(number)):
             return leaf, -number
         case _:
             return None

@@ -9,10 +9,12 @@ window is taken out when the other side next looks, which costs no more than wha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.columnar.items.kernels import ReadyPieces
 from anabranch.columnar.scan.entries import SELECTED, VOID
 from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Places, compiled
 
@@ -26,29 +28,33 @@ MOVED, ENTER, ENTERED, HELD, HOLDS, MOVED_TO, OTHER_AT, MEETING = range(8)
 the positions of their windows."""
 
 
+class LaneState(NamedTuple):
+    """Both sides of a join: their items by number, and by side its fields, the items that wait, and its log."""
+
+    values: Indices
+    status: Bytes
+    positions: Indices
+    """Where each item that waits will enter."""
+    sides: NDArray[np.int64]
+    waiting: NDArray[np.int64]
+    logs: NDArray[np.int64]
+
+
 @compiled
 def move(
-    arrivals: Indices,
-    at: int,
-    ended: bool,
-    values: Indices,
-    status: Bytes,
-    positions: Indices,
-    sides: NDArray[np.int64],
-    waiting: NDArray[np.int64],
-    logs: NDArray[np.int64],
-    meetings: NDArray[np.int64],
+    arrivals: Indices, at: int, ended: bool, lanes: LaneState, meetings: NDArray[np.int64]
 ) -> tuple[int, int, bool]:
     """Let items arrive from arrival `at` on; gives how many meetings there were, the arrival it came to, and whether
     it is done: if not, there was no room for more meetings or in a log.
 
     With `ended` the windows that still hold waiting items are closed behind the last arrival.
     """
+    values, status, positions, sides, waiting, _ = lanes
     count = 0
     while at < len(arrivals):
         side = arrivals[at]
         window = sides[side]
-        if not _has_room(sides, side, logs, meetings, count):
+        if not _has_room(lanes, side, meetings, count):
             return count, at, False
         item = window[ARRIVING]
         window[ARRIVING] += 1
@@ -58,7 +64,7 @@ def move(
         value = values[item]
         reached = value - window[SLACK]
         if window[NEXT] * window[STEP] + window[SIZE] <= reached:
-            count = _advance(sides, side, reached, values, positions, waiting, logs, meetings, count)
+            count = _advance(lanes, side, reached, meetings, count)
         if status[item] == SELECTED:
             wait(window, item, value, positions, waiting[side])
     while ended:
@@ -66,9 +72,9 @@ def move(
         if first == NEVER and second == NEVER:
             break
         side = 0 if first <= second else 1
-        if not _has_room(sides, side, logs, meetings, count):
+        if not _has_room(lanes, side, meetings, count):
             return count, at, False
-        count = _advance(sides, side, min(first, second), values, positions, waiting, logs, meetings, count)
+        count = _advance(lanes, side, min(first, second), meetings, count)
     return count, at, True
 
 
@@ -98,29 +104,18 @@ def _closing(window: Indices) -> int:
 
 
 @compiled
-def _has_room(
-    sides: NDArray[np.int64], side: int, logs: NDArray[np.int64], meetings: NDArray[np.int64], count: int
-) -> bool:
+def _has_room(lanes: LaneState, side: int, meetings: NDArray[np.int64], count: int) -> bool:
     """Whether there is room for all that one arrival may bring about."""
-    window, other = sides[side], sides[1 - side]
+    logs, window, other = lanes.logs, lanes.sides[side], lanes.sides[1 - side]
     entering = window[HIGH] + window[WAITING] <= logs.shape[1]
     copied = 2 * other[HIGH] - other[LOW] <= logs.shape[1]
     return bool(entering and copied and count + window[WAITING] <= len(meetings))
 
 
 @compiled
-def _advance(
-    sides: NDArray[np.int64],
-    side: int,
-    reached: int,
-    values: Indices,
-    positions: Indices,
-    waiting: NDArray[np.int64],
-    logs: NDArray[np.int64],
-    meetings: NDArray[np.int64],
-    count: int,
-) -> int:
+def _advance(lanes: LaneState, side: int, reached: int, meetings: NDArray[np.int64], count: int) -> int:
     """Move a window as far as `reached` brings it, from one position at which an item enters to the next."""
+    values, _, positions, sides, waiting, logs = lanes
     window, other = sides[side], sides[1 - side]
     last = max(window[NEXT], _first(window, reached))
     if window[SOONEST] < last:
@@ -219,78 +214,85 @@ def pair(
 STRIDE = 16
 
 
+class TextColumn(NamedTuple):
+    """The texts of one leaf, by item."""
+
+    data: Bytes
+    starts: Places
+    ends: Places
+
+
 @compiled
-def same_text(
-    data: Bytes,
-    starts: Places,
-    ends: Places,
-    picks: Indices,
-    other: Bytes,
-    other_starts: Places,
-    other_ends: Places,
-    other_picks: Indices,
-    found: Flags,
-) -> None:
+def same_text(left: TextColumn, picks: Indices, right: TextColumn, other_picks: Indices, found: Flags) -> None:
     """Whether texts of one side are those of another, pair by pair."""
     for number in range(len(found)):
-        start, length = starts[picks[number]], ends[picks[number]] - starts[picks[number]]
-        other_start = other_starts[other_picks[number]]
-        same = other_ends[other_picks[number]] - other_start == length
+        one, other = picks[number], other_picks[number]
+        start, length = left.starts[one], left.ends[one] - left.starts[one]
+        other_start = right.starts[other]
+        same = right.ends[other] - other_start == length
         place = 0
         while same and place < length:
-            same = data[start + place] == other[other_start + place]
+            same = left.data[start + place] == right.data[other_start + place]
             place += 1
         found[number] = same
 
 
+class RunTexts(NamedTuple):
+    """What the runs of a result give for all items of both sides.
+
+    A run is (side, place): the bytes it takes of an item stand in the store between two `edges`, of which item 0's are
+    at `place`.
+    """
+
+    runs: NDArray[np.int64]
+    edges: Indices
+    store: Bytes
+
+
+class ItemPairs(NamedTuple):
+    """Pairs of items by their numbers."""
+
+    x: Indices
+    y: Indices
+
+
 @compiled
-def measure_pairs(
-    runs: NDArray[np.int64], edges: Indices, x: Indices, y: Indices, picks: Indices, bounds: Indices, offsets: Indices
-) -> None:
+def measure_pairs(texts: RunTexts, pairs: ItemPairs, picks: Indices, ready: ReadyPieces, offsets: Indices) -> None:
     """Where each piece of an answer ends that `lay_out_pairs` is going to write; `offsets[0]` is 0.
 
-    A pick is the number of a pair, or the complement of the number of a piece that is ready, as in `measure`.
-    A run is (side, place): the bytes it takes of an item stand between two `edges`, of which item 0's are at `place`.
+    A pick is the number of a pair, or, below 0, the complement of the number of a piece that is ready.
     """
+    runs, edges, _ = texts
     for number in range(len(picks)):
         pick = picks[number]
         size = 0
         if pick < 0:
-            size = bounds[-pick] - bounds[-pick - 1]
+            size = ready.bounds[-pick] - ready.bounds[-pick - 1]
         else:
             for run in range(len(runs)):
-                edge = runs[run, 1] + (y[pick] if runs[run, 0] else x[pick])
+                edge = runs[run, 1] + (pairs.y[pick] if runs[run, 0] else pairs.x[pick])
                 size += edges[edge + 1] - edges[edge]
         offsets[number + 1] = offsets[number] + size
 
 
 @compiled
-def lay_out_pairs(
-    runs: NDArray[np.int64],
-    edges: Indices,
-    store: Bytes,
-    x: Indices,
-    y: Indices,
-    picks: Indices,
-    ready: Bytes,
-    bounds: Indices,
-    out: Bytes,
-) -> None:
+def lay_out_pairs(texts: RunTexts, pairs: ItemPairs, picks: Indices, ready: ReadyPieces, out: Bytes) -> None:
     """Write the pieces of an answer one behind the other; what the arguments are says `measure_pairs`.
 
     Runs are copied `STRIDE` bytes at a time; what is too much is overwritten by what follows, so `store` and `out`
     have that much room behind their ends.
     """
+    runs, edges, store = texts
     at = np.uint64(0)  # unsigned, because then no place has to be looked at twice for being negative
     for number in range(len(picks)):
         pick = picks[number]
         if pick < 0:
-            for place in range(bounds[-pick - 1], bounds[-pick]):
-                out[at] = ready[place]
+            for place in range(ready.bounds[-pick - 1], ready.bounds[-pick]):
+                out[at] = ready.data[place]
                 at += np.uint64(1)
             continue
         for run in range(len(runs)):
-            edge = runs[run, 1] + (y[pick] if runs[run, 0] else x[pick])
+            edge = runs[run, 1] + (pairs.y[pick] if runs[run, 0] else pairs.x[pick])
             start = np.uint64(edges[edge])
             size = np.uint64(edges[edge + 1]) - start
             done = np.uint64(0)

@@ -21,22 +21,27 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from anabranch.columnar.items.query import (
+    CompiledFor,
     Fragment,
-    Other,
-    Scope,
+    NotColumnar,
     Spot,
     Taken,
+    TemplateScope,
     joined,
+    only,
+    reference_leaf,
     simple_number,
     source_spots,
+    time_leaf,
+    wanted_leaves,
 )
 from anabranch.columnar.joins.condition import (
     Amount,
     Compared,
-    Computed,
-    Constant,
     Leaf,
+    NumberConstant,
     OneSided,
+    PairArithmetic,
     PairCondition,
     PairTest,
     SameText,
@@ -44,8 +49,7 @@ from anabranch.columnar.joins.condition import (
     pair_tests,
 )
 from anabranch.columnar.match.condition import ALWAYS, NO, YES, Condition, NumberTest, Settled, tests
-from anabranch.columnar.match.selecting import CompiledFor, only, reference_leaf, time_leaf, wanted_leaves
-from anabranch.columnar.scan.shred import Wanted
+from anabranch.columnar.scan.shred import WantedLeaves
 from anabranch.columnar.scan.template import Template
 from anabranch.language import ast
 from anabranch.logic import And, Not, Or
@@ -79,7 +83,7 @@ def read_together(joins: Sequence[CompiledJoin]) -> list[CompiledJoin]:
     ]
 
 
-def _union(wanted: Sequence[Wanted]) -> Wanted:
+def _union(wanted: Sequence[WantedLeaves]) -> WantedLeaves:
     leaves = {leaf for each in wanted for leaf in each.leaves}
     numbers = {leaf for each in wanted for leaf, numeric in zip(each.leaves, each.numeric, strict=True) if numeric}
     return wanted_leaves(wanted[0].template, leaves, numbers)
@@ -104,7 +108,7 @@ def compile_join(
     try:
         sides = (_side(*each) for each in zip((first, second), (0, 1), roots, templates, times, strict=True))
         return _Compiler(*sides).join(where, result)
-    except Other:
+    except NotColumnar:
         return None
 
 
@@ -120,7 +124,7 @@ class _Side:
 def _side(clause: ast.For, side: int, root: str, template: Template, time: Path | None) -> _Side:
     conditions, found = source_spots(clause.source, root, template, side)
     if not isinstance(clause.window, ast.TimeWindow):
-        raise Other
+        raise NotColumnar
     spot = only(found)
     reference = reference_leaf(clause.window, root, spot)
     return _Side(clause.variable, spot, tuple(conditions) or ALWAYS, reference, time_leaf(time, template))
@@ -131,9 +135,9 @@ class _Compiler:
 
     def __init__(self, first: _Side, second: _Side) -> None:
         if first.variable == second.variable:
-            raise Other
+            raise NotColumnar
         self._sides = first, second
-        self._scope = Scope({first.variable: first.spot, second.variable: second.spot})
+        self._scope = TemplateScope({first.variable: first.spot, second.variable: second.spot})
 
     def join(self, where: ast.Expression | None, result: ast.Expression) -> CompiledJoin:
         condition = Settled(YES) if where is None else self.condition(where)
@@ -173,15 +177,15 @@ class _Compiler:
                 amounts = self._amounts(left), self._amounts(right)
                 self._scope.visits.spend(len(amounts[0]) * len(amounts[1]))
                 found = [_test(operator, *pair) for pair in product(*amounts)]
-                if not found and any(isinstance(each, Computed) for each in (*amounts[0], *amounts[1])):
-                    raise Other  # compared with nothing it may still fail
+                if not found and any(isinstance(each, PairArithmetic) for each in (*amounts[0], *amounts[1])):
+                    raise NotColumnar  # compared with nothing it may still fail
                 if len(found) == 1:
                     return found[0]
                 return Or(tuple(found)) if found else Settled(NO)
             case ast.Path():
                 return Settled(YES if self._scope.spots(expression) else NO)
             case _:
-                raise Other
+                raise NotColumnar
 
     def _judged(self, test: ast.Comparison, path: ast.Expression) -> PairCondition:
         spots = self._scope.spots(path)
@@ -201,29 +205,33 @@ class _Compiler:
                 spot = only(self._scope.spots(expression))
                 return Leaf(spot.side, spot.leaf)
             case ast.Number() | ast.Negation(ast.Number()):
-                return Constant(simple_number(expression))
+                return NumberConstant(simple_number(expression))
             case ast.Negation(operand):
-                return _computed("-", Constant(0.0), self._amount(operand))
+                return _computed("-", NumberConstant(0.0), self._amount(operand))
             case ast.Arithmetic(first, rest):
                 amount = self._amount(first)
                 for operator, operand in rest:
                     amount = _computed(operator, amount, self._amount(operand))
                 return amount
             case _:
-                raise Other
+                raise NotColumnar
 
 
 def _computed(operator: ArithmeticOperator, left: Amount, right: Amount) -> Amount:
     """Between two literals arithmetic would be exact, and not that of doubles."""
-    if operator == "div" or operator == "mod" or (isinstance(left, Constant) and isinstance(right, Constant)):
-        raise Other
-    return Computed(operator, left, right)
+    if (
+        operator == "div"
+        or operator == "mod"
+        or (isinstance(left, NumberConstant) and isinstance(right, NumberConstant))
+    ):
+        raise NotColumnar
+    return PairArithmetic(operator, left, right)
 
 
 def _test(operator: ComparisonOperator, left: Amount, right: Amount) -> PairTest:
     match left, right:
-        case Constant(), Constant():
-            raise Other
+        case NumberConstant(), NumberConstant():
+            raise NotColumnar
         case Leaf(), Leaf() if operator in ("=", "!="):
             return SameText(operator, left, right)
         case _:

@@ -13,31 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.items.layout import Fragments, laid_out
-from anabranch.columnar.joins import kernels as kernels_joins
+from anabranch.columnar.items.layout import fragments_of, laid_out, ready_pieces
+from anabranch.columnar.joins import kernels
 from anabranch.columnar.joins.condition import PairCondition, PairJudge
-from anabranch.columnar.joins.kernels import (
-    ARRIVING,
-    FIELDS,
-    HIGH,
-    LOW,
-    MEETING,
-    NEVER,
-    NEXT,
-    SIZE,
-    SLACK,
-    SOONEST,
-    STEP,
-    STRIDE,
-    WAITING,
-    lay_out_pairs,
-    measure_pairs,
-)
+from anabranch.columnar.joins.kernels import HIGH, LOW, NEXT, STEP, STRIDE, WAITING, ItemPairs, LaneState, RunTexts
 from anabranch.columnar.joins.pairs import CompiledJoin, Run
 from anabranch.columnar.match.condition import UNCLEAR, YES, Verdicts
 from anabranch.columnar.scan.kernels import Bytes, Indices
@@ -71,93 +55,77 @@ class Lane:
     """What those that arrive are to the join: `VOID`, `SHOWN` or `SELECTED`."""
 
 
-class StepJoin:
+class StepJoinLanes:
     """Two lanes while items arrive; the only one to change its state is whoever asks for `pairs`."""
 
     def __init__(self, first: Lane, second: Lane) -> None:
         self._second = len(first.values)
-        self._values = np.concatenate([first.values, second.values])
-        self._status = np.concatenate([first.status, second.status])
-        self._positions = np.empty(len(self._values), np.int64)
-        self._sides = np.zeros((2, FIELDS), np.int64)
+        values = np.concatenate([first.values, second.values])
+        status = np.concatenate([first.status, second.status])
+        sides = np.zeros((2, kernels.FIELDS), np.int64)
         most = max(len(first.values), len(second.values))
-        self._waiting = np.empty((2, most), np.int64)
-        self._logs = np.empty((2, most + 1), np.int64)
+        waiting, logs = np.empty((2, most), np.int64), np.empty((2, most + 1), np.int64)
+        self._lanes = LaneState(values, status, np.empty(len(values), np.int64), sides, waiting, logs)
         for side, (lane, base) in enumerate(((first, 0), (second, self._second))):
-            window = self._sides[side]
-            window[[SIZE, STEP, SLACK, NEXT]] = lane.size, lane.step, lane.slack, lane.next
-            window[SOONEST] = NEVER
-            window[HIGH] = lane.held
-            self._logs[side, : lane.held] = base + np.arange(lane.held)
-            window[ARRIVING] = base + lane.held + lane.waiting
-            for item in range(base + lane.held, base + lane.held + lane.waiting):
-                kernels_joins.wait(window, item, self._values[item], self._positions, self._waiting[side])
+            window, arriving = sides[side], base + lane.held + lane.waiting
+            window[[kernels.SIZE, STEP, kernels.SLACK, NEXT]] = lane.size, lane.step, lane.slack, lane.next
+            window[[kernels.SOONEST, HIGH, kernels.ARRIVING]] = kernels.NEVER, lane.held, arriving
+            logs[side, : lane.held] = base + np.arange(lane.held)
+            for item in range(base + lane.held, arriving):
+                kernels.wait(window, item, values[item], self._lanes.positions, waiting[side])
 
-    def pairs(self, arrivals: Indices, *, ended: bool) -> Iterator[tuple[Indices, Indices]]:
+    def pairs(
+        self, arrivals: Indices, *, ended: bool, placed: bool = False
+    ) -> Iterator[tuple[Indices, Indices, NDArray[np.int64]]]:
         """Let items arrive, each from the side that is given; the pairs that come of it, by number, in order.
 
+        If `placed`, each comes with the positions at which both windows then stand.
         What is given is overwritten when the next is asked for.
         """
-        return ((x, y) for x, y, _ in self._pairs(arrivals, ended, np.empty((2, 0), np.int64)))
-
-    def placed_pairs(self, arrivals: Indices, *, ended: bool) -> Iterator[tuple[Indices, Indices, NDArray[np.int64]]]:
-        """The same, and the positions at which both windows stand when each pair is made."""
-        return self._pairs(arrivals, ended, np.empty((2, BLOCK), np.int64))
-
-    def _pairs(
-        self, arrivals: Indices, ended: bool, places: NDArray[np.int64]
-    ) -> Iterator[tuple[Indices, Indices, NDArray[np.int64]]]:
         x, y = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+        places = np.empty((2, BLOCK if placed else 0), np.int64)
         at, is_done = 0, False
         while not is_done:
-            meetings = np.empty((max(MEETINGS, int(self._sides[:, WAITING].max()) + 1), MEETING), np.int64)
-            count, at, is_done = kernels_joins.move(
-                arrivals,
-                at,
-                ended,
-                self._values,
-                self._status,
-                self._positions,
-                self._sides,
-                self._waiting,
-                self._logs,
-                meetings,
-            )
+            room = max(MEETINGS, int(self._lanes.sides[:, WAITING].max()) + 1)
+            meetings = np.empty((room, kernels.MEETING), np.int64)
+            count, at, is_done = kernels.move(arrivals, at, ended, self._lanes, meetings)
             done = np.zeros(3, np.int64)
-            while number := kernels_joins.pair(meetings[:count], self._logs, self._second, done, x, y, places):
+            while number := kernels.pair(meetings[:count], self._lanes.logs, self._second, done, x, y, places):
                 yield x[:number], y[:number], places[:, :number]
             self._make_room()
 
     def _make_room(self) -> None:
         """Let go of what no meeting needs any more."""
-        for window, log in zip(self._sides, self._logs, strict=True):
-            held = self._held(window, log)
+        sides, logs = self._lanes.sides, self._lanes.logs
+        for side, (window, log) in enumerate(zip(sides, logs, strict=True)):
+            held = self._held(side)
             log[: len(held)] = held
             window[LOW], window[HIGH] = 0, len(held)
-        most = 2 * int(self._sides[:, HIGH].max()) + int(self._sides[:, WAITING].max()) + 1
-        if most > self._logs.shape[1]:
-            self._logs = np.concatenate([self._logs, np.empty((2, most), np.int64)], axis=1)
+        most = 2 * int(sides[:, HIGH].max()) + int(sides[:, WAITING].max()) + 1
+        if most > logs.shape[1]:
+            self._lanes = self._lanes._replace(logs=np.concatenate([logs, np.empty((2, most), np.int64)], axis=1))
 
-    def _held(self, window: Indices, log: Indices) -> Indices:
-        items = log[window[LOW] : window[HIGH]]
-        held: Indices = items[self._values[items] >= (window[NEXT] - 1) * window[STEP]]
+    def _held(self, side: int) -> Indices:
+        window = self._lanes.sides[side]
+        items = self._lanes.logs[side, window[LOW] : window[HIGH]]
+        held: Indices = items[self._lanes.values[items] >= (window[NEXT] - 1) * window[STEP]]
         return held
 
     def next(self, side: int) -> int:
         """The position that a side has yet to move to."""
-        return int(self._sides[side, NEXT])
+        return int(self._lanes.sides[side, NEXT])
 
     def held(self, side: int) -> Indices:
         """The numbers of the items that a side holds, in order."""
-        return self._held(self._sides[side], self._logs[side]) - side * self._second
+        return self._held(side) - side * self._second
 
     def waiting(self, side: int) -> Indices:
         """The numbers of the items that wait, in order."""
-        return self._waiting[side, : self._sides[side, WAITING]] - side * self._second
+        return self._lanes.waiting[side, : self._lanes.sides[side, WAITING]] - side * self._second
 
 
 @dataclass(frozen=True, slots=True)
-class Laid:
+class AnswerBlock:
     """Answers one behind the other: how many, and how long the first is."""
 
     data: bytes
@@ -180,36 +148,32 @@ class PairColumns:
 
     def texts(self, join: CompiledJoin) -> RunTexts:
         if join.runs not in self._texts:
-            self._texts[join.runs] = RunTexts.of(join, self._sides)
+            self._texts[join.runs] = run_texts(join, self._sides)
         return self._texts[join.runs]
 
 
-@dataclass(frozen=True, slots=True)
-class RunTexts:
-    """What the runs of a result give for all items: the side and place of each, and where in the store texts lie."""
-
-    runs: NDArray[np.int64]
-    edges: Indices
-    store: Bytes
-
-    @staticmethod
-    def of(join: CompiledJoin, sides: tuple[Shredded, Shredded]) -> RunTexts:
-        edges: list[Indices] = []
-        store: list[Bytes] = []
-        runs = np.zeros((len(join.runs), 2), np.int64)
-        places = size = 0
-        for number, run in enumerate(join.runs):
-            texts, offsets = _texts(sides[run.side], Fragments.of([run.fragments], join.sides[run.side].wanted))
-            runs[number] = run.side, places
-            edges.append(offsets + size)
-            store.append(texts)
-            places += len(offsets)
-            size += len(texts)
-        return RunTexts(
-            runs,
-            np.concatenate([np.empty(0, np.int64), *edges]),
-            np.concatenate([*store, np.empty(STRIDE, np.uint8)]),
-        )
+def run_texts(join: CompiledJoin, sides: tuple[Shredded, Shredded]) -> RunTexts:
+    """What the runs of a join's result give for all items."""
+    edges: list[Indices] = []
+    store: list[Bytes] = []
+    runs = np.zeros((len(join.runs), 2), np.int64)
+    places = size = 0
+    for number, run in enumerate(join.runs):
+        shredded = sides[run.side]
+        fragments = fragments_of([run.fragments], join.sides[run.side].wanted)
+        # what does not fit has the empty piece
+        picks = np.where(shredded.fits, np.arange(len(shredded.fits)), -1)
+        texts, offsets = laid_out(shredded, fragments, picks, [b""])
+        runs[number] = run.side, places
+        edges.append(offsets + size)
+        store.append(texts)
+        places += len(offsets)
+        size += len(texts)
+    return RunTexts(
+        runs,
+        np.concatenate([np.empty(0, np.int64), *edges]),
+        np.concatenate([*store, np.empty(STRIDE, np.uint8)]),
+    )
 
 
 class PairAnswers:
@@ -221,14 +185,14 @@ class PairAnswers:
         self._texts = columns.texts(join)
         self._slow = slow
 
-    def answer(self, x: Indices, y: Indices) -> Iterator[Laid]:
+    def answer(self, x: Indices, y: Indices) -> Iterator[AnswerBlock]:
         """The answers to some pairs, in order."""
         verdicts = self._judge.verdicts(x, y)
         unclear = np.flatnonzero(verdicts == UNCLEAR)
         for start, end in pairwise([0, *unclear[SLOW::SLOW], len(x)]):
             yield from self._answer(x[start:end], y[start:end], verdicts[start:end])
 
-    def _answer(self, x: Indices, y: Indices, verdicts: Verdicts) -> Iterator[Laid]:
+    def _answer(self, x: Indices, y: Indices, verdicts: Verdicts) -> Iterator[AnswerBlock]:
         texts = self._texts
         taken = np.flatnonzero(verdicts == YES) if len(texts.runs) else np.empty(0, np.int64)
         pieces: list[tuple[int, bytes]] = []
@@ -239,25 +203,14 @@ class PairAnswers:
         if pieces:
             order = np.argsort([*taken, *(pair for pair, _ in pieces)])
             picks = np.concatenate([taken, ~np.arange(len(pieces))])[order]
-        ready = np.frombuffer(b"".join(piece for _, piece in pieces), np.uint8)
-        bounds = np.array([*accumulate((len(piece) for _, piece in pieces), initial=0)], np.int64)
+        ready, pairs = ready_pieces([piece for _, piece in pieces]), ItemPairs(x, y)
         offsets = np.zeros(len(picks) + 1, np.int64)
-        measure_pairs(texts.runs, texts.edges, x, y, picks, bounds, offsets)
+        kernels.measure_pairs(texts, pairs, picks, ready, offsets)
         start = 0
         while start < len(picks):
             end = max(start + 1, int(np.searchsorted(offsets, offsets[start] + LONGEST, "right")) - 1)
             size = offsets[end] - offsets[start]
             out = np.empty(size + STRIDE, np.uint8)
-            some = picks[start:end]
-            lay_out_pairs(texts.runs, texts.edges, texts.store, x, y, some, ready, bounds, out)
-            yield Laid(out[:size].tobytes(), end - start, int(offsets[start + 1] - offsets[start]))
+            kernels.lay_out_pairs(texts, pairs, picks[start:end], ready, out)
+            yield AnswerBlock(out[:size].tobytes(), end - start, int(offsets[start + 1] - offsets[start]))
             start = end
-
-
-def _texts(shredded: Shredded, fragments: Fragments) -> tuple[Bytes, Indices]:
-    """What a run gives for each item, one behind the other, and where each begins and ends; for what does not fit,
-    nothing.
-    """
-    picks = np.where(shredded.fits, np.arange(len(shredded.fits)), -1)
-    data, offsets = laid_out(shredded, fragments, picks, [b""])
-    return np.frombuffer(data, np.uint8), offsets

@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 
 from anabranch.columnar.match import kernels
 from anabranch.columnar.match.condition import Condition
-from anabranch.columnar.match.forms import Axis, Constant, Fixed, Form, Ranking, Test, formed, ranking_of
+from anabranch.columnar.match.forms import Constant, Fixed, Form, Ranking, Test, TestAxis, formed, ranking_of
 from anabranch.columnar.match.kernels import Bits, Cells, fill_cells
 from anabranch.columnar.scan.kernels import Indices, Places
-from anabranch.columnar.scan.shred import Wanted
+from anabranch.columnar.scan.shred import WantedLeaves
 
 _MOST_BINS, _MOST_PAIR_BINS = 1 << 16, 1 << 8
 _SPREAD = 16
@@ -149,7 +149,7 @@ _WORD = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class RankSpan:
     """What a clause asks on one axis of some conditions: that a rank lies between these, or that it does not."""
 
     axis: int
@@ -163,10 +163,10 @@ class ClauseBits:
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self._sizes = sizes
-        self._blocks: list[tuple[Places, Sequence[Span]]] = []
+        self._blocks: list[tuple[Places, Sequence[RankSpan]]] = []
         self.count = 0
 
-    def add(self, conditions: Places, spans: Sequence[Span]) -> None:
+    def add(self, conditions: Places, spans: Sequence[RankSpan]) -> None:
         """Add one clause of some conditions."""
         self._blocks.append((conditions, spans))
         self.count += len(conditions)
@@ -229,9 +229,9 @@ def gathered(conditions: Iterable[tuple[int, Condition]]) -> tuple[list[Alike], 
     return [Alike(form, *each) for form, each in alike.items()], others
 
 
-def rankings_of(groups: Sequence[Alike], wanted: Wanted) -> dict[Axis, Ranking]:
+def rankings_of(groups: Sequence[Alike], wanted: WantedLeaves) -> dict[TestAxis, Ranking]:
     """All constants, by the axis they are compared with."""
-    found: dict[Axis, set[Constant]] = {}
+    found: dict[TestAxis, set[Constant]] = {}
     for group in groups:
         for stage in group.form.stages:
             for test in chain.from_iterable(stage):
@@ -243,7 +243,7 @@ def rankings_of(groups: Sequence[Alike], wanted: Wanted) -> dict[Axis, Ranking]:
 class Arranged:
     """Conditions as the kernel takes them; within a form they differ in `lows` and `highs` only."""
 
-    def __init__(self, rankings: Mapping[Axis, Ranking], groups: Sequence[Alike]) -> None:
+    def __init__(self, rankings: Mapping[TestAxis, Ranking], groups: Sequence[Alike]) -> None:
         self._rankings = list(rankings.values())
         self._axes = {axis: number for number, axis in enumerate(rankings)}
         self._stage_bounds, self._clause_bounds, self._test_bounds = [0], [0], [0]
@@ -308,7 +308,7 @@ class Arranged:
                     for low, high, negated in self._intervals(axis, tests, group):
                         numbers.append(len(columns))
                         columns.append((low, high))
-                        self._test_axes.append(self._axes[axis] if isinstance(axis, Axis) else axis)
+                        self._test_axes.append(self._axes[axis] if isinstance(axis, TestAxis) else axis)
                         self._negated.append(negated)
                 self._tests += numbers
                 self._test_bounds.append(len(self._tests))
@@ -320,7 +320,9 @@ class Arranged:
         self._highs.append(np.stack([high for _, high in columns], 1) if columns else np.zeros(shape, np.int32))
         return found
 
-    def _intervals(self, axis: Axis | int, tests: Sequence[Test], group: Alike) -> list[tuple[Places, Places, bool]]:
+    def _intervals(
+        self, axis: TestAxis | int, tests: Sequence[Test], group: Alike
+    ) -> list[tuple[Places, Places, bool]]:
         """Tests of one axis that must all hold: one interval, and one for each that must be left out."""
         count = len(group.numbers)
         low, high = np.zeros(count, np.int32), np.full(count, _EDGE, np.int32)
@@ -363,7 +365,7 @@ class Arranged:
         self._grids.add(conditions, clause, spans, is_box=not any(self._negated[begin + test] for test in tests))
         lows, highs = self._lows[number], self._highs[number]
         asked = [(self._test_axes[begin + test], test, self._negated[begin + test]) for test in tests]
-        self._bits.add(conditions, [Span(axis, lows[:, at], highs[:, at], negated) for axis, at, negated in asked])
+        self._bits.add(conditions, [RankSpan(axis, lows[:, at], highs[:, at], negated) for axis, at, negated in asked])
 
     @property
     def are_few(self) -> bool:
@@ -371,9 +373,9 @@ class Arranged:
         return self._bits.count <= MOST
 
 
-def _by_axis(clause: Sequence[Test | Fixed]) -> list[tuple[Axis | int, list[Test]]]:
+def _by_axis(clause: Sequence[Test | Fixed]) -> list[tuple[TestAxis | int, list[Test]]]:
     """The tests of a clause, those of one axis together; what the template decides has an axis of its own."""
-    found: dict[Axis | int, list[Test]] = {}
+    found: dict[TestAxis | int, list[Test]] = {}
     for test in clause:
         if isinstance(test, Fixed):
             found.setdefault(kernels.ALWAYS if test.holds else kernels.NEVER, [])

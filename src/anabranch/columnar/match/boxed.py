@@ -24,7 +24,7 @@ from anabranch.columnar.match.condition import OPERATORS
 from anabranch.columnar.scan import kernels
 from anabranch.columnar.scan.entries import shred_entries
 from anabranch.columnar.scan.kernels import MOST_DIGITS, Bytes, Flags, Indices, Numbers
-from anabranch.columnar.scan.shred import Shredded, Wanted
+from anabranch.columnar.scan.shred import Shredded, WantedLeaves
 from anabranch.columnar.scan.template import Template
 from anabranch.predicate import Compare, Not, Operator, Predicate, terms
 from anabranch.stream.limits import Limits
@@ -182,7 +182,7 @@ def _values(shredded: Shredded, gaps: Sequence[int]) -> dict[int, _Values]:
     np.cumsum(shredded.finishes[picks] - shredded.begins[picks], out=offsets[1:])
     raw = np.empty(offsets[-1], np.uint8)
     kernels.gather(shredded.data, shredded.begins, shredded.finishes, picks, offsets, raw)
-    again = Wanted(wanted.template, tuple(gaps), (True,) * len(gaps))
+    again = WantedLeaves(wanted.template, tuple(gaps), (True,) * len(gaps))
     found = shred_entries(raw.tobytes(), offsets[1:].astype(np.int64), again, shredded.limits)
     spread = np.zeros((2, len(gaps), len(shredded.fits)), np.int64)
     numbers = np.full((len(gaps), len(shredded.fits)), np.nan)

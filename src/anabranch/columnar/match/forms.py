@@ -35,7 +35,7 @@ MOST_CLAUSES = 64
 Constant: TypeAlias = float | bytes
 
 
-class Axis(NamedTuple):
+class TestAxis(NamedTuple):
     """What a test looks at: the number or the text of a leaf."""
 
     leaf: int
@@ -45,7 +45,7 @@ class Axis(NamedTuple):
 class Test(NamedTuple):
     """An axis against a constant, which is given by its number."""
 
-    axis: Axis
+    axis: TestAxis
     operator: Operator
     constant: int
 
@@ -67,7 +67,7 @@ class Form:
     stages: tuple[Stage, ...]
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[TestAxis, ...]:
         """What it looks at."""
         tests = (test for stage in self.stages for clause in stage for test in clause if isinstance(test, Test))
         return tuple(dict.fromkeys(test.axis for test in tests))
@@ -124,7 +124,7 @@ def _clauses(tree: Tree[ItemTest], constants: list[Constant], *, negated: bool =
             return ((Fixed((verdict == YES) != negated),),)
         case NumberTest(leaf, operator, constant) | TextTest(leaf, operator, constant):
             constants.append(constant)
-            axis = Axis(leaf, isinstance(tree, TextTest))
+            axis = TestAxis(leaf, isinstance(tree, TextTest))
             return ((Test(axis, OPPOSITE[operator] if negated else operator, len(constants) - 1),),)
         case Not(part):
             return _clauses(part, constants, negated=not negated)
@@ -169,7 +169,7 @@ class Ranking(Protocol):
         """Set the ranks of all entries."""
 
 
-def ranking_of(axis: Axis, row: int, constants: Iterable[Constant]) -> Ranking:
+def ranking_of(axis: TestAxis, row: int, constants: Iterable[Constant]) -> Ranking:
     """The ranking of an axis, whose leaf is in this row."""
     if axis.is_text:
         return _Texts(row, sorted(each for each in set(constants) if isinstance(each, bytes)))

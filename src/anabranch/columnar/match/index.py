@@ -19,18 +19,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 
 import numpy as np
 
 from anabranch.columnar.match import kernels
-from anabranch.columnar.match.arranging import Alike, Arranged, gathered, rankings_of
+from anabranch.columnar.match.arranging import Alike, Arranged, rankings_of
 from anabranch.columnar.match.condition import NO, UNCLEAR, YES, Condition, NumberTest, judge, tests
 from anabranch.columnar.match.forms import NumberRanking
 from anabranch.columnar.match.kernels import OPEN, TAKEN, Pairs
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers, Places
-from anabranch.columnar.scan.shred import Shredded, Wanted
+from anabranch.columnar.scan.shred import Shredded, WantedLeaves
 
 _ROOM, _MOST_PAIRS = 1 << 12, 1 << 20
 """Room for pairs: to begin with, and at most, unless there is but one entry."""
@@ -68,25 +67,6 @@ class Matches:
         taken = self.conditions[kept], self.pairs[kept]
         return Matches(self.count, *taken, self.open_conditions[opened], self.open_entries[opened])
 
-    @cached_property
-    def bounds(self) -> Indices:
-        """The entries that condition `c` takes are `entries[bounds[c] : bounds[c + 1]]`."""
-        return self._by_condition[0]
-
-    @cached_property
-    def entries(self) -> Indices:
-        return self.pairs[self._by_condition[1]].astype(np.int64)
-
-    @cached_property
-    def _by_condition(self) -> tuple[Indices, Indices]:
-        bounds, turn = np.zeros(self.count + 1, np.int64), np.empty(len(self.pairs), np.int64)
-        kernels.by_condition(self.conditions, bounds, turn)
-        return bounds, turn
-
-    def taken(self, condition: int) -> Indices:
-        """The entries that a condition takes."""
-        return self.entries[self.bounds[condition] : self.bounds[condition + 1]]
-
 
 _NONE = np.empty(0, np.int64)
 NO_MATCHES = Matches(0, np.empty(0, np.int32), np.empty(0, np.int32), _NONE, _NONE)
@@ -95,7 +75,9 @@ NO_MATCHES = Matches(0, np.empty(0, np.int32), np.empty(0, np.int32), _NONE, _NO
 class Matcher:
     """Conditions ready to be matched; they are numbered from 0 on."""
 
-    def __init__(self, count: int, groups: Sequence[Alike], others: Sequence[tuple[int, Condition]], wanted: Wanted):
+    def __init__(
+        self, count: int, groups: Sequence[Alike], others: Sequence[tuple[int, Condition]], wanted: WantedLeaves
+    ):
         """`others` are conditions without a form, by number; `wanted` says which leaf is in which row."""
         self._count = count
         self._others = others
@@ -108,11 +90,6 @@ class Matcher:
         self._is_ordered = bool((numbers == np.arange(len(numbers))).all())
         self._pairs = _room(len(numbers), _ROOM)
         """Those of the last batch."""
-
-    @staticmethod
-    def of(conditions: Sequence[Condition], wanted: Wanted) -> Matcher:
-        """The matcher of some conditions."""
-        return Matcher(len(conditions), *gathered(enumerate(conditions)), wanted)
 
     def constants(self, row: int) -> Numbers:
         """The numbers that the leaf in a row is compared with, rising."""
@@ -127,28 +104,30 @@ class Matcher:
 
         What is found is there until the next batch is judged.
         """
-        pairs = self._formed(shredded)
-        if pairs is None:
+        if not self._has_formed(shredded):
             return None
-        conditions, entries, open_conditions, open_entries = pairs
+        found = [[self._part(kind)] for kind in (TAKEN, OPEN)]
         for number, condition in self._others:
             verdicts = judge(condition, shredded)
             verdicts = np.where(shredded.fits | (verdicts == NO), verdicts, np.uint8(UNCLEAR))
-            for outcome, found, entered in ((YES, conditions, entries), (UNCLEAR, open_conditions, open_entries)):
-                these = np.flatnonzero(verdicts == outcome)
-                found.append(np.full(len(these), number, np.int32))
-                entered.append(these.astype(np.int32))
-        taken, at = np.concatenate(conditions), np.concatenate(entries)
-        opened, where = np.concatenate(open_conditions), np.concatenate(open_entries)
+            for part, outcome in zip(found, (YES, UNCLEAR), strict=True):
+                entries = np.flatnonzero(verdicts == outcome).astype(np.int32)
+                part.append((np.full(len(entries), number, np.int32), entries))
+        pairs = [tuple(map(np.concatenate, zip(*part, strict=True))) for part in found]
         if self._others:
-            turn = np.argsort(at, kind="stable")
-            taken, at = taken[turn], at[turn]
-            turn = np.argsort(where, kind="stable")
-            opened, where = opened[turn], where[turn]
+            turns = (np.argsort(entries, kind="stable") for _, entries in pairs)
+            pairs = [tuple(each[turn] for each in part) for part, turn in zip(pairs, turns, strict=True)]
+        (taken, at), (opened, where) = pairs
         return Matches(self._count, taken, at, opened.astype(np.int64), where.astype(np.int64))
 
-    def _formed(self, shredded: Shredded) -> tuple[list[Places], list[Places], list[Places], list[Places]] | None:
-        """The pairs of conditions that have a form; None if they are too many for one batch."""
+    def _part(self, kind: int) -> tuple[Places, Places]:
+        """The conditions and entries of pairs that were taken, or are open."""
+        count = self._pairs.counts[kind]
+        conditions, entries = self._pairs.conditions[kind, :count], self._pairs.entries[kind, :count]
+        return (conditions if self._is_ordered else self._numbers[conditions].astype(np.int32)), entries
+
+    def _has_formed(self, shredded: Shredded) -> bool:
+        """Find the pairs of conditions that have a form; False if they are too many for one batch."""
         most = _MOST_PAIRS if len(shredded.fits) > 1 else _EDGE
         ranks = np.empty((len(self._rankings), len(shredded.fits)), np.int32)
         for row, ranking in enumerate(self._rankings):
@@ -156,13 +135,9 @@ class Matcher:
         while not self._found(shredded, ranks):
             room = self._pairs.entries.shape[1]
             if room >= most:
-                return None
+                return False
             self._pairs = _room(len(self._numbers), 2 * room)
-        (opened, taken), conditions, entries = self._pairs.counts, self._pairs.conditions, self._pairs.entries
-        found = conditions[TAKEN, :taken], conditions[OPEN, :opened]
-        if not self._is_ordered:
-            found = self._numbers[found[0]].astype(np.int32), self._numbers[found[1]].astype(np.int32)
-        return [found[0]], [entries[TAKEN, :taken]], [found[1]], [entries[OPEN, :opened]]
+        return True
 
     def _found(self, shredded: Shredded, ranks: Places) -> bool:
         """Find the pairs; whether there was room for them."""

@@ -261,20 +261,6 @@ def match_few(fits: Flags, ranks: Places, laid: Conditions, bits: Bits, pairs: P
     return True
 
 
-@compiled
-def by_condition(conditions: Places, bounds: Indices, turn: Indices) -> None:
-    """The order of pairs by their conditions, those of one condition as they are; `bounds` are zeros."""
-    for condition in conditions:
-        bounds[condition + 1] += 1
-    for condition in range(len(bounds) - 1):
-        bounds[condition + 1] += bounds[condition]
-    ahead = bounds.copy()
-    for pair in range(len(conditions)):
-        condition = conditions[pair]
-        turn[ahead[condition]] = pair
-        ahead[condition] += 1
-
-
 # --- ranks -----------------------------------------------------------------------------------------------------
 
 

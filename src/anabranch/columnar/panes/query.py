@@ -25,7 +25,7 @@ from functools import cached_property, reduce
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.window import Panes
-from anabranch.columnar.items.query import Other, Scope, Spot, source_spots
+from anabranch.columnar.items.query import NotColumnar, Spot, TemplateScope, source_spots
 from anabranch.columnar.match.condition import ALWAYS, Condition, NumberTest, tests
 from anabranch.columnar.scan.template import Template
 from anabranch.language import ast
@@ -124,17 +124,19 @@ def compile_panes(query: PaneQuery, root: str, template: Template) -> CompiledPa
         if not found:
             return CompiledPanes(False, tuple(conditions) or ALWAYS, None, ())
         if found != [Spot(template, 0)]:
-            raise Other  # the window holds parts of items
+            raise NotColumnar  # the window holds parts of items
         names: Mapping[str | None, Spot] = {query.clause.variable: found[0], None: found[0]}
         window = query.clause.window
-        reference = _reference(window, root, Scope({None: found[0]})) if isinstance(window, ast.TimeWindow) else None
+        reference = (
+            _reference(window, root, TemplateScope({None: found[0]})) if isinstance(window, ast.TimeWindow) else None
+        )
         paths = tuple(_given(path, names, each) for path, each in zip(query.paths, query.numeric, strict=True))
         return CompiledPanes(True, tuple(conditions) or ALWAYS, reference, paths)
-    except Other:
+    except NotColumnar:
         return None
 
 
-def _reference(window: ast.TimeWindow, root: str, scope: Scope) -> int:
+def _reference(window: ast.TimeWindow, root: str, scope: TemplateScope) -> int:
     """The leaf at the window's reference, which must be the only one there."""
     path = window.reference
     steps = path.steps
@@ -142,13 +144,13 @@ def _reference(window: ast.TimeWindow, root: str, scope: Scope) -> int:
         item = scope.names[None]
         above = [ast.NameTest(root), ast.NameTest(item.template.parts[item.number].name)]
         if [step.test for step in steps[:2]] != above or len(steps) == 2:
-            raise Other
+            raise NotColumnar
         path = ast.Path(None, steps[2:])
     elif path.start is not None and not isinstance(path.start, ast.ContextItem):
-        raise Other
+        raise NotColumnar
     found = scope.spots(path)
     if len(found) != 1:
-        raise Other  # every item that is selected fails
+        raise NotColumnar  # every item that is selected fails
     return found[0].leaf
 
 
@@ -160,7 +162,7 @@ def _given(path: ast.Expression, names: Mapping[str | None, Spot], numeric: bool
     if isinstance(start, ast.Filter):
         condition = _condition(item, start.tail)
         start = start.base
-    found = Scope(names).spots(start) if start is not None else [item]
+    found = TemplateScope(names).spots(start) if start is not None else [item]
     given = [(each, condition) for each in found]
     for step in steps:
         given = [(child, so_far) for spot, so_far in given for child in spot.children(step)]
@@ -173,7 +175,7 @@ def _condition(spot: Spot, tail: Sequence[ast.Predicate | ast.Qualifier]) -> Con
     """What a predicate asks of a place; that there is only one keeps errors in their order."""
     (predicate,) = tail
     assert isinstance(predicate, ast.Predicate)
-    return (Scope({None: spot}).condition(predicate.condition),)
+    return (TemplateScope({None: spot}).condition(predicate.condition),)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Columns in the units of the start: windows over values whose units have changed are counted in columns, too.
 
-Windows need more than which side of a constant a value is on (`columnar/items/units.py`): they place and add up,
+Windows need more than which side of a constant a value is on (`columnar/items/evolution.py`): they place and add up,
 exactly.
 So a number is brought back as a decimal, in integers, where it is one of few digits, and is not known else; what is not
 known is the law's.
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.columnar.items.units import Changes, brought_back
+from anabranch.columnar.items.evolution import Changes, brought_back
 from anabranch.columnar.match.boxed import MOST_BOXES, BoxColumns, carries, gap_of
 from anabranch.columnar.match.condition import TextTest, tests
 from anabranch.columnar.panes.kernels import MOST_PLACES, best_places, exact_ticks

@@ -15,8 +15,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Numbers, Places, compiled, shred
-from anabranch.columnar.scan.shred import LONGEST_FITTING, PLAIN_BYTES, Shredded, Wanted
+from anabranch.columnar.scan.kernels import Bytes, Indices, ItemColumns, Pattern, Places, compiled, shred
+from anabranch.columnar.scan.shred import LONGEST_FITTING, Shredded, WantedLeaves
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Carry
 
@@ -27,30 +27,14 @@ _ZERO, _NINE, _POINT, _MINUS = b"09.-"
 
 
 @compiled
-def _shred(
-    data: Bytes,
-    ends: Indices,
-    pieces: Bytes,
-    bounds: Indices,
-    slots: Indices,
-    numeric: Flags,
-    plain: Bytes,
-    longest: int,
-    starts: Places,
-    finishes: Places,
-    values: Numbers,
-    fits: Flags,
-) -> None:
+def _shred(data: Bytes, ends: Indices, pattern: Pattern, longest: int, columns: ItemColumns) -> None:
     """Like `kernels.shred`, for entries that stand one behind the other and end at `ends`: each fits, or does not."""
-    begins, behind = np.empty(len(fits) + 1, np.int32), np.empty(len(fits) + 1, np.int32)
     begin = 0
-    for entry in range(len(fits)):
+    for entry in range(len(ends)):
         end = ends[entry]
-        count, _ = shred(
-            data, begin, end, False, pieces, bounds, slots, numeric, plain, longest,
-            starts, finishes, values, begins, behind, fits[: entry + 1], entry,
-        )  # fmt: skip
-        fits[entry] = count == entry + 1 and begins[entry] == begin and behind[entry] == end
+        count, _ = shred(data, begin, end, False, pattern, longest, columns, entry, entry + 1)
+        whole = count == entry + 1 and columns.begins[entry] == begin and columns.finishes[entry] == end
+        columns.fits[entry], columns.begins[entry], columns.finishes[entry] = whole, begin, end
         begin = end
 
 
@@ -76,31 +60,14 @@ MOST_BYTES = 1 << 31
 """What places in bytes can tell apart."""
 
 
-def shred_entries(data: bytes, ends: Indices, wanted: Wanted, limits: Limits) -> Shredded:
+def shred_entries(data: bytes, ends: Indices, wanted: WantedLeaves, limits: Limits) -> Shredded:
     """Take items apart that stand one behind the other in `data`, each ending at one of `ends`."""
     assert len(data) < MOST_BYTES
-    count, rows = len(ends), len(wanted.leaves)
-    places = np.frombuffer(data, np.uint8)
-    fits = np.zeros(count, np.bool_)
-    starts, finishes = np.zeros((rows, count), np.int32), np.zeros((rows, count), np.int32)
-    values = np.full((rows, count), np.nan)
-    _shred(
-        places,
-        ends,
-        *wanted.arrays,
-        PLAIN_BYTES,
-        min(limits.item_bytes, LONGEST_FITTING),
-        starts,
-        finishes,
-        values,
-        fits,
-    )
-    values[:, ~fits] = np.nan
-    starts[:, ~fits] = finishes[:, ~fits] = 0
-    begins = np.concatenate([[0], ends[:-1]]).astype(np.int32)
-    return Shredded(
-        wanted, places, 0, Carry(), fits, begins, ends.astype(np.int32), starts, finishes, values, {}, limits
-    )
+    places, columns = np.frombuffer(data, np.uint8), ItemColumns.room(len(wanted.leaves), len(ends))
+    columns.values.fill(np.nan)
+    _shred(places, ends, wanted.pattern, min(limits.item_bytes, LONGEST_FITTING), columns)
+    columns.clear(~columns.fits)
+    return Shredded(wanted, places, 0, Carry(), *columns, {}, limits)
 
 
 @dataclass(frozen=True, slots=True)

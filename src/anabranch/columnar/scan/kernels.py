@@ -9,7 +9,7 @@ Guarantees: time is linear in bytes; a number is the double nearest to the text 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numba import njit
@@ -78,35 +78,73 @@ def number_at(data: Bytes, at: int, stop: int) -> tuple[float, int]:
     return -number if negative else number, at
 
 
+class Pattern(NamedTuple):
+    """A template and what is wanted of it, as the kernel takes it."""
+
+    pieces: Bytes
+    """Its fixed bytes."""
+    bounds: Indices
+    """Where each piece of them begins, and the last ends."""
+    slots: Indices
+    """By leaf: in which row it is wanted, -1 for none."""
+    numeric: Flags
+    """By row: whether its number is wanted."""
+    plain: Bytes
+    """By byte: whether it means itself in a text."""
+
+
+class ItemColumns(NamedTuple):
+    """Entries in columns: which fit, where they lie, and by row where their leaves lie and the numbers in them."""
+
+    fits: Flags
+    begins: Places
+    finishes: Places
+    starts: Places
+    ends: Places
+    values: Numbers
+
+    def first(self, count: int) -> ItemColumns:
+        """The first so many entries."""
+        fits, begins, finishes, starts, ends, values = self
+        return ItemColumns(
+            fits[:count], begins[:count], finishes[:count], starts[:, :count], ends[:, :count], values[:, :count]
+        )
+
+    @staticmethod
+    def room(rows: int, count: int) -> ItemColumns:
+        """Room for so many entries."""
+        begins, finishes = np.empty(count, np.int32), np.empty(count, np.int32)
+        starts, ends = np.empty((rows, count), np.int32), np.empty((rows, count), np.int32)
+        return ItemColumns(np.empty(count, np.bool_), begins, finishes, starts, ends, np.empty((rows, count)))
+
+    def clear(self, entries: Flags) -> None:
+        """Forget the leaves of some entries."""
+        self.starts[:, entries] = self.ends[:, entries] = 0
+        self.values[:, entries] = np.nan
+
+
 @compiled
 def shred(
     data: Bytes,
     at: int,
     stop: int,
     lines: bool,
-    pieces: Bytes,
-    bounds: Indices,
-    slots: Indices,
-    numeric: Flags,
-    plain: Bytes,
+    pattern: Pattern,
     longest: int,
-    starts: Places,
-    ends: Places,
-    values: Numbers,
-    begins: Places,
-    finishes: Places,
-    fits: Flags,
+    columns: ItemColumns,
     count: int,
+    most: int,
 ) -> tuple[int, int]:
     """Cut items that fit a template out of `data[at:stop]`; gives the number of entries and where it stopped.
 
-    `pieces` are the template's fixed bytes, `bounds` where each begins; `slots` says for each leaf in which row it is
-    wanted, -1 for none, and `numeric` for each row whether its number is.
+    There are `count` entries before, and `most` are no more than `columns` have room for.
     With `lines` each line that is not blank is an entry, also one that does not fit, and `data[stop - 1]` is a line
     end; otherwise items have white space between them, and the first thing that does not fit is where it stops.
     """
+    pieces, bounds, slots, numeric, plain = pattern
+    fits, begins, finishes, starts, ends, values = columns
     leaves = len(slots)
-    while count < len(fits):
+    while count < most:
         while not lines and at < stop and is_space(data[at]):
             at += 1
         if at >= stop:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.scan import kernels
+from anabranch.columnar.scan.kernels import ItemColumns, Pattern
 from anabranch.columnar.scan.template import PLAIN, Template, is_plain_around
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Carry, Cut, LineSplitter, line_cut
@@ -31,12 +32,11 @@ _STEP = 2_048  # how much of a document the splitter gets before the kernel trie
 _FRONT = 4
 LONGEST_FITTING = 1 << 16
 """Items of more bytes are left to the law: what is answered in columns is not counted (LAWS 2.6)."""
-PLAIN_BYTES = np.frombuffer(PLAIN, np.uint8)
 _NO_BYTES = np.empty(0, np.uint8)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedLeaves:
     """The leaves to cut out of items that fit a template, by row, and for each row whether its number is wanted."""
 
     template: Template
@@ -44,20 +44,21 @@ class Wanted:
     numeric: tuple[bool, ...]
 
     @cached_property
-    def arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-        """As the kernel takes it: the fixed bytes, where each piece of them begins, rows by leaf, and `numeric`."""
+    def pattern(self) -> Pattern:
+        """As the kernel takes it."""
         pieces = self.template.pieces
         slots = np.full(self.template.gaps, -1, np.int64)
         slots[list(self.leaves)] = range(len(self.leaves))
         bounds = np.cumsum([0, *map(len, pieces)])
-        return np.frombuffer(b"".join(pieces), np.uint8), bounds, slots, np.array(self.numeric, np.bool_)
+        fixed, numeric = np.frombuffer(b"".join(pieces), np.uint8), np.array(self.numeric, np.bool_)
+        return Pattern(fixed, bounds, slots, numeric, np.frombuffer(PLAIN, np.uint8))
 
 
 @dataclass(frozen=True)
 class Shredded:
     """Some entries of a stream in order: items that fit, and what a splitter cut out elsewhere."""
 
-    wanted: Wanted | None
+    wanted: WantedLeaves | None
     data: NDArray[np.uint8]
     base: int
     """The position of the data in the partition."""
@@ -128,7 +129,7 @@ class Shredder:
         """The first items in a piece that may come next, without taking it."""
         return type(self._splitter)(self._limits, replace(self.carry, position=self._position)).feed(piece)
 
-    def feed(self, piece: bytes, wanted: Wanted | None) -> Iterator[Shredded]:
+    def feed(self, piece: bytes, wanted: WantedLeaves | None) -> Iterator[Shredded]:
         """Take the next bytes; give what ends in them."""
         if wanted is None:
             cuts = self._splitter.feed(piece)
@@ -140,29 +141,17 @@ class Shredder:
         """There are no more bytes."""
         return self._only(self._splitter.finish(), None)
 
-    def _only(self, cuts: Sequence[Cut], wanted: Wanted | None) -> Iterator[Shredded]:
+    def _only(self, cuts: Sequence[Cut], wanted: WantedLeaves | None) -> Iterator[Shredded]:
         """What the splitter gave, with nothing in it that fits."""
         if cuts:
-            none = np.zeros(len(cuts), np.int32)
-            nothing = np.zeros((len(wanted.leaves) if wanted else 0, len(cuts)), np.int32)
-            yield Shredded(
-                wanted,
-                _NO_BYTES,
-                0,
-                Carry(),
-                none.astype(bool),
-                none,
-                none,
-                nothing,
-                nothing,
-                np.full(nothing.shape, np.nan),
-                dict(enumerate(cuts)),
-                self._limits,
-            )
+            columns = ItemColumns.room(len(wanted.leaves) if wanted else 0, len(cuts))
+            columns.fits[:], columns.begins[:], columns.finishes[:] = False, 0, 0
+            columns.clear(~columns.fits)
+            yield Shredded(wanted, _NO_BYTES, 0, Carry(), *columns, dict(enumerate(cuts)), self._limits)
 
     # --- lines --------------------------------------------------------------------------------------------
 
-    def _lines(self, piece: bytes, wanted: Wanted) -> Iterator[Shredded]:
+    def _lines(self, piece: bytes, wanted: WantedLeaves) -> Iterator[Shredded]:
         base = self._position
         at = 0
         inside_line = self.carry.position < base or self.carry.skipping is not None
@@ -180,7 +169,7 @@ class Shredder:
 
     # --- documents ----------------------------------------------------------------------------------------
 
-    def _document(self, piece: bytes, wanted: Wanted) -> Iterator[Shredded]:
+    def _document(self, piece: bytes, wanted: WantedLeaves) -> Iterator[Shredded]:
         base = self._position
         columns = _Columns.of(piece, base, wanted, self.carry)
         tried = base - 1  # where the kernel began last; a second time would cost time that is not linear in bytes
@@ -222,82 +211,37 @@ def _is_between_plain_items(carry: Carry) -> bool:
 class _Columns:
     """A `Shredded` that is being filled."""
 
-    wanted: Wanted
+    wanted: WantedLeaves
     data: NDArray[np.uint8]
     base: int
     around: Carry
-    fits: NDArray[np.bool_]
-    begins: NDArray[np.int32]
-    finishes: NDArray[np.int32]
-    starts: NDArray[np.int32]
-    ends: NDArray[np.int32]
-    values: NDArray[np.float64]
+    columns: ItemColumns
     cuts: dict[int, Cut] = field(default_factory=dict)
     count: int = 0
 
     @staticmethod
-    def of(piece: bytes, base: int, wanted: Wanted, around: Carry) -> _Columns:
-        room = len(piece) // wanted.template.shortest + 1_000
-        rows = len(wanted.leaves)
-        return _Columns(
-            wanted,
-            np.frombuffer(piece, np.uint8),
-            base,
-            around,
-            np.empty(room, np.bool_),
-            np.empty(room, np.int32),
-            np.empty(room, np.int32),
-            np.empty((rows, room), np.int32),
-            np.empty((rows, room), np.int32),
-            np.empty((rows, room), np.float64),
-        )
+    def of(piece: bytes, base: int, wanted: WantedLeaves, around: Carry) -> _Columns:
+        columns = ItemColumns.room(len(wanted.leaves), len(piece) // wanted.template.shortest + 1_000)
+        return _Columns(wanted, np.frombuffer(piece, np.uint8), base, around, columns)
 
     @property
     def room(self) -> int:
-        return len(self.fits) - self.count
+        return len(self.columns.fits) - self.count
 
     def shred(self, at: int, stop: int, limits: Limits, *, lines: bool) -> int:
         """Let the kernel run; where it stopped."""
-        self.count, at = kernels.shred(
-            self.data,
-            at,
-            stop,
-            lines,
-            *self.wanted.arrays,
-            PLAIN_BYTES,
-            min(limits.item_bytes, LONGEST_FITTING),
-            self.starts,
-            self.ends,
-            self.values,
-            self.begins,
-            self.finishes,
-            self.fits,
-            self.count,
-        )
+        longest, most = min(limits.item_bytes, LONGEST_FITTING), len(self.columns.fits)
+        given = self.data, at, stop, lines, self.wanted.pattern, longest, self.columns, self.count, most
+        self.count, at = kernels.shred(*given)
         return at
 
     def extend(self, cuts: Sequence[Cut]) -> None:
         self.cuts.update(enumerate(cuts, self.count))
-        self.fits[self.count : self.count + len(cuts)] = False
+        self.columns.fits[self.count : self.count + len(cuts)] = False
         self.count += len(cuts)
 
     def shredded(self, limits: Limits) -> Shredded:
-        count = self.count
-        others = np.flatnonzero(~self.fits[:count])
-        if len(others):
-            self.values[:, others] = np.nan
-            self.starts[:, others] = self.ends[:, others] = 0
-        return Shredded(
-            self.wanted,
-            self.data,
-            self.base,
-            self.around,
-            self.fits[:count],
-            self.begins[:count],
-            self.finishes[:count],
-            self.starts[:, :count],
-            self.ends[:, :count],
-            self.values[:, :count],
-            self.cuts,
-            limits,
-        )
+        columns = self.columns.first(self.count)
+        if not columns.fits.all():
+            columns.clear(~columns.fits)
+        return Shredded(self.wanted, self.data, self.base, self.around, *columns, self.cuts, limits)

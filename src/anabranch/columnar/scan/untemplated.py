@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.scan.kernels import SPACE, Bytes, Flags, Indices, Numbers, Places, compiled, is_space, number_at
-from anabranch.columnar.scan.shred import Shredded, Wanted
+from anabranch.columnar.scan.shred import Shredded, WantedLeaves
 from anabranch.columnar.scan.template import is_plain_around
 from anabranch.stream.limits import LONGEST_NAME, Limits
 
@@ -98,7 +98,7 @@ def _parses(data: bytes) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _guide(wanted: Wanted) -> _Guide:
+def _guide(wanted: WantedLeaves) -> _Guide:
     """The paths to the wanted numbers as steps: (state, start of the name, its end, next state, row or -1) each."""
     names = bytearray()
     states: dict[tuple[str, ...], int] = {(): 0}
@@ -112,7 +112,7 @@ def _guide(wanted: Wanted) -> _Guide:
     return np.frombuffer(bytes(names), np.uint8), np.array(steps, np.int64).reshape(-1, 5)
 
 
-def _paths(wanted: Wanted) -> Iterator[tuple[tuple[str, ...], int]]:
+def _paths(wanted: WantedLeaves) -> Iterator[tuple[tuple[str, ...], int]]:
     """All paths of the template, each once, those above before those below, with the row of a number or -1."""
     parts = wanted.template.parts
     rows: dict[int | None, int] = {

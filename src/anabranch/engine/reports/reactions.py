@@ -21,7 +21,7 @@ from anabranch.algebra.accents.events import Announced
 from anabranch.algebra.accents.sets import items_of
 from anabranch.algebra.plans.interpret import Plan as Operators
 from anabranch.algebra.plans.interpret import Query
-from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
+from anabranch.algebra.plans.written import read_plan, streams_of
 from anabranch.algebra.reactions.course import Change, Closing
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch.plans.plans import partitioned, source_of
@@ -39,7 +39,8 @@ from anabranch.spark.evolution.log import Logged
 from anabranch.spark.evolution.views import known_log
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
 from anabranch.spark.plan.files import Plans
-from anabranch.spark.plan.roles import shapes_of
+from anabranch.spark.plan.kinds.kind import shapes_of
+from anabranch.spark.plan.kinds.operators import PlanKind
 from anabranch.stream.elements import Accent, Place, Punctuation
 from anabranch.stream.path import Path
 
@@ -135,7 +136,7 @@ def _groups(plan: Plan, stream: str) -> dict[_SubscriberGroup, list[str]]:
     found: dict[_SubscriberGroup, list[str]] = {}
     for each in plan.subscriptions:
         asked: Lineage | Operators | Dependence
-        if is_plan(each.text):
+        if each.kind == PlanKind.name:
             asked = read_plan(each.text)
             names = streams_of(asked)
         elif each.shows or each.edited:

@@ -1,21 +1,35 @@
-"""The step join: LAWS 3.5, executable (sharing paper, 5.1.1).
+"""Joins: LAWS 3.5, executable (sharing paper, 5.1.1).
 
-Every `for` of the join has a window of its own.
+In a *step join* every `for` has a window of its own.
 Items wait until their window moves; the items that enter by a movement meet what the other windows hold at that
 moment, and only then are they held themselves.
 A window moves position by position, through empty ones too, and lets go of what it leaves behind.
+
+An *interval join* can be answered before its streams end where its condition compares declared times.
+Items that are far enough apart never meet, so an item may be forgotten once the other streams are beyond its interval;
+how far they are, only a declared time tells (LAWS 1.3).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
 from typing import Generic, Literal, TypeVar
 
 from anabranch.algebra.window import Extent
-from anabranch.law.rounds.windows import Reach
+from anabranch.errors import DynamicError
+from anabranch.language import ast
+from anabranch.language.intervals import Bound, PathTerm, interval_bounds, ties
+from anabranch.law.inputs import Arrival, Input, Signal, texts_at
+from anabranch.law.rounds.windows import Progress, Reach
+from anabranch.law.slices import path_in_item
+from anabranch.law.spelling import Spelling
+from anabranch.stream.cover import passed
+from anabranch.stream.path import Path
+from anabranch.stream.tree import Element
+from anabranch.values.atomic import finite_value
 
 T = TypeVar("T")
 
@@ -116,3 +130,54 @@ def _first_to_close(sides: list[Side[T]]) -> tuple[Fraction, int] | None:
     """
     ends = ((side.closing(), number) for number, side in enumerate(sides) if side.kind == "time")
     return min(((end, number) for end, number in ends if end is not None), default=None)
+
+
+# --- the interval join -----------------------------------------------------------------------------------------
+
+
+def time_bounds(
+    fors: Sequence[ast.For], where: ast.Expression | None, times: Mapping[str, Path | None]
+) -> tuple[Bound, ...]:
+    """What a condition says of the distances between declared times; nothing where that does not tie all streams.
+
+    `times` are the time paths of the streams that the variables run over.
+    """
+    paths = {clause.variable: clause.source for clause in fors}
+
+    def is_time(term: PathTerm) -> bool:
+        path = path_in_item(paths[term.variable], term.path, Spelling())
+        return path is not None and path == times.get(term.variable)
+
+    variables = list(paths)
+    found = tuple(each for each in interval_bounds(where, variables) if is_time(each.left) and is_time(each.right))
+    return found if ties(found, variables) else ()
+
+
+def declared_time(item: Element, path: Path) -> Fraction:
+    """An item's value at its stream's time path, which must be one number."""
+    texts = texts_at(item, path)
+    if len(texts) != 1:
+        raise DynamicError(f"the time '{path}' has {len(texts)} values in this item, not one", code="XPTY0004")
+    time = finite_value(texts[0])
+    if time is None:
+        raise DynamicError(f"the time '{texts[0][:40]}' is no number", code="FORG0001")
+    return time
+
+
+def judged_by_time(stream: Input) -> dict[Arrival, DynamicError | Literal["late"] | None]:
+    """All items of a stream in order, and what is wrong with their times: late by the declared path, or no number."""
+    assert stream.time is not None
+    progress = Progress(stream.slack, stream.partitions)
+    judged: dict[Arrival, DynamicError | Literal["late"] | None] = {}
+    for element in stream.elements:
+        if isinstance(element, Signal):
+            if (value := passed(element.punctuation, stream.time, stream.time)) is not None:
+                progress.passed(element.partition, value)
+            continue
+        try:
+            time = declared_time(element.item, stream.time)
+        except DynamicError as error:
+            judged[element] = error
+            continue
+        judged[element] = "late" if progress.is_late(element.partition, time) else None
+    return judged

@@ -30,14 +30,14 @@ def extent_of(window: ast.CountWindow | ast.TimeWindow) -> Extent:
 
 
 @dataclass(frozen=True, slots=True)
-class Window(Generic[T]):
+class WindowContent(Generic[T]):
     """One window with what it holds, in stream order."""
 
     k: int
     content: tuple[T, ...]
 
 
-def time_windows(extent: Extent, items: Iterable[tuple[Fraction, T]], first: int = 0) -> Iterator[Window[T]]:
+def time_windows(extent: Extent, items: Iterable[tuple[Fraction, T]], first: int = 0) -> Iterator[WindowContent[T]]:
     """The windows from the first on that hold an item, in the order in which they close (LAWS 3.1, 3.2)."""
     held: dict[int, list[T]] = {}
     for value, item in items:
@@ -45,14 +45,14 @@ def time_windows(extent: Extent, items: Iterable[tuple[Fraction, T]], first: int
             held.setdefault(k, []).append(item)
     for k in sorted(held):
         if k >= first:
-            yield Window(k, tuple(held[k]))
+            yield WindowContent(k, tuple(held[k]))
 
 
-def count_windows(extent: Extent, items: Sequence[T]) -> Iterator[Window[T]]:
+def count_windows(extent: Extent, items: Sequence[T]) -> Iterator[WindowContent[T]]:
     """The windows that are full, in order (LAWS 3.3)."""
     size, step = int(extent.size), int(extent.step)
     for k, start in enumerate(range(0, len(items) - size + 1, step)):
-        yield Window(k, tuple(items[start : start + size]))
+        yield WindowContent(k, tuple(items[start : start + size]))
 
 
 Reach: TypeAlias = Fraction | float

@@ -25,8 +25,8 @@ from anabranch.spark.faults import Fault
 from anabranch.spark.intake.ranges import Position, Range
 from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.spark.plan.files import PlanFile
-from anabranch.spark.plan.roles import Functions
-from anabranch.spark.state.files import Kept, kept_from_json
+from anabranch.spark.plan.kinds.kind import Functions
+from anabranch.spark.state.files import SavedState, kept_from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Report:
     """By partition: how far its reading came."""
     carries: Mapping[str, Carried | None] = field(default_factory=dict)
     """By partition: where an unfinished file goes on, None where there is nothing to carry."""
-    states: Mapping[int, Kept | None] = field(default_factory=dict)
+    states: Mapping[int, SavedState | None] = field(default_factory=dict)
     """By branch: what it remembers, None for nothing."""
     fault: Fault | None = None
     aborted: Mapping[int, str] = field(default_factory=dict)

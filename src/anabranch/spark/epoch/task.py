@@ -31,9 +31,10 @@ from anabranch.spark.evolution.log import LoggedEvent
 from anabranch.spark.evolution.progress import ProgressTaker, progress_leaves
 from anabranch.spark.faults import Fault
 from anabranch.spark.intake.ranges import Position, Range
+from anabranch.spark.plan.branches import BranchPlan, branches_of, documents_of
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import PlanFile
-from anabranch.spark.plan.roles import BranchPlan, Functions, branches_of, documents_of
+from anabranch.spark.plan.kinds.kind import Functions
 from anabranch.stream.reading.parse import parse_root
 from anabranch.stream.tree import Element
 
@@ -198,12 +199,10 @@ def programme_of(
     asked = item_queries(plan, functions, roots, dict(evolved))
     plans: dict[str, dict[int, CountedBranch]] = {name: {} for name in streams}
     for branch in branches:
-        if not branch.panes:
-            continue
-        role, name = branch.roles[0], branch.streams[0]
-        if role.panes is not None:
-            view = beginning(role.subscription, name, dict(evolved).get(name, ()))
-            plans[name][branch.number] = CountedBranch(role.subscription.name, role.panes, view)
+        if branch.panes is not None:
+            first, name = branch.twins[0][0], branch.streams[0]
+            view = beginning(first, name, dict(evolved).get(name, ()))
+            plans[name][branch.number] = CountedBranch(first.name, branch.panes, view)
     given = dict(functions), documents_of(plan.documents)
     counted = {
         name: PaneTaking.of(plans[name], streams[name], roots[name], *given, sharing=plan.sharing) for name in streams

@@ -3,7 +3,7 @@
 Queries that agree in their lineage and in when they began have one follower (`runtime/evolution/follower.py`).
 
 Within a stretch of items in which nothing changes, a query that no unit change concerns is answered as ever, and so is
-one whose answer has followed a change for all items (`columnar/items/units.py`).
+one whose answer has followed a change for all items (`columnar/items/evolution.py`).
 The others are answered by the law: from the item's canonical values, and brought forward into the units that have been
 announced in the answer.
 A query that an accent has ended gives nothing more.
@@ -20,8 +20,8 @@ from anabranch.algebra.accents.events import Announced, Event
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch import cache
+from anabranch.columnar.items.evolution import Changes
 from anabranch.columnar.items.programs import ItemQuery
-from anabranch.columnar.items.units import Changes
 from anabranch.law.evolution.canonical import canonical
 from anabranch.law.spelling import Namespaces
 from anabranch.runtime.evolution.follower import Follower
@@ -159,7 +159,7 @@ class RangeFollowing:
             keep_follower(self._stream, kind, follower, self._views[kind[2]].told)
 
 
-_left = cache.Left()
+_left = cache.ProcessCache()
 """The followers that lie in this process."""
 
 
@@ -171,7 +171,7 @@ def fresh_follower(stream: StreamPlan, kind: Kind) -> Follower:
 
 def follower_of(stream: StreamPlan, kind: Kind, told: Sequence[Announced]) -> Follower:
     """A follower that has been told all this, and nothing else, for nobody else."""
-    follower, known = _left.pick_up((stream, kind)) or (None, [])
+    follower, known = _left.take((stream, kind)) or (None, [])
     if follower is None or known != told[: len(known)]:
         follower, known = fresh_follower(stream, kind), []
     for each in told[len(known) :]:
@@ -181,4 +181,4 @@ def follower_of(stream: StreamPlan, kind: Kind, told: Sequence[Announced]) -> Fo
 
 def keep_follower(stream: StreamPlan, kind: Kind, follower: Follower, told: Sequence[Announced]) -> None:
     """Leave a follower to whoever goes on from there, in the same process."""
-    _left.leave((stream, kind), (follower, told))
+    _left.put((stream, kind), (follower, told))

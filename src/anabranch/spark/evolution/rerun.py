@@ -25,7 +25,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from anabranch.columnar.items.course import ESCAPE, WORDS, may_hold
+from anabranch.columnar.items.evolution import ESCAPE, WORDS, may_hold
 from anabranch.columnar.scan.kernels import find_word
 from anabranch.errors import AnabranchError
 from anabranch.runtime.evolution.outlet import accent_text

@@ -98,7 +98,7 @@ class StreamPlan:
     @property
     def namespaces(self) -> Mapping[str, str]:
         """The prefixes that the root declares."""
-        return _declared(self.root)
+        return declared_by(self.root)
 
     def evolution(self) -> Evolution:
         """The evolution of a partition at its beginning."""
@@ -110,13 +110,13 @@ class StreamPlan:
 
 
 @lru_cache
-def _declared(root: str) -> Mapping[str, str]:
-    """Read once, and not for each subscription."""
+def declared_by(root: str) -> Mapping[str, str]:
+    """The prefixes that a root declares; it is read once, and not for each subscription."""
     return parse_root(root.encode()).namespaces
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
+class Registration:
     """A query as registered; a changed one is another subscription under the same name."""
 
     id: int
@@ -125,6 +125,10 @@ class Subscription:
     text: str
     first: int
     """The epoch it begins with."""
+    kind: str = "items"
+    """What kind of query it is, decided when it was registered (`kinds/`)."""
+    streams: tuple[str, ...] = ()
+    """Those that it reads."""
     late: tuple[str, ...] = ()
     """The streams of which an element was committed before it began (LAWS 3.6)."""
     joined: int | None = None
@@ -155,7 +159,7 @@ class Plan:
     """What an epoch runs with."""
 
     streams: tuple[StreamPlan, ...]
-    subscriptions: tuple[Subscription, ...]
+    subscriptions: tuple[Registration, ...]
     limits: Limits
     next_id: int
     """The number that the next subscription gets."""

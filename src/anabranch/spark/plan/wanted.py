@@ -42,7 +42,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Workload:
     """What a trunk should do from its next epoch on."""
 
     streams: Mapping[str, Source]

@@ -22,7 +22,7 @@ from anabranch.branch.panes.group import PaneGroup
 from anabranch.branch.panes.panes import PaneWindows, pack
 from anabranch.branch.ports import Output
 from anabranch.branch.remote.making import SentWindows
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.columnar.items.answering import StreamAnswers
 from anabranch.columnar.panes.counted import Reach
 from anabranch.runtime.evolution.follower import Follower
@@ -31,8 +31,8 @@ from anabranch.spark.epoch.job import Job
 from anabranch.spark.epoch.passage import Passage
 from anabranch.spark.evolution.following import Kind, follower_of, fresh_follower, keep_follower
 from anabranch.spark.intake.ranges import Range
+from anabranch.spark.plan.branches import documents_of
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
-from anabranch.spark.plan.roles import documents_of
 from anabranch.stream.elements import Accent, DeadLetter, Doubt, Punctuation
 from anabranch.stream.reading.parse import parse_root
 
@@ -244,7 +244,7 @@ class PaneBranches:
 
     # --- the end of the epoch ---------------------------------------------------------------------------------
 
-    def save(self) -> tuple[State, dict[int, int]] | None:
+    def save(self) -> tuple[BranchState, dict[int, int]] | None:
         """Answer what is complete; gives what to remember, and by branch how many panes that are."""
         for kin in self._kin.values():
             keep_follower(kin.stream, kin.kind, kin.follower, kin.told)

@@ -16,7 +16,7 @@ from typing import Any
 
 from anabranch.stream.limits import Limits
 from anabranch.stream.plain import from_plain, to_plain
-from anabranch.stream.reading.markup import BOM, Window
+from anabranch.stream.reading.markup import BOM, ByteWindow
 
 SHOWN = 8_192
 """How many bytes of a bad piece are kept for the dead letter."""
@@ -75,7 +75,7 @@ class LineSplitter:
 
     def __init__(self, limits: Limits, carry: Carry = START) -> None:
         self._limits = limits
-        self._window = Window(carry.position)
+        self._window = ByteWindow(carry.position)
         self._at = carry.position
         self._skipping = carry.skipping is not None
 

@@ -6,7 +6,7 @@ One fact of XML carries the recovery: a `<` never stands inside a tag, not even 
 A tag that meets one is broken there, and a missing quote cannot swallow the rest of a stream.
 
 Guarantees: asking again with more bytes behind the old ones does not look at the old ones again (but for a document
-type, which is short), so the work is linear in bytes however they arrive; `Window.scanned` counts it.
+type, which is short), so the work is linear in bytes however they arrive; `ByteWindow.scanned` counts it.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def start_tag_name(tag: bytes) -> bytes:
     return found[1]
 
 
-class Window:
+class ByteWindow:
     """The bytes of a partition that are still needed, addressed by their position in it.
 
     The splitter that made it appends to it and drops from it; nobody else changes it.

@@ -22,7 +22,7 @@ from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
 from anabranch.stream.reading.gzip import MAGIC, PACKED_CHUNK, Damage, gunzip
-from anabranch.stream.reading.markup import BOM, Window, check_width
+from anabranch.stream.reading.markup import BOM, ByteWindow, check_width
 from anabranch.stream.reading.parse import implied_root
 from anabranch.stream.reading.reader import ElementReader, Format
 from anabranch.stream.reading.split import Cut, DocumentSplitter, LineSplitter
@@ -269,7 +269,7 @@ def detect(head: bytes, schema_root: str | None) -> Format:
     """
     if head.removeprefix(BOM).lstrip().startswith(b"{"):
         return "json"
-    window = Window(0)
+    window = ByteWindow(0)
     window.append(head)
     first = b""
     depth = at = 0

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from anabranch.errors import StreamError
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import SHOWN, START, Carry, Cut, LineSplitter, too_long
-from anabranch.stream.reading.markup import BOM, Token, Window, check_width, declared_encoding, start_tag_name
+from anabranch.stream.reading.markup import BOM, ByteWindow, Token, check_width, declared_encoding, start_tag_name
 from anabranch.stream.reading.parse import parse_root
 
 __all__ = ["Carry", "Cut", "DocumentSplitter", "LineSplitter"]
@@ -56,7 +56,7 @@ class DocumentSplitter:
 
     def __init__(self, limits: Limits, carry: Carry = START) -> None:
         self._limits = limits
-        self._window = Window(carry.position)
+        self._window = ByteWindow(carry.position)
         self._at = carry.position
         self._skipping = None if carry.skipping is None else carry.skipping.encode("latin-1")
         self._inside = carry.inside

@@ -7,8 +7,8 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anabranch.columnar.scan import untemplated as guided
-from anabranch.columnar.scan.shred import Shredder, Wanted
+from anabranch.columnar.scan import untemplated
+from anabranch.columnar.scan.shred import Shredder, WantedLeaves
 from anabranch.columnar.scan.template import Template
 from anabranch.stream.elements import Item
 from anabranch.stream.limits import Limits
@@ -53,11 +53,11 @@ def test_good_is_what_the_parser_accepts(items: list[str]) -> None:
     """However the items of a batch are broken, none is good that is not, and no number comes from another place."""
     template = Template.of(parse_item(USUAL, LIMITS))
     assert template is not None
-    wanted = Wanted(template, (0, 1), (True, True))
+    wanted = WantedLeaves(template, (0, 1), (True, True))
     data = "".join(f"{item}\n" for item in items).encode()
     reader = ElementReader("s", "lines", LIMITS, parse_item(b"<root/>", LIMITS))
     for shredded in Shredder(LineSplitter(LIMITS, Carry(100)), LIMITS).feed(data, wanted):
-        good = guided.fill(shredded, LIMITS)
+        good = untemplated.fill(shredded, LIMITS)
         for entry in range(len(shredded.fits)):
             numbers = shredded.values[:, entry]
             if not good[entry]:
@@ -79,7 +79,7 @@ def test_one_bad_item_does_not_cost_the_others() -> None:
     unusual = USUAL.replace(b"<p>", b"<p><!-- c -->")
     lines = [unusual, unusual.replace(b"</z>", b"</y>"), unusual]
     data = b"".join(line + b"\n" for line in lines)
-    (shredded,) = Shredder(LineSplitter(LIMITS, Carry(100)), LIMITS).feed(data, Wanted(template, (0,), (True,)))
-    assert guided.fill(shredded, LIMITS).tolist() == [True, False, True]
+    (shredded,) = Shredder(LineSplitter(LIMITS, Carry(100)), LIMITS).feed(data, WantedLeaves(template, (0,), (True,)))
+    assert untemplated.fill(shredded, LIMITS).tolist() == [True, False, True]
     assert shredded.values[0, 0] == 1.0
     assert math.isnan(shredded.values[0, 1])

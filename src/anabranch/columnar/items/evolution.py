@@ -1,19 +1,27 @@
-"""Columns in other units: item queries where values have changed theirs, and are still judged together (LAWS 4.3).
+"""Item queries where a stream evolves: where a batch changes, which items may be bad, and columns in other units.
 
-Conditions are in the units that a query knows, values in those of their place.
+Accents, and punctuations that describe items, say something of the items behind them (LAWS 4).
+An accent ends a batch: what lies between two of them is answered in one state.
+A punctuation does not, since there may be many; the items behind it that it may exclude are looked at one by one, and
+so are those that may carry a dropped path.
+Which these are is found in columns: items that fit a template have its paths and no others, and what was dropped or
+closed is held against the values there.
+A stream without any of this pays nothing: what fits is no control element, and the rest is read anyway.
+
+Where values have changed their units, they are still judged together (LAWS 4.3): conditions are in the units that a
+query knows, values in those of their place.
 Each number is mapped into the query's unit once, and then stands on the right side of every constant: as a double where
 rounding cannot matter, and where it could, by exact fractions.
 Which items have changed is found in columns, too (`columnar/match/boxed.py`); a number of which that is not clear is
 not known.
 What such a query copies may leave as it is written, if the answer has followed all changes.
-
 Left to the law are queries that compare such a value as text, or whose answer is in another unit than the value; and of
 queries that know different units of one path all but those that agree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -22,16 +30,24 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from anabranch.algebra.accents.boxes import boxes
+from anabranch.algebra.accents.events import is_change
+from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.index import Box
+from anabranch.algebra.accents.sets import items_of
 from anabranch.columnar.items.programs import Program
 from anabranch.columnar.items.query import CompiledQuery, Taken
-from anabranch.columnar.match.boxed import MOST_BOXES, BoxColumns, carries, gap_of
+from anabranch.columnar.match.boxed import MOST_BOXES, BoxColumns, carries, covers, gap_of
 from anabranch.columnar.match.condition import TextTest, tests
 from anabranch.columnar.scan.kernels import Flags, Numbers
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.template import Template
+from anabranch.errors import StreamError
 from anabranch.stream.affine import IDENTITY, Affine
+from anabranch.stream.description import Description
+from anabranch.stream.elements import DeadLetter, Item, Punctuation, StreamElement
 from anabranch.stream.path import Path
+from anabranch.stream.reading.lines import Cut
 
 Changes: TypeAlias = tuple[tuple[Box, Affine], ...]
 """Unit changes of a path, the oldest first, each for the items of a box at the place reached."""
@@ -57,7 +73,7 @@ class Followed(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
+class StretchUnits:
     """How the queries of a program are answered in a stretch in which nothing changes."""
 
     by_law: frozenset[int]
@@ -80,10 +96,10 @@ class Units:
         return replace(shredded, values=values)
 
 
-NO_UNITS = Units(frozenset(), {})
+NO_UNITS = StretchUnits(frozenset(), {})
 
 
-def units_of(program: Program, template: Template, groups: Sequence[Followed]) -> Units:
+def units_of(program: Program, template: Template, groups: Sequence[Followed]) -> StretchUnits:
     """How queries are answered; `groups` are those of the program, in its order."""
     by_law: set[int] = set()
     maps: dict[int, Changes] = {}
@@ -96,7 +112,7 @@ def units_of(program: Program, template: Template, groups: Sequence[Followed]) -
             by_law.update(group.numbers)
         else:
             maps |= needed
-    return Units(frozenset(by_law), {gap: changes for gap, changes in maps.items() if changes})
+    return StretchUnits(frozenset(by_law), {gap: changes for gap, changes in maps.items() if changes})
 
 
 def _units(compiled: CompiledQuery, template: Template, group: Followed) -> dict[int, Changes] | None:
@@ -177,3 +193,100 @@ def _settled(about: float, exact: Fraction, constants: Sequence[float]) -> float
 
 def _decimal(value: float) -> Fraction:
     return Fraction(Decimal(repr(value)))
+
+
+# --- the course of a partition ---------------------------------------------------------------------------------
+
+
+WORDS = (b"accent", b"punctuation")
+"""What stands in elements that say something of the items behind them."""
+ESCAPE = b"\\u"
+
+
+class Follows(Protocol):
+    """The queries of a stream that evolves, by their numbers."""
+
+    @property
+    def silent(self) -> frozenset[int]:
+        """Those that are over."""
+
+    @property
+    def groups(self) -> Sequence[Followed]:
+        """Those that evolve alike together, in the order of their numbers; the same until something changes."""
+
+    def piece(self, number: int, item: Item) -> str:
+        """What an item adds to an answer."""
+
+
+class PartitionCourse(Protocol):
+    """One partition where its reading stands; reading an element takes it in."""
+
+    @property
+    def follows(self) -> Follows | None:
+        """The queries; None where nothing was said yet."""
+
+    def added(self) -> Iterable[tuple[int, str]]:
+        """What the element that was read last adds to whose answer, though it is no item."""
+
+    @property
+    def parted(self) -> bool:
+        """Whether a punctuation, too, parts the items before it from those behind it."""
+
+    @property
+    def evolution(self) -> Evolution:
+        """The state; not to be changed by whoever looks at it."""
+
+    def peek(self, cut: Cut) -> StreamElement | DeadLetter:
+        """What an entry is, without any consequence."""
+
+
+def changes(course: PartitionCourse, shredded: Shredded, unknown: Flags) -> dict[int, StreamElement | DeadLetter]:
+    """The entries of a batch that say something of those behind them, among those that may be anything."""
+    found: dict[int, StreamElement | DeadLetter] = {}
+    for entry in map(int, np.flatnonzero(unknown)):
+        cut = shredded.cut(entry)
+        if any(may_hold(word, cut.raw) for word in WORDS):
+            element = course.peek(cut)
+            if is_change(element):
+                found[entry] = element
+    return found
+
+
+def suspects(
+    course: PartitionCourse, shredded: Shredded, known: Flags, controls: Mapping[int, StreamElement | DeadLetter]
+) -> Flags | None:
+    """The known entries of a stretch without accents that may be bad items after all; None if there are none."""
+    forbidden = list(course.evolution.forbidden())
+    closings = {entry: _closed(each.where) for entry, each in controls.items() if isinstance(each, Punctuation)}
+    if not forbidden and not closings:
+        return None
+    template = shredded.wanted.template if shredded.wanted else None
+    live = [
+        box
+        for path, held in forbidden
+        if path is None or (template is not None and carries(template, path))
+        for box in held
+    ]
+    if len(live) > MOST_BOXES:
+        live = [()]
+    columns = BoxColumns.of(shredded, known, [*live, *(box for each in closings.values() for box in each)])
+    found = np.zeros(len(known), np.bool_)
+    begin, begun = 0, bool(forbidden)
+    for entry, fresh in (*closings.items(), (len(known), ())):
+        if begun:
+            found[begin:entry] = columns.may_be_in(live, begin, entry)
+        live = [*(each for each in live if not any(covers(box, each) for box in fresh)), *fresh]
+        begin, begun = entry, True
+    return found if found.any() else None
+
+
+def may_hold(word: bytes, raw: bytes) -> bool:
+    """Whether a control element of this name may stand in some bytes; JSON may spell it with escapes."""
+    return word in raw or ESCAPE in raw
+
+
+def _closed(where: Description | None) -> Sequence[Box]:
+    try:
+        return [] if where is None else boxes(items_of(where))
+    except StreamError:  # as in `Evolution.close`
+        return []
