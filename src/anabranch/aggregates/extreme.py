@@ -6,14 +6,18 @@ Of numbers it is a double (LAWS 2.1), of strings a string; of -0 and 0, which ar
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import ClassVar
+
+import numpy as np
 
 from anabranch.aggregates.exact import extreme
 from anabranch.aggregates.folds import EntryOrder, ExtremeFold, Fold
 from anabranch.aggregates.function import AggregateFunction, Column, WindowStatistics
 from anabranch.aggregates.partial import NAN, Partial
-from anabranch.stream.affine import Affine
+from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.values.atomic import Rounded
+from anabranch.values.numbers import nearest_double
 from anabranch.values.sequences import Values, atomize
 
 
@@ -36,5 +40,8 @@ class Extreme(AggregateFunction):
         return ExtremeFold(entries, self.greatest)
 
     def column(self, windows: WindowStatistics, path: int, by: Affine) -> Column:
-        counts = windows.counts(path)
-        return Column(windows.extremes(path, greatest=self.greatest), None if counts.all() else counts > 0)
+        counts, found = windows.counts(path), windows.extremes(path, greatest=self.greatest)
+        if by != IDENTITY:
+            exact = [math.nan if math.isnan(each) else by(Fraction(repr(each))) for each in found.tolist()]
+            found = np.array(list(map(nearest_double, exact)))
+        return Column(found, None if counts.all() else counts > 0)

@@ -3,15 +3,15 @@
 What a window holds is the difference of two running sums, or the best of a queue (`columnar/panes/kernels.py`).
 The double nearest to an exact quotient is the quotient of doubles where both sides are whole numbers below 2**53, and
 found in fractions else (LAWS 2.2).
-
-Guarantees: the texts are those of `WindowResult.text`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Container, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import Column
-from anabranch.aggregates.partial import Ranked
+from anabranch.aggregates.partial import Partial, Ranked
 from anabranch.branch.panes.results import (
     AggregateComparison,
     AggregateValue,
     Inserted,
-    Known,
     NumberLiteral,
     Operand,
     Part,
@@ -38,9 +37,9 @@ from anabranch.columnar.panes.kernels import HALF, best_of, totals
 from anabranch.columnar.panes.rows import Rows
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
 from anabranch.language.aggregates import AggregateCall
-from anabranch.logic import fold, leaves
+from anabranch.logic import fold
 from anabranch.stream.affine import IDENTITY, Affine
-from anabranch.values.atomic import compare, spell, to_double
+from anabranch.values.atomic import Atomic, Rounded, compare, spell, to_double
 from anabranch.values.numbers import nearest_double
 from anabranch.values.sequences import atomize
 
@@ -50,29 +49,42 @@ _PLAIN = (1e-6, 1e6)
 """Between these a double is spelled without an exponent."""
 
 
-def is_made_for(result: WindowResult, calls: Sequence[AggregateCall]) -> bool:
-    """Whether the comparisons of a result are the same between doubles, and only sums are written in other units."""
-    extremes = {call.variable for call in calls if AGGREGATES[call.function].kind == "extreme"}
-    aggregates = (each for each in _fragments(result.element) if isinstance(each, AggregateValue))
-    is_plain = all(each.by == IDENTITY or each.variable not in extremes for each in aggregates)
-    return is_plain and is_of_doubles(result.test)
+class Windows(Protocol):
+    """Some windows, none of which has failed."""
+
+    def __len__(self) -> int: ...
+
+    def column(self, aggregate: AggregateValue) -> Column:
+        """One aggregate, in its unit."""
 
 
-def is_of_doubles(test: Test) -> bool:
-    """Whether the comparisons of a test are the same between doubles."""
-    return all(_is_double(each) for each in _literals(test))
+class ListedWindows:
+    """Windows that were put together one by one."""
+
+    def __init__(self, windows: Sequence[Sequence[Partial]], calls: Sequence[AggregateCall]) -> None:
+        """A window is what is known of it, by aggregated path."""
+        self._windows = windows
+        self._calls = {call.variable: call for call in calls}
+
+    def __len__(self) -> int:
+        return len(self._windows)
+
+    def column(self, aggregate: AggregateValue) -> Column:
+        """One aggregate, in its unit."""
+        call = self._calls[aggregate.variable]
+        found = [atomize(AGGREGATES[call.function].value(each[call.path])) for each in self._windows]
+        present = np.array([bool(each) for each in found], np.bool_)
+        values = [_mapped(each[0], aggregate.by) if each else math.nan for each in found]
+        column = np.array(values) if values else np.empty(0)  # integers where all values are
+        return Column(column, None if present.all() else present)
 
 
-def _literals(test: Test) -> list[NumberLiteral]:
-    compared: Iterator[AggregateComparison] = leaves(test)
-    return [each for one in compared for each in (one.left, one.right) if isinstance(each, NumberLiteral)]
-
-
-def _is_double(literal: NumberLiteral) -> bool:
-    """Whether a number lies on the same side of every integer as the double nearest to it."""
-    (value,) = atomize(literal.value)
-    double = to_double(value)
-    return not double.is_integer() or double == value
+def _mapped(value: Atomic, by: Affine) -> int | float:
+    """An aggregate in another unit, exactly; what is no finite number has none."""
+    assert isinstance(value, int | float)
+    if by == IDENTITY or not math.isfinite(value):
+        return value
+    return nearest_double(by(value.exact if isinstance(value, Rounded) else Fraction(repr(value))))
 
 
 class PaneColumns:
@@ -99,10 +111,6 @@ class PaneColumns:
             call = self._calls[aggregate.variable]
             self._found[aggregate] = AGGREGATES[call.function].column(self, call.path, aggregate.by)
         return self._found[aggregate]
-
-    def known(self, window: int) -> Known:
-        """The aggregates of one window."""
-        return lambda aggregate: self.column(aggregate).at(window)
 
     def _summed(self, values: Indices) -> Indices:
         """The sum of the rows in each window; running sums may wrap around, their differences do not."""
@@ -171,7 +179,7 @@ class PaneColumns:
 # --- conditions -------------------------------------------------------------------------------------------
 
 
-def held(test: Test, windows: PaneColumns) -> Flags:
+def held(test: Test, windows: Windows) -> Flags:
     """For which windows a test holds."""
 
     def compared(each: AggregateComparison) -> Flags:
@@ -180,8 +188,12 @@ def held(test: Test, windows: PaneColumns) -> Flags:
                 (a,), (b,) = atomize(left), atomize(right)
                 return np.full(len(windows), compare(operator, a, b))
             case AggregateComparison(operator, left, right):
-                (a_values, a_present), (b_values, b_present) = _side(left, windows), _side(right, windows)
-                found: Flags = OPERATORS[operator](a_values, b_values)
+                (a_side, a_present), (b_side, b_present) = _side(left, windows), _side(right, windows)
+                if isinstance(a_side, np.ndarray) and isinstance(b_side, np.ndarray):
+                    found: Flags = OPERATORS[operator](a_side, b_side)
+                else:
+                    pairs = zip(_listed(a_side), _listed(b_side), strict=True)
+                    found = np.array([compare(operator, *pair) for pair in pairs], np.bool_)
                 for present in (a_present, b_present):
                     found = found if present is None else found & present
                 return found
@@ -195,10 +207,17 @@ def held(test: Test, windows: PaneColumns) -> Flags:
     return fold(test, compared, every, some, np.logical_not)
 
 
-def _side(operand: Operand, windows: PaneColumns) -> tuple[Numbers | Indices | float, Flags | None]:
+def _listed(values: Numbers | Indices | list[Atomic]) -> list[Atomic]:
+    return values if isinstance(values, list) else list(values.tolist())
+
+
+def _side(operand: Operand, windows: Windows) -> tuple[Numbers | Indices | list[Atomic], Flags | None]:
+    """The values of one side by window; a list where an integer may lie between a number and its double."""
     if isinstance(operand, NumberLiteral):
         (value,) = atomize(operand.value)
-        return to_double(value), None
+        double = to_double(value)
+        is_apart = double.is_integer() and double != value
+        return [value] * len(windows) if is_apart else np.full(len(windows), double), None
     column = windows.column(operand)
     return column.values, column.present
 
@@ -206,29 +225,36 @@ def _side(operand: Operand, windows: PaneColumns) -> tuple[Numbers | Indices | f
 # --- texts ------------------------------------------------------------------------------------------------
 
 
-def texts(result: WindowResult, windows: PaneColumns) -> pa.Array:
+def texts(result: WindowResult, windows: Windows) -> pa.Array:
     """The texts of all windows that add one, in order."""
     chosen = np.flatnonzero(held(result.test, windows))
     if not len(chosen):
         return pa.array([], pa.string())
-    fragments = _joined(_fragments(result.element))
-    absent = np.zeros(len(windows), np.bool_)
-    parts: list[pa.Array | pa.Scalar] = []
-    for each in fragments:
-        if isinstance(each, str):
-            parts.append(pa.scalar(each))
-        else:
-            column = windows.column(each)
-            parts.append(_spelled(column.values[chosen]))
-            if column.present is not None:
-                absent |= ~column.present
-    if not any(isinstance(each, AggregateValue) for each in fragments):
+    aggregates = [each for each in _fragments(result.element) if isinstance(each, AggregateValue)]
+    columns = {each: windows.column(each) for each in aggregates}
+    absent = [(each, ~column.present[chosen]) for each, column in columns.items() if column.present is not None]
+    if not any(flags.any() for _, flags in absent):
+        return _written(_fragments(result.element), columns, chosen)
+    patterns, which = np.unique(np.stack([flags for _, flags in absent]), axis=1, return_inverse=True)
+    found = np.empty(len(chosen), object)
+    for number, pattern in enumerate(patterns.T.tolist()):
+        lacking = frozenset(each for (each, _), is_absent in zip(absent, pattern, strict=True) if is_absent)
+        at = np.flatnonzero(which.ravel() == number)
+        found[at] = _written(_fragments(result.element, lacking), columns, chosen[at]).to_pylist()
+    return pa.array(found, pa.string())
+
+
+def _written(
+    fragments: Sequence[str | AggregateValue], columns: Mapping[AggregateValue, Column], chosen: Indices
+) -> pa.Array:
+    """The texts of some windows whose aggregates all have values."""
+    parts = [
+        pa.scalar(each) if isinstance(each, str) else _spelled(columns[each].values[chosen])
+        for each in _joined(fragments)
+    ]
+    if len(parts) == 1:
         return pa.repeat(parts[0], len(chosen))
-    found = pc.binary_join_element_wise(*parts, "")
-    if absent[chosen].any():
-        others = [result.text(windows.known(window)) for window in chosen[absent[chosen]].tolist()]
-        found = pc.replace_with_mask(found, pa.array(absent[chosen]), pa.array(others, pa.string()))
-    return found
+    return pc.binary_join_element_wise(*parts, "")
 
 
 def _spelled(values: NDArray[np.int64] | NDArray[np.float64]) -> pa.Array:
@@ -244,19 +270,19 @@ def _spelled(values: NDArray[np.int64] | NDArray[np.float64]) -> pa.Array:
     return found
 
 
-def _fragments(part: Part) -> list[str | AggregateValue]:
-    """What a part is written as where all aggregates have values."""
+def _fragments(part: Part, absent: Container[AggregateValue] = ()) -> list[str | AggregateValue]:
+    """What a part is written as where all aggregates but some have values."""
     match part:
         case str():
             return [part]
         case Inserted(operands):
-            spelled = [_operand(each) for each in operands]
+            spelled = [_operand(each) for each in operands if each not in absent]
             return [each for number, one in enumerate(spelled) for each in ((" ", one) if number else (one,))]
         case Tagged(name, attributes, content):
             start: list[str | AggregateValue] = [f"<{name}"]
             for each, value in attributes:
-                start += [f' {each}="', *(inner for piece in value for inner in _fragments(piece)), '"']
-            inside = [inner for piece in content for inner in _fragments(piece)]
+                start += [f' {each}="', *(inner for piece in value for inner in _fragments(piece, absent)), '"']
+            inside = [inner for piece in content for inner in _fragments(piece, absent)]
             return [*start, ">", *inside, f"</{name}>"] if any(inside) else [*start, "/>"]
 
 

@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -39,9 +40,9 @@ from anabranch.aggregates.partial import Failure
 from anabranch.algebra.sliding import Sliding
 from anabranch.algebra.window import Panes
 from anabranch.branch.members import AnswerWriter
-from anabranch.branch.panes.columns import PaneColumns, is_made_for, texts
+from anabranch.branch.panes.columns import ListedWindows, PaneColumns, texts
 from anabranch.branch.panes.plan import PanePlan
-from anabranch.branch.panes.results import WindowResult, in_its_unit, in_units
+from anabranch.branch.panes.results import WindowResult, in_units
 from anabranch.branch.ports import InputStream, Output
 from anabranch.branch.state import BranchState
 from anabranch.branch.windows.selection import WindowProgress
@@ -54,7 +55,7 @@ from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
 from anabranch.law.rounds.windows import Reach
 from anabranch.runtime.evolution.outlet import Outlet
-from anabranch.runtime.units import AnswerPiece, Units
+from anabranch.runtime.units import Units
 from anabranch.stream.culprits import letter_of
 from anabranch.stream.elements import Accent, Doubt, Place
 from anabranch.stream.path import Path
@@ -250,16 +251,18 @@ class PaneWindows:
             held[number] = held[number].merge(pane) if number in held else pane
         numbers = sorted(each for each in held if panes.is_used(each) and each >= self._next * panes.step)
         window: Sliding[Pane] = Sliding(Pane.merge)
-        write, pushed = self._writer(), 0
-        for spans in self._complete(numbers, ended):
-            for first, last, k in zip(*(each.tolist() for each in spans), strict=True):
+        pushed = 0
+        for begins, ends, found in self._complete(numbers, ended):
+            windows: list[Pane] = []
+            for first, last in zip(begins.tolist(), ends.tolist(), strict=True):
                 for at in range(max(pushed, first), last):
                     window.push(at, held[numbers[at]])
                 pushed = last
                 window.drop(first)
                 whole = window.all()
                 assert whole is not None, "a window is answered because it holds a pane"
-                write(k, whole)
+                windows.append(whole)
+            self._write_listed(windows, found.tolist())
         left = ManyPanes.of((0, each, held[each]) for each in numbers if each >= self._next * panes.step)
         self.rows = left.rows.get(self.paths, Rows.empty(self.paths))
         self._odd = {number: pane for _, number, pane in left.odd}
@@ -267,9 +270,7 @@ class PaneWindows:
     def _column_writer(self) -> Callable[[PaneColumns, Indices], None] | None:
         """What answers many windows, given with their numbers; None where they must be answered one by one."""
         result = self._result
-        if result is None or not is_made_for(result, self._plan.seen.calls):
-            return None
-        return lambda columns, _: self._extend(texts(result, columns))
+        return None if result is None else lambda columns, _: self._extend(texts(result, columns))
 
     def _extend(self, found: pa.Array) -> None:
         """Give texts, one for each window that adds something."""
@@ -278,14 +279,23 @@ class PaneWindows:
             bounds = np.frombuffer(offsets, np.int32)[: len(found) + 1]
             self._answers.extend(data[: bounds[-1]].to_pybytes(), len(found), int(bounds[1]))
 
-    def _writer(self) -> Callable[[int, Pane], None]:
-        """What answers one window, given with its number."""
+    def _write_listed(self, windows: Sequence[Pane], _: Sequence[int]) -> None:
+        """Answer windows that were put together one by one, given with their numbers."""
         units, result = Units(self._plan.standing, *self._known), self._result
-        return lambda _, window: self._answer(window, result, units)
+        for has_failed, run in groupby(windows, lambda each: any(known.failure for known in each.partials)):
+            if result is None or has_failed:
+                for window in run:
+                    self._answer(window, units)
+            else:
+                listed = ListedWindows([each.partials for each in run], self._plan.seen.calls)
+                self._extend(texts(result, listed))
 
-    def _answer(self, window: Pane, result: WindowResult | None, units: Units) -> None:
+    def _answer(self, window: Pane, units: Units) -> None:
+        """Let the evaluator answer a window."""
+        calls, outlet = self._plan.seen.calls, self._outlet
+        known = {call.variable: partial(AGGREGATES[call.function].value, window.partials[call.path]) for call in calls}
         try:
-            self._answers.write(self._piece(window, result, units))
+            self._answers.write(units.window((), known, outlet.forward if outlet else None))
         except DynamicError as error:
             failed = next((each for level in error.operands for each in level if isinstance(each, Failure)), None)
             items = [item for _, item in failed.items] if failed else []
@@ -294,14 +304,6 @@ class PaneWindows:
                 items = [window.first]
             named = [(Place(self._stream.name, each.file, each.offset), each.raw) for each in items]
             self._out.bury(letter_of(error, named, failed.values if failed else 0, self._name))
-
-    def _piece(self, window: Pane, result: WindowResult | None, units: Units) -> AnswerPiece:
-        calls, outlet = self._plan.seen.calls, self._outlet
-        if result is not None and not any(each.failure for each in window.partials):
-            values = {call.variable: AGGREGATES[call.function].value(window.partials[call.path]) for call in calls}
-            return AnswerPiece(result.text(in_its_unit(values)), begins=False, ends=False)
-        known = {call.variable: partial(AGGREGATES[call.function].value, window.partials[call.path]) for call in calls}
-        return units.window((), known, outlet.forward if outlet else None)
 
     # --- between epochs -----------------------------------------------------------------------------------
 

@@ -4,22 +4,17 @@
 
 Made for this are names for aggregates, conditions of `and`, `or` and comparisons between them and numbers, and
 constructors with them in braces.
-Such a result is written out for one window here, and for many at once in `columns.py`; where units have changed,
+Such a result is written out for many windows at once (`columns.py`); where units have changed,
 an aggregate that is an element's only content is written in that of its place (LAWS 4.3).
 Any other query, and every window in which an aggregate fails, is the evaluator's; which way a window takes never shows.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
-from itertools import product
 from typing import TypeAlias
 
-from anabranch import logic
 from anabranch.language import ast
 from anabranch.law.evaluate import number
 from anabranch.logic import EVERYTHING, And, Or, Tree
@@ -28,8 +23,6 @@ from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.path import Path
 from anabranch.stream.serialize import escape_attribute, escape_text
 from anabranch.values.arithmetic import negate
-from anabranch.values.atomic import Atomic, Rounded, compare, spell
-from anabranch.values.numbers import nearest_double
 from anabranch.values.operators import ComparisonOperator
 from anabranch.values.sequences import Values, atomize
 
@@ -39,10 +32,6 @@ class AggregateValue:
     variable: str
     by: Affine = IDENTITY
     """The unit that it is written in, as the map from that of query start."""
-
-
-Known: TypeAlias = Callable[[AggregateValue], Values]
-"""The aggregates of a window, each in its unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +79,6 @@ class WindowResult:
 
     test: Test
     element: Tagged
-
-    def text(self, known: Known) -> str:
-        """The text that one window adds."""
-        return _text(self.element, known) if holds(self.test, known) else ""
 
 
 def window_result(standing: Standing) -> WindowResult | None:
@@ -204,45 +189,3 @@ def _in_units(element: Tagged, steps: tuple[str, ...], units: Mapping[Path, Affi
         case _:
             pass
     return Tagged(element.name, element.attributes, inner)
-
-
-# --- one window -------------------------------------------------------------------------------------------
-
-
-def in_its_unit(values: Mapping[str, Values]) -> Known:
-    """The aggregates of a window, given by variable in the units of query start."""
-    return lambda aggregate: [_mapped(each, aggregate.by) for each in atomize(values[aggregate.variable])]
-
-
-def _mapped(value: Atomic, by: Affine) -> Atomic:
-    """An aggregate in another unit, exactly; what is no finite number has none."""
-    assert isinstance(value, int | float)
-    if by == IDENTITY or not math.isfinite(value):
-        return value
-    return nearest_double(by(value.exact if isinstance(value, Rounded) else Fraction(Decimal(repr(value)))))
-
-
-def _value(operand: Operand, known: Known) -> Values:
-    return known(operand) if isinstance(operand, AggregateValue) else operand.value
-
-
-def holds(test: Test, known: Known) -> bool:
-    """Whether a test holds for a window."""
-
-    def compared(each: AggregateComparison) -> bool:
-        pairs = product(atomize(_value(each.left, known)), atomize(_value(each.right, known)))
-        return any(compare(each.operator, a, b) for a, b in pairs)
-
-    return logic.holds(test, compared)
-
-
-def _text(part: Part, known: Known) -> str:
-    match part:
-        case str():
-            return part
-        case Inserted(operands):
-            return " ".join(spell(each) for operand in operands for each in atomize(_value(operand, known)))
-        case Tagged(name, attributes, content):
-            values = (f' {each}="{"".join(_text(p, known) for p in parts)}"' for each, parts in attributes)
-            start, inside = f"<{name}{''.join(values)}", "".join(_text(each, known) for each in content)
-            return f"{start}>{inside}</{name}>" if inside else f"{start}/>"

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.partial import COLUMNS, Failure, ItemAt, Partial
 from anabranch.aggregates.written import partial_texts, read_number, read_texts
-from anabranch.branch.panes.results import AggregateComparison, AggregateValue, NumberLiteral, Test, holds
+from anabranch.branch.panes.results import AggregateComparison, AggregateValue, NumberLiteral, Test
 from anabranch.columnar.panes.kernels import HALF, LOW, Statistics
 from anabranch.columnar.panes.rows import Rows
 from anabranch.columnar.scan.kernels import Indices
@@ -46,7 +46,6 @@ from anabranch.predicate.writing import number_text
 from anabranch.sharing.tree import AggregateAnnotation, PropertyTree
 from anabranch.stream.serialize import escape_attribute, escape_text
 from anabranch.stream.tree import Element, string_value
-from anabranch.values.sequences import Values
 
 DOUBT = "doubt"
 """The code of a value whose path is in doubt."""
@@ -224,15 +223,6 @@ class Sending:
         names = {each.term: variable for variable, each in named.items()}
         test = Or(tuple(_test(each.selection, names) for each in tree.aggregates))
         return Sending(layout, tuple(paths[each] for each in range(len(layout.places))), test)
-
-    def sends(self, partials: Sequence[Partial], calls: Mapping[str, AggregateCall]) -> bool:
-        """Whether a window is sent of which all is known, by aggregated path."""
-
-        def known(named: AggregateValue) -> Values:
-            call = calls[named.variable]
-            return AGGREGATES[call.function].value(partials[call.path])
-
-        return any(each.failure for each in partials) or holds(self.test, known)
 
 
 def _test(condition: Predicate, names: Mapping[Term, str]) -> Test:

@@ -8,7 +8,7 @@ So what is sent depends on the epochs, but nothing that is made of it does.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from anabranch.aggregates.partial import Failure, Partial
 from anabranch.aggregates.written import rank_text, sum_text
-from anabranch.branch.panes.columns import PaneColumns, held, is_of_doubles
+from anabranch.branch.panes.columns import ListedWindows, PaneColumns, held
 from anabranch.branch.panes.panes import PaneState, PaneWindows
 from anabranch.branch.panes.plan import PanePlan, pane_plan
 from anabranch.branch.ports import InputStream, Output
@@ -64,7 +64,6 @@ class SentWindows(PaneWindows):
         super().__init__(plan, name, stream, state, out, functions, documents)
         assert plan.sending is not None
         self._sending: Sending = plan.sending
-        self._calls = {call.variable: call for call in plan.seen.calls}
         self._begun: bool = state is not None and state.meta["begun"]
         """Whether it was told which window is the first."""
         self._told: int | None = 0 if state is None else state.meta["told"]
@@ -120,23 +119,23 @@ class SentWindows(PaneWindows):
 
     # --- windows ------------------------------------------------------------------------------------------
 
-    def _writer(self) -> Callable[[int, Pane], None]:
-        return self._send
-
-    def _send(self, number: int, window: Pane) -> None:
-        sending = self._sending
-        partials = [self._known_of(each, partial) for each, partial in enumerate(window.partials)]
-        if sending.sends(partials, self._calls):
-            told = [partials[each] for each in sending.paths]
-            self._out.piece(window_text(number, told, sending.layout))
-            self._told = number + 1
+    def _write_listed(self, windows: Sequence[Pane], numbers: Sequence[int]) -> None:
+        known = [[self._known_of(*each) for each in enumerate(window.partials)] for window in windows]
+        failing = [any(each.failure for each in partials) for partials in known]
+        whole = [partials for partials, has_failed in zip(known, failing, strict=True) if not has_failed]
+        chosen = iter(held(self._sending.test, ListedWindows(whole, self._plan.seen.calls)).tolist())
+        for number, partials, has_failed in zip(numbers, known, failing, strict=True):
+            if has_failed or next(chosen):
+                told = [partials[each] for each in self._sending.paths]
+                self._out.piece(window_text(number, told, self._sending.layout))
+                self._told = number + 1
 
     def _known_of(self, path: int, partial: Partial) -> Partial:
         reason = self._doubted.get(str(path))
         return partial if reason is None else replace(partial, failure=Failure(0, 0, reason, DOUBT))
 
     def _column_writer(self) -> Callable[[PaneColumns, Indices], None] | None:
-        return self._send_columns if is_of_doubles(self._sending.test) and not self._doubted else None
+        return None if self._doubted else self._send_columns
 
     def _send_columns(self, columns: PaneColumns, numbers: Indices) -> None:
         chosen = np.flatnonzero(held(self._sending.test, columns))
