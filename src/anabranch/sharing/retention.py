@@ -133,18 +133,11 @@ class PathNeed:
         steps: list[str] = []
         place: PathNeed | None = self
         while place is not None and place.parent is not None:
-            steps.append(f"{'//' if place.axis == 'descendant' else '/'}{place._name}")
+            name = f"@{place.label}" if place.axis == "attribute" else place.label
+            steps.append(f"{'//' if place.axis == 'descendant' else '/'}{name}")
             place = place.parent
         assert place is not None
         return "".join((place.label, *reversed(steps)))
-
-    @property
-    def _name(self) -> str:
-        return f"@{self.label}" if self.axis == "attribute" else self.label
-
-    def __str__(self) -> str:
-        said = f"{':' if self.reaches else ','} {self.words}" if self.words else ""
-        return f"{'//' if self.axis == 'descendant' else ''}{self._name}{said}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +157,6 @@ class Needs:
             for _, each in tree.tree():
                 if each.words:
                     yield stream, f"{each.path}: {each.words}"
-
-    def __str__(self) -> str:
-        return "\n".join(f"{'  ' * depth}{each}" for tree in self.streams.values() for depth, each in tree.tree())
 
 
 def beyond_entries(tree: PathNeed, root: str) -> bool:

@@ -38,6 +38,7 @@ from anabranch.errors import StateError
 from anabranch.language import ast
 from anabranch.law.calls import PythonFunction
 from anabranch.law.history.changed import Dependence
+from anabranch.law.history.evaluate import Around
 from anabranch.law.inputs import Input
 from anabranch.stream.elements import Accent, StreamElement
 from anabranch.stream.limits import Limits
@@ -66,16 +67,6 @@ class DisplayMember:
     strand: tuple[int, int] = (0, 1)
     """Which of its strands is served, and of how many."""
 
-    def settings(self, given: BranchContext) -> dict[str, Any]:
-        """What a machine is told beside the query and its streams."""
-        return {
-            "functions": given.functions,
-            "inputs": given.documents,
-            "name": self.name,
-            "text": self.query.text,
-            "limits": given.limits,
-        }
-
 
 @dataclass(slots=True)
 class BranchContext:
@@ -86,6 +77,10 @@ class BranchContext:
     limits: Limits = field(default_factory=Limits)
     keepers: Mapping[str, State] = field(default_factory=dict)
     """What the keepers of streams remember that had begun before the branch did."""
+
+    def around(self, name: str, text: str) -> Around:
+        """What a query is asked with, given its name and its text."""
+        return {"functions": self.functions, "inputs": self.documents, "name": name, "text": text}
 
 
 M = TypeVar("M", bound=Continuous)
@@ -208,7 +203,9 @@ class Displayed(Hosted[Continuous]):
     operator = "display"
 
     def _fresh(self, roots: Mapping[str, Element], given: BranchContext) -> Continuous:
-        return Continuous(self._member.query.query, roots, **self._member.settings(given), display=Published)
+        member = self._member
+        around = given.around(member.name, member.query.text)
+        return Continuous(member.query.query, roots, limits=given.limits, display=Published, **around)
 
     def _open(self, meta: dict[str, Any] | None) -> None:
         self._showing = Showing(self._machine, self._member.out, meta)
@@ -235,7 +232,9 @@ class Stranded(Hosted[Strand]):
     operator = "strand"
 
     def _fresh(self, roots: Mapping[str, Element], given: BranchContext) -> Strand:
-        return Strand(self._member.query.query, roots, *self._member.strand, **self._member.settings(given))
+        member = self._member
+        around = given.around(member.name, member.query.text)
+        return Strand(member.query.query, roots, *member.strand, limits=given.limits, **around)
 
     def _open(self, meta: dict[str, Any] | None) -> None:
         self._machine.moments = 0 if meta is None else meta["moments"]
@@ -287,10 +286,10 @@ class Braided:
             raise StateError(f"the state of '{member.name}' is that of another kind of branch")
         self._member = member
         meta = None if state is None else state.meta
-        ground = "braid", ground_of(member, roots, given)
+        around = given.around(member.name, member.query.text)
         self._resumed = Resumed(
-            lambda: Braid(member.query.query, roots, **member.settings(given), display=Published),
-            ground,
+            lambda: Braid(member.query.query, roots, limits=given.limits, display=Published, **around),
+            ("braid", ground_of(member, roots, given)),
             None if meta is None else meta["layers"],
             spill,
         )

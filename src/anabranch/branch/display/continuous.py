@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Unpack
 
 from anabranch.algebra.history.display import Display, Edit, Insert, Piece, Remove
 from anabranch.branch.display.evaluation import AnswerScope, PartEvaluator, QuerySite
@@ -36,8 +37,7 @@ from anabranch.language import ast
 from anabranch.law.calls import PythonFunction
 from anabranch.law.construct import construct
 from anabranch.law.env import Env
-from anabranch.law.history.evaluate import refuse_windows
-from anabranch.law.inputs import Input
+from anabranch.law.history.evaluate import Around, refuse_windows
 from anabranch.runtime.units import piece_of
 from anabranch.sharing.retention import needs_of
 from anabranch.stream.elements import DeadLetter, Place, StreamElement
@@ -65,21 +65,18 @@ class Continuous:
         query: ast.Query,
         roots: Mapping[str, Element],
         *,
-        functions: Mapping[str, PythonFunction] | None = None,
-        inputs: Mapping[str, Input] | None = None,
-        name: str | None = None,
-        text: str | None = None,
         limits: Limits | None = None,
         display: Callable[[], Display] = Display,
+        **around: Unpack[Around],
     ) -> None:
         """`display` makes what the answer is shown on, empty."""
-        refuse_windows(query, text)
+        refuse_windows(query, around.get("text"))
         self.needs = needs_of(query)
         self.kept = {stream: self._keep(roots[stream], stream, limits) for stream in self.needs.streams}
         self.now = Fraction(0)
         """The time of the latest element."""
-        self._evaluation = PartEvaluator(query, functions, inputs, name, text)
-        self._display, self._name = display, name
+        self._evaluation = PartEvaluator(query, **around)
+        self._display, self._name = display, around.get("name")
         self.part = split(query, {stream: root.name.local for stream, root in roots.items()})
         """How the query splits by entries."""
         try:
@@ -173,7 +170,7 @@ class Continuous:
 
     def call(self, functions: Mapping[str, PythonFunction]) -> None:
         """The functions are from now on these: in another epoch they are other objects."""
-        self._evaluation.functions = functions
+        self._evaluation.around["functions"] = functions
 
     @property
     def evaluated(self) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import blake2b
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 from anabranch.algebra.history.display import Display, Piece
 from anabranch.branch.display.join_keys import ANY, Meeting
@@ -20,12 +20,10 @@ from anabranch.branch.display.split import EachPart
 from anabranch.branch.document.projection import KeptDocument
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Known, Row
 from anabranch.law.history.chains import Contents
-from anabranch.law.history.evaluate import HistoryEvaluator
-from anabranch.law.inputs import Input
+from anabranch.law.history.evaluate import Around, HistoryEvaluator
 from anabranch.runtime.units import piece_of
 from anabranch.stream.elements import DeadLetter
 from anabranch.values.sequences import Values, atomize
@@ -49,22 +47,14 @@ class AnswerScope:
 class PartEvaluator:
     """Evaluates parts of one query; `now` is the time of the latest element."""
 
-    def __init__(
-        self,
-        query: ast.Query,
-        functions: Mapping[str, PythonFunction] | None,
-        inputs: Mapping[str, Input] | None,
-        name: str | None,
-        text: str | None,
-    ) -> None:
+    def __init__(self, query: ast.Query, **around: Unpack[Around]) -> None:
         self.query = query
+        self.around = around
         self.now = Fraction(0)
         self.evaluated = 0
         """How many evaluations there were; for tests and measurements."""
         self.aside: list[DeadLetter] = []
         """What the latest evaluation has set aside."""
-        self.functions = functions
-        self._inputs, self._name, self._text = inputs, name, text
 
     def rows(self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, Contents]) -> list[Row]:
         """The results of an expression in the order of the document, with their ranks where it asks for an order."""
@@ -103,15 +93,7 @@ class PartEvaluator:
     def _evaluator(self, documents: Mapping[str, Contents], known: Known) -> HistoryEvaluator:
         self.evaluated += 1
         self.aside = []
-        evaluator = HistoryEvaluator(
-            self.query,
-            documents,
-            self.now,
-            functions=self.functions,
-            inputs=self._inputs,
-            name=self._name,
-            text=self._text,
-        )
+        evaluator = HistoryEvaluator(self.query, documents, self.now, **self.around)
         evaluator.known = known
         return evaluator
 

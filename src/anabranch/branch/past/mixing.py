@@ -25,9 +25,8 @@ from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Came, Changed
-from anabranch.branch.past.answers import Memory
 from anabranch.branch.past.queries import RecalledMember, RecalledQuery
-from anabranch.branch.past.recalling import REACHES_ROOT, Recalled
+from anabranch.branch.past.recalling import REACHES_ROOT, Memory, Recalled
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import State
 from anabranch.language import ast
@@ -183,12 +182,7 @@ class Mixed(Recalled):
     def _remembering(self, given: BranchContext) -> None:
         super()._remembering(given)
         asked = self._member.query
-        around: Around = {
-            "functions": given.functions,
-            "inputs": given.documents,
-            "name": self._member.name,
-            "text": asked.text,
-        }
+        around = given.around(self._member.name, asked.text)
         self._mixture = Mixture(asked, self._recollection, self._roots, given.limits, around)
 
     @property

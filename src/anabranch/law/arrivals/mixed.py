@@ -30,7 +30,7 @@ from anabranch.law.env import Env
 from anabranch.law.evaluate import Row
 from anabranch.law.history.chains import Contents
 from anabranch.law.history.document import EditedDocument
-from anabranch.law.history.evaluate import Around, HistoryEvaluator, Unit
+from anabranch.law.history.evaluate import Around, HistoryEvaluator, Rounds, Unit
 from anabranch.law.history.timeline import Arriving
 from anabranch.law.history.view import Lives, View
 from anabranch.law.paths import base_of
@@ -76,17 +76,11 @@ class MixedEvaluator(HistoryEvaluator):
     # --- rounds that stand --------------------------------------------------------------------------------
 
     def _rounds(
-        self,
-        flwor: ast.Flwor,
-        clauses: Sequence[ast.For | ast.Let],
-        env: Env,
-        unit: Unit,
-        found: list[tuple[Unit, Row]],
-        failed: dict[Unit, DynamicError],
+        self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], env: Env, unit: Unit, rounds: Rounds
     ) -> None:
         first = clauses[0] if clauses else None
         if unit or not isinstance(first, ast.For) or not self._stands(first.source):
-            super()._rounds(flwor, clauses, env, unit, found, failed)
+            super()._rounds(flwor, clauses, env, unit, rounds)
             return
         for entry, group in groupby(self._by_entry(first.source, env), key=lambda each: each[0]):
             assert entry is not None
@@ -94,19 +88,15 @@ class MixedEvaluator(HistoryEvaluator):
             if key not in self._stood.rows:
                 bound = [env.bind(first.variable, [value]) for _, value in group]
                 self._stood.rows[key] = self._run(flwor, clauses[1:], bound, entry)
-            found += [((entry,), row) for row in self._stood.rows[key]]
+            rounds.found += [((entry,), row) for row in self._stood.rows[key]]
 
     def _run(
         self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], environments: Sequence[Env], entry: Child
     ) -> list[Row]:
         """The results of one item's round; what fails is set aside."""
-        found: list[tuple[Unit, Row]] = []
-        failed: dict[Unit, DynamicError] = {}
-        rounds = super()._rounds
-        self.apart(lambda: [rounds(flwor, clauses, env, (entry,), found, failed) for env in environments])
-        for unit, error in failed.items():
-            self._bury(unit[-1], error)
-        return [row for unit, row in found if not any(unit[: len(each)] == each for each in failed)]
+        rounds = Rounds()
+        self.apart(partial(self._entry_rounds, flwor, clauses, environments, (entry,), rounds))
+        return self._surviving(rounds)
 
     def _stands(self, source: ast.Expression) -> bool:
         view = self._stream(source)

@@ -14,7 +14,7 @@ New are three things:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from itertools import groupby
@@ -58,6 +58,14 @@ class Around(TypedDict, total=False):
 T = TypeVar("T")
 Unit: TypeAlias = tuple[Child | None, ...]
 """The entries that a round is named by, one for each `for` over a stream so far."""
+
+
+@dataclass(slots=True)
+class Rounds:
+    """What rounds give, each with its unit, and the units of which some round fails: they fall with all of it."""
+
+    found: list[tuple[Unit, Row]] = field(default_factory=list)
+    failed: dict[Unit, DynamicError] = field(default_factory=dict)
 
 
 class HistoryEvaluator(Evaluator):
@@ -259,52 +267,43 @@ class HistoryEvaluator(Evaluator):
 
     def rows(self, flwor: ast.Flwor, env: Env) -> list[Row]:
         """The results of all rounds that do not fail, in the order in which they are run."""
-        found: list[tuple[Unit, Row]] = []
-        failed: dict[Unit, DynamicError] = {}
-        self._rounds(flwor, flwor.clauses, env, (), found, failed)
-        for unit, error in failed.items():
+        rounds = Rounds()
+        self._rounds(flwor, flwor.clauses, env, (), rounds)
+        return self._surviving(rounds)
+
+    def _surviving(self, rounds: Rounds) -> list[Row]:
+        """The results of units that do not fail; the others are set aside."""
+        for unit, error in rounds.failed.items():
             self._bury(unit[-1], error)
-        return [row for unit, row in found if not any(unit[: len(each)] == each for each in failed)]
+        return [row for unit, row in rounds.found if not any(unit[: len(each)] == each for each in rounds.failed)]
 
     def _rounds(
-        self,
-        flwor: ast.Flwor,
-        clauses: Sequence[ast.For | ast.Let],
-        env: Env,
-        unit: Unit,
-        found: list[tuple[Unit, Row]],
-        failed: dict[Unit, DynamicError],
+        self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], env: Env, unit: Unit, rounds: Rounds
     ) -> None:
-        """The rows of all rounds, each with its unit; a unit of which some round fails falls with all of its rows."""
+        """Run the rounds of some clauses, those of a unit."""
         try:
             if clauses and isinstance(clauses[0], ast.For) and self._reads(clauses[0].source, env):
                 variable = clauses[0].variable
                 for entry, values in groupby(self._by_entry(clauses[0].source, env), key=lambda each: each[0]):
                     those = [env.bind(variable, [value]) for _, value in values]
-                    rounds = partial(self._entry_rounds, flwor, clauses[1:], those, (*unit, entry), found, failed)
-                    self.apart(rounds, len(unit) + 1)
+                    inner = partial(self._entry_rounds, flwor, clauses[1:], those, (*unit, entry), rounds)
+                    self.apart(inner, len(unit) + 1)
             elif clauses:
                 for bound in self._inside(unit, lambda: list(self._tuples(clauses[:1], env))):
-                    self._rounds(flwor, clauses[1:], bound, unit, found, failed)
+                    self._rounds(flwor, clauses[1:], bound, unit, rounds)
             else:
-                found += [(unit, row) for row in self._inside(unit, lambda: list(self._rows(flwor, (), env)))]
+                rounds.found += [(unit, row) for row in self._inside(unit, lambda: list(self._rows(flwor, (), env)))]
         except DynamicError as error:
             if self._in_unit or not unit:
                 raise
-            failed.setdefault(unit, error)
+            rounds.failed.setdefault(unit, error)
 
     def _entry_rounds(
-        self,
-        flwor: ast.Flwor,
-        clauses: Sequence[ast.For | ast.Let],
-        environments: Sequence[Env],
-        unit: Unit,
-        found: list[tuple[Unit, Row]],
-        failed: dict[Unit, DynamicError],
+        self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], bound: Sequence[Env], unit: Unit, rounds: Rounds
     ) -> None:
         """The rounds of one entry, with its nodes bound in turn."""
-        for env in environments:
-            self._rounds(flwor, clauses, env, unit, found, failed)
+        for env in bound:
+            self._rounds(flwor, clauses, env, unit, rounds)
 
     def _inside(self, unit: Unit, body: Callable[[], list[T]]) -> list[T]:
         """Run a part of a round: where it fails, the round falls."""

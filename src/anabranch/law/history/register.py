@@ -13,7 +13,7 @@ all of them know the same, whatever else they keep.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import islice
 from typing import Literal
@@ -200,17 +200,11 @@ class Register:
     def copied_to(self, other: Register, chains: Mapping[Chain, Chain]) -> None:
         """Fill another register, which is empty yet, with the same; `chains` gives its chains for those here."""
         for chain, region in self.known.items():
-            other.known[chains[chain]] = copy = Registered(
-                region.partition,
-                region.number,
-                region.inserted,
-                None if region.around is None else chains[region.around],
-                {chains[inner]: None for inner in region.inner},
-                dict(region.ids),
-                region.first,
-                region.newest,
-                region.is_deleted,
-                region.is_over,
+            other.known[chains[chain]] = copy = replace(
+                region,
+                around=None if region.around is None else chains[region.around],
+                inner={chains[inner]: None for inner in region.inner},
+                ids=dict(region.ids),
             )
             other.changed(chains[chain], copy)
         for partition, names in self.names.items():
