@@ -16,10 +16,9 @@ import papers
 from anabranch.bench import BENCHES, evolution, ingest, joins, memory, network, sharing, silence, steady, windows
 from anabranch.bench import run as run_bench
 from anabranch.bench.harness import live
-from anabranch.bench.harness.timing import Figures, compare
-from anabranch.bench.workloads import queries
+from anabranch.bench.harness.timing import Figures, Rounds, compare
 from anabranch.bench.workloads.paper import placed
-from anabranch.bench.workloads.photons import write_files
+from anabranch.bench.workloads.photons import Q1, Q2, Q5, write_files
 from anabranch.bench.workloads.subscriptions import SCHEMA, Sky
 from anabranch.columnar.scan.shred import Wanted
 from anabranch.errors import UsageError
@@ -45,7 +44,7 @@ def test_two_things_are_timed_in_turns() -> None:
 
         return turn
 
-    found = compare(clock("a", lambda _: 1.0), clock("b", lambda number: 2.0 + number), warm_up=2, pairs=3)
+    found = compare(clock("a", lambda _: 1.0), clock("b", lambda number: 2.0 + number), Rounds(2, 3))
     assert "".join(turns) == "abab" + 3 * "abba"
     assert list(found.second) == [4, 5, 6, 7, 8, 9]
     assert list(found.ratios) == [4.5, 6.5, 8.5]
@@ -70,7 +69,7 @@ def test_seven_leaves_of_each_photon_come_in(tmp_path: Path, start_tag: str, mon
 
 def test_the_queries_are_those_of_the_paper() -> None:
     """What is measured is the paper's text to the letter."""
-    assert (queries.Q1, queries.Q2, queries.Q5) == (papers.Q1, papers.Q2, papers.Q5)
+    assert (Q1, Q2, Q5) == (papers.Q1, papers.Q2, papers.Q5)
 
 
 def test_files_are_one_observation(tmp_path: Path) -> None:
@@ -213,7 +212,7 @@ def test_queries_are_spread_over_a_network() -> None:
 
 def test_a_network_is_measured(spark: SparkSession, tmp_path: Path) -> None:
     """Shipping sends the stream for each query, widening a part of it once; both answer alike, and both work."""
-    experiment = network.Experiment(spark, tmp_path / "network", network.Scale(1, 4, 1, 300))
+    experiment = network.Experiment(spark, tmp_path / "network", network.NetworkScale(1, 4, 1, 300))
     shipped, widened = (experiment.run(each, 300) for each in ("shipping", "widening"))
     assert shipped.answers == widened.answers
     size = sum(map(len, experiment.lines))

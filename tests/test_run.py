@@ -344,6 +344,27 @@ def test_the_answer_of_what_never_ran_is_empty(folder: Folder, capsys: pytest.Ca
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("first", ["<root>\n<p>0</p>\n</root>".encode("utf-16"), b"<root a=1>\n<p>0</p>\n</root>\n"])
+def test_a_first_file_that_cannot_be_read(
+    spark: SparkSession, folder: Folder, capsys: pytest.CaptureFixture[str], first: bytes
+) -> None:
+    """LAWS 2.5: `run` and `query` set it aside with its reason and answer from the next files."""
+    (folder.top / "in" / "0").write_bytes(first)
+    (folder.top / "in" / "1").write_text("<root>\n<p>1</p>\n<p>2</p>\n</root>\n")
+    folder.site(all=ALL)
+    folder.file.write_text(folder.file.read_text().replace('"lines"', '"auto"'))
+    assert main(["run", "site.toml", "--once", "--dead-letter", "dead"]) == 0
+    assert answer("all", capsys) == "<all><p>1</p><p>2</p></all>\n"
+    (letter,) = map(json.loads, (folder.top / "dead").read_text().splitlines())
+    assert letter["partition"] == "0"
+    for engine in ("spark", "reference"):
+        given = ["query", "all.xq", "--stream", "s=in", "--engine", engine, "--dead-letter", f"{engine}.json"]
+        assert main(given) == 0
+        assert capsys.readouterr().out == "<all><p>1</p><p>2</p></all>\n"
+        assert (folder.top / f"{engine}.json").read_text() == (folder.top / "dead").read_text()
+
+
+@pytest.mark.spark
 def test_run_once_and_answer(spark: SparkSession, folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     """To the end of what is there, twice; answers, sink, dead letters and metrics add up."""
     folder.site('sink = "files"\npath = "out/all"\n', all=ALL)

@@ -22,8 +22,8 @@ from anabranch.errors import AnabranchError, UsageError
 from anabranch.law.steps import allow
 from anabranch.network.description import Network, read_network
 from anabranch.network.planner import Planner
-from anabranch.peers.letters import LetterFile
-from anabranch.peers.looking import RanNetwork
+from anabranch.peers.dead_letters import LetterFile
+from anabranch.peers.inspection import RanNetwork
 from anabranch.peers.running import RunningNetwork
 from anabranch.spark.plan.wanted import Epoch
 from anabranch.spark.session import local_session

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from anabranch.algebra.accents.boxes import overlap, within
+from anabranch.algebra.accents.boxes import within
 from anabranch.algebra.accents.items import leaves, spelled, values
 from anabranch.algebra.accents.sets import items_of
 from anabranch.algebra.operators.operator import Operator
-from anabranch.algebra.plans.admitted import Element
-from anabranch.algebra.plans.interpret import Apply, Plan, StreamSource, run
+from anabranch.algebra.plans.interpret import Apply, Plan, StreamSource
 from anabranch.algebra.reactions.readings import Spelling
 from anabranch.algebra.reactions.signature import Policy
+from anabranch.logic import EVERYTHING
 from anabranch.predicate import Domain, Predicate, or_
 from anabranch.stream.affine import parse as parse_map
-from anabranch.stream.description import Everything
 from anabranch.stream.description import parse as parse_description
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item, Place, Punctuation
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element as Tree
 from anabranch.stream.tree import Name, Text
 from anabranch.values.numbers import nearest_double, spell_double
+from models.interpreter import Element, run
+from models.items import overlap
 
 HERE = Place("test", "0", 0)
 CELSIUS = "(. - 32) * 5 div 9"
@@ -73,7 +74,7 @@ def show(element: Element) -> str:
                     text = f"drop {at}"
                 case Alter(at, by):
                     text = f"alter {at} by {by}"
-            return text if where == Everything() else f"{text} where {where}"
+            return text if where == EVERYTHING else f"{text} where {where}"
         case Punctuation(where):
             return f"closed {where}"
 

@@ -12,7 +12,6 @@ from typing import Literal
 
 from algebra.accented import add, alter, closed, drop, item, path
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.accents.items import altered
 from anabranch.algebra.accents.sets import fulfils, items_of
 from anabranch.algebra.aggregate import Function
 from anabranch.algebra.operators.choose import choose
@@ -27,7 +26,6 @@ from anabranch.algebra.operators.quantify import Quantify
 from anabranch.algebra.operators.select import Select
 from anabranch.algebra.operators.union import Union
 from anabranch.algebra.operators.windowed import WID, Window
-from anabranch.algebra.plans.admitted import Element
 from anabranch.algebra.plans.interpret import Apply, Plan, StreamSource
 from anabranch.algebra.reactions.readings import without
 from anabranch.algebra.window import Extent
@@ -35,6 +33,8 @@ from anabranch.predicate import Integers
 from anabranch.stream.affine import IDENTITY
 from anabranch.stream.description import parse
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item, StreamElement
+from models.interpreter import Element
+from models.items import altered
 
 MAPS = (". * 2", ". + 10", ". * 3 div 2 - 1", "(. - 32) * 5 div 9", ". div 2")
 FUNCTIONS: tuple[Function, ...] = ("min", "max", "sum", "count", "avg")

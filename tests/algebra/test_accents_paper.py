@@ -17,14 +17,14 @@ from algebra.evolving import faults
 from anabranch.algebra.accents.boxes import for_all, for_some, within
 from anabranch.algebra.accents.items import spelled
 from anabranch.algebra.accents.sets import below, items_of
-from anabranch.algebra.plans.admitted import Element
 from anabranch.algebra.plans.builder import DerivedStream, stream
-from anabranch.algebra.plans.interpret import Apply, Query, leaving, run
+from anabranch.algebra.plans.interpret import Apply
 from anabranch.errors import Aborted
 from anabranch.predicate import Domain, Finite, Predicate, and_, or_
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item, Punctuation
 from anabranch.stream.path import Path
 from models.canonical import canonical
+from models.interpreter import Element, Interpreter, leaving, run
 
 TO_CELSIUS = "alter t by . * 5 div 9 - 160 div 9"
 SENSORS: dict[Path, Domain] = {path("s"): Finite(frozenset({"1", "2"}))}
@@ -37,7 +37,7 @@ def steps(
     query: DerivedStream, *elements: tuple[str, Element | str], domains: dict[Path, Domain] | None = None
 ) -> list[str]:
     """What comes out at each element, and at the end; several in one step have `; ` between them."""
-    work, found = Query(query.plan, domains=domains or {}), []
+    work, found = Interpreter(query.plan, domains=domains or {}), []
     for source, each in elements:
         found.append(list(work.feed(source, item(each) if isinstance(each, str) else each)))
     found.append(list(work.end()))

@@ -13,11 +13,11 @@ from anabranch.algebra.operators.grouped import Aggregate
 from anabranch.algebra.operators.join import Join
 from anabranch.algebra.operators.windowed import Window
 from anabranch.algebra.plans import builder
-from anabranch.algebra.plans.admitted import Element
 from anabranch.algebra.plans.builder import DerivedStream, constant, linear, stream
 from anabranch.algebra.plans.interpret import Apply, StreamSource
 from anabranch.algebra.window import Extent
 from anabranch.errors import UsageError
+from models.interpreter import Element
 
 S = stream("s")
 

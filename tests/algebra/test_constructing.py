@@ -11,13 +11,14 @@ from anabranch.algebra.operators.construct import Computed, Constant, Construct,
 from anabranch.algebra.operators.order import Key, Order
 from anabranch.algebra.operators.quantify import Quantify
 from anabranch.algebra.plans.builder import stream
-from anabranch.algebra.plans.interpret import Apply, Query, StreamSource
+from anabranch.algebra.plans.interpret import Apply, StreamSource
 from anabranch.errors import Aborted
 from anabranch.predicate import Finite
 from anabranch.stream.description import parse
 from anabranch.stream.elements import Item
 from anabranch.stream.tree import Element as Tree
 from anabranch.stream.tree import Name
+from models.interpreter import Interpreter
 
 TO_CELSIUS = "alter t by . * 5 div 9 - 160 div 9"
 
@@ -61,7 +62,7 @@ def test_order_cannot_do_without_its_keys() -> None:
 
 def test_order_takes_one_value() -> None:
     """LAWS 2.4: an item with two values at a key gives nothing, and a failure."""
-    query = Query(Apply(order("c/v"), (StreamSource("0"),)))
+    query = Interpreter(Apply(order("c/v"), (StreamSource("0"),)))
     for each in ("c/v=1 c/v=2", "c/v=3"):
         assert not list(query.feed("0", item(each)))
     assert len(list(query.end())) == 1
@@ -178,7 +179,7 @@ def test_a_copy_takes_along_what_lies_in_it() -> None:
 
 def test_words_fail_arithmetic() -> None:
     """LAWS 2.4; INF and NaN are doubles."""
-    query = Query(Apply(construct(z=linear("t", 2)), (StreamSource("0"),)))
+    query = Interpreter(Apply(construct(z=linear("t", 2)), (StreamSource("0"),)))
     found = [each for text in ("t=hot", "t=1 t=2", "t=3") for each in query.feed("0", item(text))]
     assert len(found) == 1
     assert [each.code for each in query.failures] == ["FORG0001", "XPTY0004"]

@@ -13,18 +13,18 @@ from itertools import product
 import pytest
 
 from algebra.accented import add, alter, closed, drop, item, path, show
+from anabranch.algebra.accents.boxes import possible
 from anabranch.algebra.accents.index import Box
-from anabranch.algebra.accents.possible import possible
 from anabranch.algebra.accents.sets import fulfils
 from anabranch.algebra.operators.join import Join
-from anabranch.algebra.plans.admitted import Element
 from anabranch.algebra.plans.builder import DerivedStream, stream
-from anabranch.algebra.plans.interpret import Apply, Query, leaving
+from anabranch.algebra.plans.interpret import Apply
 from anabranch.algebra.reactions.course import Course
 from anabranch.errors import Aborted
 from anabranch.predicate import Domain, Finite, Predicate
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element as Tree
+from models.interpreter import Element, Interpreter, leaving
 
 A, B = stream("a"), stream("b")
 PIPELINES: dict[str, DerivedStream] = {
@@ -64,10 +64,10 @@ def work(query: DerivedStream, pattern: str, many: int, monkeypatch: pytest.Monk
         return fulfils(tree, items)
 
     monkeypatch.setattr("anabranch.algebra.accents.boxes.possible", counting)
-    monkeypatch.setattr("anabranch.algebra.accents.dividing.possible", counting)
+    monkeypatch.setattr("anabranch.algebra.accents.boxes.possible", counting)
     monkeypatch.setattr("anabranch.algebra.accents.index.fulfils", holding)
     sensors: dict[Path, Domain] = {path("s"): Finite(frozenset(map(str, range(10, 10 + 2 * many))))}
-    running = Query(query.plan, domains=sensors if pattern == "alter" else {})
+    running = Interpreter(query.plan, domains=sensors if pattern == "alter" else {})
     sources = ("a",) if isinstance(query.plan, Apply) and isinstance(query.plan.operator, Join) else ("a", "b")
     for k in range(10, 10 + many):
         for each in PATTERNS[pattern](k):
@@ -94,7 +94,7 @@ def test_twice_the_accents_are_twice_the_work(pipeline: str, pattern: str, monke
 
 def test_a_thousand_times_to_and_fro() -> None:
     """What a sensor's unit changes come to is all that has to be kept where they pass, and its text is copied."""
-    running = Query(A.select("t > 5").project("s", "t").plan)
+    running = Interpreter(A.select("t > 5").project("s", "t").plan)
     for _ in range(500):
         for by in (". * 2 + 1", "(. - 1) div 2"):
             assert len(list(running.feed("a", alter("t", by, "s = 1")))) == 1
@@ -107,7 +107,7 @@ def test_a_thousand_times_to_and_fro() -> None:
     assert [len(each) for each in courses(running)][:2] == [3, 3]
 
 
-def courses(query: Query) -> list[Course]:
+def courses(query: Interpreter) -> list[Course]:
     """What the operators of a query know of their inputs and outputs."""
     return [
         course
@@ -119,7 +119,7 @@ def courses(query: Query) -> list[Course]:
 def test_what_falls_into_too_many_parts_aborts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unit changes by paths that have nothing to do with each other make twice as many units each; there is an end."""
     monkeypatch.setattr("anabranch.algebra.reactions.tiling.MOST_TILES", 100)
-    running = Query(A.union(B).plan)
+    running = Interpreter(A.union(B).plan)
     crossing = [alter("t", f". + {number + 1}", f"x{number} = 1") for number in range(40)]
     with pytest.raises(Aborted, match="Union cannot follow this evolution: the described items fall into too many"):
         [each for accent in crossing for each in running.feed("a", accent)]

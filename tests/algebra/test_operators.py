@@ -16,12 +16,13 @@ from anabranch.algebra.operators.project import Project
 from anabranch.algebra.operators.select import Select
 from anabranch.algebra.operators.union import Union
 from anabranch.algebra.operators.windowed import Window
-from anabranch.algebra.plans.interpret import Apply, Query, StreamSource, run
+from anabranch.algebra.plans.interpret import Apply, StreamSource
 from anabranch.algebra.window import Extent
 from anabranch.errors import Aborted
 from anabranch.predicate import Finite, Reals
 from anabranch.stream.description import parse
 from anabranch.stream.elements import Punctuation
+from models.interpreter import Interpreter, run
 
 TO_CELSIUS = "alter t by . * 5 div 9 - 160 div 9"
 TENS = Window(path("t"), Extent(Fraction(10), Fraction(10)))
@@ -390,7 +391,7 @@ def test_aggregates_are_exact(function: Function, values: str, expected: str) ->
 
 def test_a_word_fails_its_group_alone() -> None:
     """LAWS 2.4: nothing comes out there, and the query goes on."""
-    query = Query(Apply(aggregate("avg", "w"), (StreamSource("0"),)))
+    query = Interpreter(Apply(aggregate("avg", "w"), (StreamSource("0"),)))
     for each in ("w=0 t=hot", "w=1 t=5"):
         assert not list(query.feed("0", item(each)))
     assert len(list(query.end())) == 1

@@ -11,17 +11,18 @@ import pytest
 
 from algebra.accented import alter, item, show
 from algebra.evolving import STATEFUL, Planner, faults, merged, stream
-from anabranch.algebra.accents.items import altered, spelled
+from anabranch.algebra.accents.items import spelled
 from anabranch.algebra.accents.sets import fulfils, items_of
 from anabranch.algebra.operators.union import Union
-from anabranch.algebra.plans.admitted import Element
-from anabranch.algebra.plans.interpret import Apply, Plan, Query, StreamSource, leaving, run
+from anabranch.algebra.plans.interpret import Apply, Plan, StreamSource
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element as Tree
 from mass import Mass
 from models.canonical import canonical
+from models.interpreter import Element, Interpreter, leaving, run
+from models.items import altered
 
 OPERATORS = [
     "select",
@@ -76,7 +77,7 @@ def commutes(world: World, plan: Plan) -> int:
 
     What comes out is a valid stream, too, and nothing that goes in is bad.
     """
-    query = Query(plan)
+    query = Interpreter(plan)
     flowing = [each for name, element in world.order for each in query.feed(name, element)]
     out = [leaving(each, 0, spelled) for each in (*flowing, *query.end())]
     assert query.bad == []

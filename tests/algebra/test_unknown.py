@@ -8,12 +8,12 @@ import pytest
 
 from algebra.accented import HERE, add, alter, closed, drop, item, path, show
 from anabranch.algebra.operators.construct import Construct, Copy, Linear
-from anabranch.algebra.plans.admitted import Element
 from anabranch.algebra.plans.builder import DerivedStream, stream
-from anabranch.algebra.plans.interpret import Apply, Query, StreamSource, leaving
+from anabranch.algebra.plans.interpret import Apply, StreamSource
 from anabranch.errors import Aborted
 from anabranch.stream.description import parse
 from anabranch.stream.elements import DeadLetter, Doubt
+from models.interpreter import Element, Interpreter, leaving
 
 S = stream("s")
 REFUSED = alter("t", ". * 2", "s = 2 and t > 5")
@@ -22,7 +22,7 @@ REASON = "the description names 't', the path that evolves"
 
 def answers(query: DerivedStream, *elements: Element | DeadLetter | str) -> tuple[list[str], list[str]]:
     """What a query gives, and the reasons of what was set aside."""
-    work = Query(query.plan)
+    work = Interpreter(query.plan)
     fed = [item(each) if isinstance(each, str) else each for each in elements]
     found = [each for element in fed for each in work.feed("s", element)]
     found += work.end()

@@ -13,7 +13,7 @@ from anabranch.algebra.operators.grouped import Aggregate
 from anabranch.algebra.operators.operator import Operator
 from anabranch.algebra.operators.project import Project
 from anabranch.algebra.plans.interpret import Apply, StreamSource
-from anabranch.algebra.reactions.untouched import Untouched
+from anabranch.algebra.reactions.origins import Untouched
 from anabranch.predicate import Finite
 
 SENSORS = {path("s"): Finite(frozenset(map(str, range(1, 4))))}

@@ -10,9 +10,8 @@ import pytest
 from algebra.accented import CELSIUS, alter, closed, drop, item
 from algebra.evolving import STATEFUL
 from algebra.test_square import OPERATORS, World
-from anabranch.algebra.plans.admitted import Element
 from anabranch.algebra.plans.builder import linear, stream
-from anabranch.algebra.plans.interpret import Plan, run
+from anabranch.algebra.plans.interpret import Plan
 from anabranch.algebra.plans.written import streams_of
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch import cache as left
@@ -26,6 +25,7 @@ from anabranch.stream.reading.lines import Cut
 from anabranch.stream.reading.wire import write
 from anabranch.stream.serialize import serialize
 from branch.feeding import Stream, Taken
+from models.interpreter import Element, run
 
 NEVER_LATE = Fraction(10**6)
 

@@ -30,8 +30,8 @@ from anabranch.errors import DynamicError, StateError, UsageError
 from anabranch.language import check, parse
 from anabranch.sharing.match import merge
 from anabranch.sharing.match_joins import SelectWindows
+from anabranch.sharing.remote import MakeWindows, PutTogether, ReadWindows, SendTuples
 from anabranch.sharing.rules.derive import derive
-from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows, SendTuples
 from anabranch.sharing.tree import PropertyTree
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.parse import parse_item

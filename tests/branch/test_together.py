@@ -13,7 +13,7 @@ from anabranch.branch import Member
 from anabranch.branch.held_items import Held, Shelf
 from anabranch.branch.intake.batches import Batch, BatchReader
 from anabranch.branch.intake.lookahead import Entries
-from anabranch.branch.joins.nested import Leaders, Led, shifts
+from anabranch.branch.joins.answers import Leaders, Led, shifts
 from anabranch.branch.joins.step_join import Pairing, StepJoin
 from anabranch.branch.members import Asker
 from anabranch.columnar.match.selecting import CompiledFor

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from anabranch.columnar.items.answering import StreamAnswers
-from anabranch.columnar.items.delivery import Rows
+from anabranch.columnar.items.answering import Rows, StreamAnswers
 from anabranch.columnar.items.programs import ItemQueries
 from anabranch.columnar.items.programs import ItemQuery as Asked
 from anabranch.columnar.scan.shred import Shredder

@@ -12,14 +12,11 @@ from anabranch.columnar.match.condition import (
     NO,
     UNCLEAR,
     YES,
-    Both,
     Condition,
-    Either,
-    Not,
+    ItemTest,
     NumberTest,
     Settled,
     TextTest,
-    Then,
     judge,
 )
 from anabranch.columnar.match.index import Matcher, Matches
@@ -27,6 +24,7 @@ from anabranch.columnar.match.selecting import wanted_leaves
 from anabranch.columnar.scan import untemplated as guided
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.columnar.scan.template import Template
+from anabranch.logic import And, Not, Or, Tree
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import LineSplitter
 from anabranch.stream.reading.parse import parse_item
@@ -56,7 +54,7 @@ def _batch(random: Random, items: int) -> Shredded:
 _VALUES = ["0", "1", "2", "2.5", "3", "-4", "7.25", "10", "x", "abc", "1234567890123456789", "1e3"]
 
 
-def _condition(random: Random, depth: int) -> Condition:
+def _condition(random: Random, depth: int) -> Tree[ItemTest]:
     match random.randrange(8 if depth else 3):
         case 0 | 1:
             number = random.choice([0.0, 1.0, 2.0, 2.5, -4.0, 5.0, random.uniform(-5, 10)])
@@ -68,16 +66,14 @@ def _condition(random: Random, depth: int) -> Condition:
         case 4:
             return Not(_condition(random, depth - 1))
         case 5 | 6:
-            return Both(tuple(_condition(random, depth - 1) for _ in range(random.randint(1, 4))))
+            return And(tuple(_condition(random, depth - 1) for _ in range(random.randint(1, 4))))
         case _:
-            return Either(tuple(_condition(random, depth - 1) for _ in range(random.randint(1, 3))))
+            return Or(tuple(_condition(random, depth - 1) for _ in range(random.randint(1, 3))))
 
 
 def _staged(random: Random) -> Condition:
-    found = _condition(random, 2)
-    for _ in range(random.choice([0, 0, 0, 1, 2])):
-        found = Then(found, _condition(random, 2))
-    return found
+    first = _condition(random, 2)
+    return (first, *(_condition(random, 2) for _ in range(random.choice([0, 0, 0, 1, 2]))))
 
 
 def _matches(conditions: Sequence[Condition], shredded: Shredded) -> Matches:
@@ -110,13 +106,15 @@ def test_boxes_over_two_axes() -> None:
     random = Random(3)
     shredded = _batch(random, 400)
     boxes = [
-        Both(
-            (
-                NumberTest(0, ">=", low),
-                NumberTest(0, "<", low + 3),
-                NumberTest(1, ">", low - 9),
-                NumberTest(1, "<=", low),
-            )
+        (
+            And(
+                (
+                    NumberTest(0, ">=", low),
+                    NumberTest(0, "<", low + 3),
+                    NumberTest(1, ">", low - 9),
+                    NumberTest(1, "<=", low),
+                )
+            ),
         )
         for low in (random.uniform(-6, 9) for _ in range(500))
     ]
@@ -130,9 +128,9 @@ def test_more_pairs_than_one_batch_may_have() -> None:
     """A batch with too many is refused, its parts are not, and together they say the same."""
     shredded = _batch(Random(4), 1_200)
     assert shredded.wanted is not None
-    matcher = Matcher.of([NumberTest(0, ">=", float(-each)) for each in range(1_500)], shredded.wanted)
+    matcher = Matcher.of([(NumberTest(0, ">=", float(-each)),) for each in range(1_500)], shredded.wanted)
     assert matcher.match(shredded) is None
     halves = [matcher.match(shredded.part(*each)) for each in ((0, 600), (600, len(shredded.fits)))]
     first, second = (each for each in halves if each is not None)
-    expected = np.flatnonzero((judge(NumberTest(0, ">=", -7.0), shredded) == YES) & shredded.fits)
+    expected = np.flatnonzero((judge((NumberTest(0, ">=", -7.0),), shredded) == YES) & shredded.fits)
     assert [*first.taken(7), *(600 + second.taken(7))] == expected.tolist()

@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 
-from anabranch.columnar.joins.merging import merged
+from anabranch.columnar.joins.kernels import merged
 
 FOREVER, NOWHERE = 1 << 62, -(1 << 62)
 

@@ -9,9 +9,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from anabranch.columnar.joins.condition import PairCondition, PairJudge
+from anabranch.columnar.joins.condition import PairCondition, PairJudge, relaxed
 from anabranch.columnar.joins.pairs import CompiledJoin, compile_join, read_together
-from anabranch.columnar.joins.relaxing import relaxed
 from anabranch.columnar.match.condition import NO, YES, Settled
 from anabranch.columnar.scan.entries import shred_entries
 from anabranch.columnar.scan.template import Template

@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 
 from anabranch.algebra.window import Extent
 from anabranch.columnar.joins import step_join as joining
-from anabranch.columnar.joins.merging import merged
+from anabranch.columnar.joins.kernels import merged
 from anabranch.columnar.joins.pairs import CompiledJoin, compile_join
 from anabranch.columnar.joins.step_join import Lane, PairAnswers, PairColumns, StepJoin
-from anabranch.columnar.scan.entries import Decimals, common_unit, shred_entries
-from anabranch.columnar.scan.kernels_entries import SELECTED, SHOWN, VOID
+from anabranch.columnar.scan.entries import SELECTED, SHOWN, VOID, Decimals, common_unit, shred_entries
 from anabranch.columnar.scan.template import Template
 from anabranch.errors import BadItem, DynamicError
 from anabranch.language import ast, check, parse

@@ -12,7 +12,7 @@ import pytest
 from anabranch.engine import Inputs, answering, prepare
 from anabranch.language import check, parse
 from anabranch.law.history.changed import Dependence
-from anabranch.stream.description import Everything
+from anabranch.logic import EVERYTHING
 from anabranch.stream.elements import Accent, DeadLetter, Drop, Place
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
@@ -129,5 +129,5 @@ def test_what_a_query_depends_on(query: str, path: str, depends: bool) -> None:
     """The paths that it may look at, above and below them, and those of times."""
     checked = check(parse(query), query, inputs={"s": None}, edited={"s"}).query
     found = Dependence.of(checked, {"s": ItemPath.parse("t")})
-    change = Accent(Everything(), Drop(ItemPath.parse(path)), Place("s", "a", 0))
+    change = Accent(EVERYTHING, Drop(ItemPath.parse(path)), Place("s", "a", 0))
     assert (found.ended_by("s", change) is not None) is depends

@@ -14,11 +14,11 @@ from anabranch.law import Input, evaluate
 from anabranch.law.construct import content_text
 from anabranch.law.evolution.canonical import canonical
 from anabranch.law.inputs import stream_input
+from anabranch.logic import EVERYTHING
 from anabranch.runtime.evolution.lineage import Lineage
 from anabranch.runtime.evolution.outlet import Outlet
 from anabranch.runtime.evolution.tracing import lineage_of
 from anabranch.runtime.standing import Standing, standing
-from anabranch.stream.description import Everything
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item, Punctuation
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.parse import parse_item
@@ -61,7 +61,7 @@ def told(accent: Accent) -> str:
             text = f"drop {at}"
         case Alter(at, by):
             text = f"alter {at} by {by}"
-    return text if accent.where == Everything() else f"{text} where {accent.where}"
+    return text if accent.where == EVERYTHING else f"{text} where {accent.where}"
 
 
 class Asked:

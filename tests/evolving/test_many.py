@@ -17,7 +17,7 @@ from types import FrameType
 import pytest
 
 import anabranch
-from anabranch.algebra.accents import states
+from anabranch.algebra.accents import evolution as states
 from anabranch.algebra.accents.layers import Layers
 from anabranch.stream.reading.source import Source
 from evolving.windowed import alter, item

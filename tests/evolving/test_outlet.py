@@ -13,12 +13,12 @@ from algebra.evolving import stream
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.operators.project import Project
 from anabranch.algebra.operators.select import Select
-from anabranch.algebra.plans.interpret import Apply, StreamSource, run
+from anabranch.algebra.plans.interpret import Apply, StreamSource
 from anabranch.errors import Aborted, StreamError
+from anabranch.logic import EVERYTHING
 from anabranch.predicate import Finite
 from anabranch.runtime.evolution.outlet import Outlet, accent_text
 from anabranch.stream.affine import parse as parse_map
-from anabranch.stream.description import Everything
 from anabranch.stream.description import parse as parse_description
 from anabranch.stream.elements import Accent, Alter, Drop, Item
 from anabranch.stream.limits import Limits
@@ -29,6 +29,7 @@ from anabranch.stream.tree import Element
 from anabranch.values.sequences import Values
 from evolving.outlets import ROUND, Asked, Given, ask, item, lineage
 from evolving.square import EXACT, item_query, join_query, square, window_query
+from models.interpreter import run
 
 WINDOW = 'for $w in stream("a")/r/i |ts diff 100| '
 TO_CELSIUS = str(parse_map(CELSIUS))
@@ -403,9 +404,9 @@ def test_accents_of_answers_can_be_read_again(accent: Accent) -> None:
 def test_an_item_that_is_a_value_can_evolve() -> None:
     """The answers of `return $p/t`, registered as a stream: `.` is altered and dropped like any path."""
     evolution = Evolution()
-    assert evolution.apply(Accent(Everything(), Alter(Path(()), parse_map(CELSIUS)), HERE)) is None
+    assert evolution.apply(Accent(EVERYTHING, Alter(Path(()), parse_map(CELSIUS)), HERE)) is None
     assert [str(each) for each in evolution.units(item("<t>25</t>").tree).values()] == [TO_CELSIUS]
-    assert evolution.apply(Accent(Everything(), Drop(Path(())), HERE)) is None
+    assert evolution.apply(Accent(EVERYTHING, Drop(Path(())), HERE)) is None
     assert evolution.dropped(item("<t>25</t>").tree) == Path(())
     assert evolution.dropped(item("<t/>").tree) is None
     with pytest.raises(StreamError):

@@ -18,7 +18,6 @@ from anabranch.predicate import EVERYTHING, NOTHING, Finite, and_
 from anabranch.runtime.evolution.views import View, views
 from anabranch.stream import affine
 from anabranch.stream.affine import IDENTITY, Affine
-from anabranch.stream.description import Everything
 from anabranch.stream.elements import Accent, Add, Alter, Doubt, Drop
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element
@@ -139,7 +138,7 @@ def test_unknown_for_a_part() -> None:
     evolution = evolved(drop("t", "s = 2"))
     assert evolution.apply(alter("t", ". * 2", "s = 2")) is not None
     assert told(views([evolution], [PLACE])[0]) == ["doubt t where s = 2"]
-    evolution.mistrust(path("t"), Everything())
+    evolution.mistrust(path("t"), EVERYTHING)
     (late,) = views([evolution], [PLACE])
     assert told(late) == []
     assert unit(late, "t", tree(t=1)) == IDENTITY
@@ -245,7 +244,7 @@ def reckoned(log: list[tuple[Accent, bool]]) -> Evolution | None:
             unit = units.get(of, IDENTITY)
             evolution = Alter(of, unit.inverse().then(evolution.by).then(unit))
         shown.append((Accent(description_of(where), evolution, PLACE), refused))
-    late = evolved(*(Accent(Everything(), each.evolution, PLACE) for each in gone))
+    late = evolved(*(Accent(EVERYTHING, each.evolution, PLACE) for each in gone))
     for accent, refused in reversed(shown):
         if refused:
             late.mistrust(accent.evolution.path, accent.where)
@@ -308,7 +307,7 @@ def test_views_are_the_evolution_without_what_is_common(seed: int) -> None:
     shown = Evolution()
     for path_, is_there in late.carried.items():
         if not is_there:
-            shown.apply(Accent(Everything(), Drop(path_), PLACE))
+            shown.apply(Accent(EVERYTHING, Drop(path_), PLACE))
     for accent in late.accents:
         if isinstance(accent, Doubt):
             shown.mistrust(accent.path, accent.where)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Unpack
 
 from anabranch.language import ast, check, parse
-from anabranch.law.answer import Shown
+from anabranch.law.answer import ShownAnswer
 from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.evaluate import Around
 from anabranch.law.history.timeline import Arriving, answer, arrivals, displays
@@ -69,7 +69,7 @@ def timeline(
     arriving: Iterable[Arriving],
     dead: list[DeadLetter],
     **around: Unpack[Around],
-) -> Iterator[Shown]:
+) -> Iterator[ShownAnswer]:
     """What is on display after every moment that changes it."""
     before = ""
     for each in displays(query, documents, arriving, dead, **around):

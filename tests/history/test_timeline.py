@@ -9,7 +9,7 @@ import pytest
 
 from anabranch.engine.reports.timelines import line
 from anabranch.law import evaluate, stream_input
-from anabranch.law.answer import Shown
+from anabranch.law.answer import ShownAnswer
 from anabranch.law.arrivals.past import decimal
 from anabranch.runtime.past.timeline import Timeline
 from anabranch.stream.elements import Item, Place
@@ -117,7 +117,7 @@ def test_times_are_exact(time: Fraction, expected: str) -> None:
 
 def test_a_line_is_json() -> None:
     """Whatever the answer holds, a line is one line, and text stays text."""
-    text = line(Shown(Fraction("12.5"), '<b a="x">Y\n\u2028é\\</b>'))
+    text = line(ShownAnswer(Fraction("12.5"), '<b a="x">Y\n\u2028é\\</b>'))
     assert text.index("\n") == len(text) - 1
     assert json.loads(text) == {"at": 12.5, "answer": '<b a="x">Y\n\u2028é\\</b>'}
     assert text.startswith('{"at": 12.5, "answer": "<b a=')

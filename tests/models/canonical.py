@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from anabranch.algebra.accents.items import altered
 from anabranch.algebra.accents.sets import (
     UNDECLARED,
     Domains,
@@ -41,6 +40,7 @@ from anabranch.predicate import Compare, Predicate, and_, not_, or_
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item, Punctuation, StreamElement
 from anabranch.stream.path import Path
+from models.items import altered
 from models.rules import parts
 
 

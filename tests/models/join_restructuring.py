@@ -17,19 +17,20 @@ from anabranch.language import ast
 from anabranch.language.rewrite import parts
 from anabranch.predicate import EVERYTHING, Predicate, implies, terms
 from anabranch.sharing.forest import PropertyForest, is_bounded
-from anabranch.sharing.match import missing
-from anabranch.sharing.restructuring.loop import (
+from anabranch.sharing.loops import (
     conjunction,
     conjuncts_of,
+    input_path,
+    loops_over_tuples,
     names_of,
     predicates,
     split,
     with_loop,
     with_predicates,
 )
-from anabranch.sharing.restructuring.tuples import input_path, loops_over_tuples
+from anabranch.sharing.match import missing
+from anabranch.sharing.rules.conditions import CONTEXT, Names, StreamNodes
 from anabranch.sharing.rules.derive import derive_forest
-from anabranch.sharing.rules.paths import CONTEXT, Names, StreamNodes
 from anabranch.sharing.tree import both
 from anabranch.stream.schema import Schema
 

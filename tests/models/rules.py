@@ -20,12 +20,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from anabranch.algebra.accents.boxes import divided, overlap, within
-from anabranch.algebra.accents.items import altered, values
+from anabranch.algebra.accents.boxes import divided, within
+from anabranch.algebra.accents.items import values
 from anabranch.algebra.accents.sets import UNDECLARED, Domains, description_of, fulfils, items_of, names, rewritten
 from anabranch.predicate import Predicate
 from anabranch.stream.affine import IDENTITY
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Item
+from models.items import altered, overlap
 
 
 def commuted(

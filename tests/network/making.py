@@ -8,9 +8,9 @@ from random import Random
 import papers
 from anabranch.law import text_input
 from anabranch.network.description import Strategy
+from anabranch.network.estimates import Sample
 from anabranch.network.needs import provides
 from anabranch.network.planner import Planner
-from anabranch.network.sample import Sample
 from anabranch.network.topology import Topology, built, hypercube
 from anabranch.stream.path import Path
 from anabranch.stream.photons import photons, photons_dtd

@@ -14,6 +14,7 @@ from anabranch.language import check, parse, print_query
 from anabranch.law import evaluate, text_input
 from anabranch.law.aggregates import rounded
 from anabranch.network.catalogue import Catalogue
+from anabranch.network.estimates import Sample
 from anabranch.network.operators import (
     Ask,
     HandOn,
@@ -22,11 +23,10 @@ from anabranch.network.operators import (
     arriving,
     operator,
 )
-from anabranch.network.sample import Sample
 from anabranch.predicate import And, Compare, Not, Or, Predicate, Term
+from anabranch.sharing.remote import MakeWindows, PutTogether, ReadWindows
 from anabranch.sharing.render import generic_names
-from anabranch.sharing.restructuring.restructure import restructure
-from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows
+from anabranch.sharing.restructure import restructure
 from anabranch.sharing.tree import AggregateAnnotation, PropertyTree
 from anabranch.values.atomic import Untyped, finite_value, spell
 

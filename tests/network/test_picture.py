@@ -9,10 +9,9 @@ from xml.etree import ElementTree
 import pytest
 
 from anabranch.bench.workloads.paper import workload
-from anabranch.network.map.layout import layout
-from anabranch.network.map.picture import draw
+from anabranch.network.explanation import planned
+from anabranch.network.picture import draw, layout
 from anabranch.network.planner import Planner
-from anabranch.network.rates import planned
 from anabranch.network.topology import built
 from network.making import RARE, figure_1, planner
 

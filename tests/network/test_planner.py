@@ -10,10 +10,10 @@ import pytest
 import papers
 from anabranch.bench.workloads.paper import placed, workload
 from anabranch.errors import QueryError, UsageError
+from anabranch.network.catalogue import AnswerQuery, BeginFlow, CancelQuery, EndFlow, ReplaceFlow, step_text
 from anabranch.network.description import STRATEGIES, Strategy
-from anabranch.network.map.explanation import decision_json, decision_text, plan_json, plan_text
+from anabranch.network.explanation import decision_json, decision_text, plan_json, plan_text
 from anabranch.network.planner import Planner
-from anabranch.network.steps import Answer, Begin, Cancel, End, Replace, step_text
 from anabranch.network.topology import hypercube, line
 from network.making import FIGURE_1, RARE, check_plan, figure_1, planner, sample
 
@@ -96,7 +96,7 @@ def test_what_matches_is_shared_as_it_is() -> None:
     decision = found.register("q3", papers.Q3, "SP2")
     assert decision.chosen is not None
     assert (decision.chosen.shares, decision.chosen.added, decision.chosen.changes) == (True, (), {})
-    assert [type(each) for each in decision.steps] == [Answer]
+    assert [type(each) for each in decision.steps] == [AnswerQuery]
 
 
 def test_a_stream_forks_where_it_passes() -> None:
@@ -114,7 +114,7 @@ def test_only_as_far_as_needed() -> None:
     decision = found.register("q4", papers.Q4, "SP1")
     rates = [found.estimates.rate(flow.form) for flow in found.catalogue.hops]
     assert rates[0] > 2 * rates[1] == 2 * rates[2]
-    [replaced, *rest] = [each for each in decision.steps if isinstance(each, Replace) and each.flow.before]
+    [replaced, *rest] = [each for each in decision.steps if isinstance(each, ReplaceFlow) and each.flow.before]
     assert (replaced.flow.name, replaced.dependants, rest) == ("photons.2", ("photons.3",), [])
     assert step_text(replaced) == "replace photons.2 from SP0 to SP1; photons.3 switch at the end of an epoch"
 
@@ -134,10 +134,10 @@ def test_steps_go_downwards_and_ends_upwards() -> None:
     """What is made of another flow begins behind it, and ends before it."""
     found = planner(line(3), {"photons": "SP0"})
     begun = found.register("q4", papers.Q4, "SP2").steps
-    assert [each.flow.name for each in begun if isinstance(each, Begin)] == ["photons.1", "photons.2", "photons.3"]
+    assert [each.flow.name for each in begun if isinstance(each, BeginFlow)] == ["photons.1", "photons.2", "photons.3"]
     ended = found.cancel("q4").steps
-    assert isinstance(ended[0], Cancel)
-    assert [each.flow.name for each in ended if isinstance(each, End)] == ["photons.3", "photons.2", "photons.1"]
+    assert isinstance(ended[0], CancelQuery)
+    assert [each.flow.name for each in ended if isinstance(each, EndFlow)] == ["photons.3", "photons.2", "photons.1"]
     assert list(found.catalogue.flows) == ["photons"]
 
 
@@ -150,8 +150,8 @@ def test_who_ends_frees_what_only_it_needed() -> None:
     found.cancel("all")
     assert arrows(found) == [("SP0", "SP1")]
     assert found.catalogue.flows["photons.2"] == wide
-    narrowed = found.narrow()
-    assert set(narrowed.narrowed) == {"photons.1", "photons.2"}
+    narrowed = found.narrow(set(found.catalogue.flows))
+    assert set(narrowed) == {"photons.1", "photons.2"}
     assert found.catalogue.flows["photons.2"].form == found.catalogue.subscriptions["q3"].need.inputs[0]
     check_plan(found)
 
@@ -228,7 +228,7 @@ def test_a_thin_peer_leaves() -> None:
     found.register("q3", papers.Q3, "SP1", by="P1")
     found.register("q4", papers.Q4, "SP2", by="P2")
     reads = found.catalogue.subscriptions["q3"].reads
-    assert [type(each) for each in found.leave("P2").steps] == [Cancel, End]
+    assert [type(each) for each in found.leave("P2").steps] == [CancelQuery, EndFlow]
     assert list(found.catalogue.subscriptions) == ["q3"]
     assert found.catalogue.subscriptions["q3"].reads == reads
 

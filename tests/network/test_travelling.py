@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from anabranch.network.description import RegisteredStream
-from anabranch.network.needs import Need, need_of, whole
-from anabranch.network.travelling import asks_when, feeding, references, tells, travelling
+from anabranch.network.needs import QueryNeeds, asks_when, feeding, need_of, references, tells, travelling, whole
 from anabranch.predicate import EVERYTHING
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
@@ -19,7 +18,7 @@ JOIN = 'for $x in stream("s")/r/i|count 2| for $y in stream("u")/r/i|count 2| wh
 PAST = 'for $p in stream("s")/r/i return count(stream("s")/r/i?[5])'
 
 
-def sent(text: str, *, accents: bool = False, time: str | None = "t", updates: bool = False) -> Need:
+def sent(text: str, *, accents: bool = False, time: str | None = "t", updates: bool = False) -> QueryNeeds:
     """What travels for a query over streams of one kind."""
     return travelling(need_of(text, {}), streams(accents=accents, time=time, updates=updates))
 

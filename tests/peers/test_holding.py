@@ -10,7 +10,7 @@ import pytest
 from anabranch.network.topology import line
 from network.simulation import alone as by_law
 from peers.test_running import ITEMS, WIDER, photon_items, photon_stream
-from peers.working import BareWorkings, GrowingStream, bare_network, network_of
+from peers.working import BareRunner, GrowingStream, bare_network, network_of
 
 
 def test_streams_that_never_pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,13 +19,13 @@ def test_streams_that_never_pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     grown = {name: GrowingStream(tmp_path / name, each) for name, each in items.items()}
     by_peer = {"SP0": grown["photons"], "SP2": grown["others"]}
     count = 0
-    run = BareWorkings.run
+    run = BareRunner.run
 
-    def run_while_more_comes(workings: BareWorkings) -> None:
+    def run_while_more_comes(runner: BareRunner) -> None:
         nonlocal count
-        run(workings)
-        if workings.checkpoint.folder.name in by_peer:
-            by_peer[workings.checkpoint.folder.name].grow(1)
+        run(runner)
+        if runner.checkpoint.folder.name in by_peer:
+            by_peer[runner.checkpoint.folder.name].grow(1)
             count += 1
             assert count < 60, "it never ends"
 
@@ -42,7 +42,7 @@ def test_streams_that_never_pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         for each in grown.values():
             each.grow(20)
         with monkeypatch.context() as patch:
-            patch.setattr(BareWorkings, "run", run_while_more_comes)
+            patch.setattr(BareRunner, "run", run_while_more_comes)
             running.drain()
             for (name, at), (text, stream) in late.items():
                 began[name] = len(items[stream]) - len(grown[stream]._items)

@@ -11,7 +11,7 @@ import pytest
 
 from anabranch.network.catalogue import Flow
 from anabranch.network.description import RegisteredStream
-from anabranch.network.needs import Need
+from anabranch.network.needs import QueryNeeds
 from anabranch.network.options import Option, Options
 from anabranch.network.planner import Planner
 from anabranch.network.topology import built, line
@@ -22,7 +22,7 @@ from anabranch.stream.reading.source import Source
 from network.making import RARE
 from network.simulation import alone as by_law
 from peers.test_running import ITEMS, deadly, killed_run, photon_items, photon_stream
-from peers.working import Alone, GrowingStream, bare_network, network_of
+from peers.working import Alone, GrowingStream, bare_network, dead_letters_of, network_of
 from sharing.joining import joining
 from spark.test_sent_tuples import asked, items
 
@@ -118,7 +118,7 @@ def test_what_fails_for_a_tuple(tmp_path: Path) -> None:
         (flow,) = tuple_flows(running)
         running.drain()
         assert running.answer("a") == "<r><o><v>3</v><v>7</v></o></r>"
-        letters = {(each.subscription, each.code, each.raw[:5]) for each in running.dead_letters("a")}
+        letters = {(each.subscription, each.code, each.raw[:5]) for each in dead_letters_of(running, "a")}
         assert letters == {("a", "FORG0001", "<i_i>"), (f"flow {flow.name}", "FORG0001", "<i><t")}
 
 
@@ -141,7 +141,7 @@ def check_joins(folder: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> int
     random = Random(seed)
     real = Options.of
 
-    def at_random(options: Options, need: Need, at: str) -> list[Option]:
+    def at_random(options: Options, need: QueryNeeds, at: str) -> list[Option]:
         found = list(real(options, need, at))
         return [random.choice(found)] if random.random() < 0.7 else found
 

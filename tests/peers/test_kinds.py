@@ -11,7 +11,7 @@ from anabranch.network.description import RegisteredStream
 from anabranch.network.topology import line
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
-from peers.working import Alone, GrowingStream, bare_network, network_of
+from peers.working import Alone, GrowingStream, bare_network, dead_letters_of, network_of
 
 S = 'xmlns:s="urn:anabranch:stream"'
 EDITED = (
@@ -163,7 +163,7 @@ def test_what_fails_on_the_way(tmp_path: Path) -> None:
         grown.grow(50)
         network.drain()
         assert network.answer("a") == "".join(f"<v>{place}</v>" for place in range(2, len(ITEMS)))
-        (letter,) = network.dead_letters("a")
+        (letter,) = dead_letters_of(network, "a")
         assert (letter.code, letter.raw) == ("FORG0001", "<i><t>3</t><k>1</k><v>much</v></i>")
 
 

@@ -11,7 +11,7 @@ import pytest
 from anabranch.errors import StateError
 from anabranch.network.description import RegisteredStream
 from anabranch.network.topology import line
-from anabranch.peers.letters import LetterFile
+from anabranch.peers.dead_letters import LetterFile
 from anabranch.peers.programs import is_items
 from anabranch.peers.running import RunningNetwork
 from anabranch.stream.path import Path as ItemPath

@@ -45,7 +45,7 @@ def test_figure_1(spark: SparkSession, tmp_path: Path, strategy: Strategy, by_it
                 running.end_stream("photons")
                 assert {name: running.answer(name) for name in expected} == expected
             found = running.measured()
-            commits = running.peers["SP4"].workings.checkpoint.spark / "commits"
+            commits = running.peers["SP4"].runner.checkpoint.spark / "commits"
     assert all(each.bytes for each in found.flows.values())
     assert found.peers["SP4"].cpu_s > 0
     assert found.peers["SP4"].executor_cpu_s > 0

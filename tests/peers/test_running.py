@@ -17,7 +17,7 @@ from anabranch.network.description import RegisteredStream, Strategy
 from anabranch.network.topology import hypercube, line
 from anabranch.peers.links import Link
 from anabranch.peers.peer import Peer
-from anabranch.peers.records import Planned
+from anabranch.peers.records import SavedPlan
 from anabranch.peers.sending import Sender
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.photons import photons
@@ -227,7 +227,7 @@ def killed_run(
 def deadly(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Whatever a network makes durable may be the last thing it does; it is, when the countdown has come to 0."""
     links = ((Link, each) for each in ("append", "begin", "hand_on", "forget"))
-    places = (*links, (Sender, "_save"), (Planned, "save"), (Peer, "want"), (Peer, "run"))
+    places = (*links, (Sender, "_save"), (SavedPlan, "save"), (Peer, "want"), (Peer, "run"))
     countdown = [0]
     for owner, name in places:
         real = getattr(owner, name)

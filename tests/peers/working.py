@@ -7,16 +7,18 @@ from pathlib import Path
 from random import Random
 
 from anabranch.network.description import Network, RegisteredQuery, RegisteredStream, Strategy
+from anabranch.network.operators import arriving
 from anabranch.network.topology import Topology
-from anabranch.peers.programs import over
+from anabranch.peers.programs import FLOW, over
 from anabranch.peers.running import RunningNetwork
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.plan.wanted import Wanted
+from anabranch.stream.elements import DeadLetter
 from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
 
 
-class BareWorkings:
+class BareRunner:
     """Runs the epochs of a peer in this process."""
 
     def __init__(self, folder: Path, random: Random, epoch_bytes: Sequence[int]) -> None:
@@ -52,10 +54,28 @@ def bare_network(
 ) -> RunningNetwork:
     """A network whose peers run in this process."""
 
-    def opened(name: str, where: Path) -> BareWorkings:
-        return BareWorkings(where, random, epoch_bytes)
+    def opened(name: str, where: Path) -> BareRunner:
+        return BareRunner(where, random, epoch_bytes)
 
-    return RunningNetwork(network, folder, workings=opened)
+    return RunningNetwork(network, folder, runner=opened)
+
+
+def dead_letters_of(network: RunningNetwork, name: str) -> list[DeadLetter]:
+    """What was set aside for a subscription: by it and of the streams that it reads, and by who makes its windows
+    and tuples on the way."""
+    catalogue = network.catalogue
+    subscription = catalogue.subscriptions[name]
+    streams = arriving(catalogue, subscription)
+    flows = {flow for each in subscription.reads for flow in (each, *catalogue.above(each))}
+    found: list[DeadLetter] = []
+    for peer in network.peers.values():
+        is_last = peer.name == subscription.at
+        makers = {FLOW + each.flow for each in peer.program.made if each.kind == "results" and each.flow in flows}
+        for letter in peer.log.dead_letters() if is_last or makers else ():
+            of_stream = letter.subscription is None and letter.place.stream in streams
+            if letter.subscription in makers or (is_last and (letter.subscription == name or of_stream)):
+                found.append(letter)
+    return found
 
 
 def network_of(

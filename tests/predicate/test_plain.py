@@ -10,7 +10,7 @@ from anabranch.predicate import Operator, Path, Predicate, Term, and_, compare, 
 from anabranch.predicate.claims import claim
 from anabranch.predicate.formula import Arithmetic
 from anabranch.predicate.plain import plainly
-from anabranch.predicate.searching import possible
+from anabranch.predicate.sets import possible
 
 OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
 X, Y = (Term(name, Path(("en",))) for name in ("$x", "$y"))

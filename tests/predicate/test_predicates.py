@@ -36,13 +36,11 @@ from anabranch.predicate import (
     hull,
     image,
     implies,
-    minus,
     not_,
     or_,
     relax,
     satisfiable,
     simplify,
-    to_text,
 )
 from anabranch.predicate.texts import INF, MINUS_INF, NAN, WORD, number_of
 from anabranch.stream import affine
@@ -113,7 +111,7 @@ def test_case_18_image_of_a_unit_change() -> None:
     change = affine.parse("(. - 32) * 5 div 9")
     changed = image(compare(t, ">=", Decimal("38.84")), t, change)
     assert changed is not None
-    assert to_text(changed) == "t >= 3.8"
+    assert str(changed) == "t >= 3.8"
     assert image(compare(t, "=", "38.84"), t, change) is None
     assert image(compare(term("s"), "=", "A"), t, change) == compare(term("s"), "=", "A")
 
@@ -123,8 +121,8 @@ def test_case_20_growth_of_a_union() -> None:
     a, b, c = term("a", "optional"), term("b", "optional", Reals()), term("c", "optional", Reals())
     t = and_(compare(a, "=", "FOO"), compare(c, "<", 3))
     s = compare(b, "<", 5)
-    growth = minus(s, t)
-    assert to_text(growth) == "b < 5 and not(a = 'FOO') or b < 5 and not(c < 3)"
+    growth = simplify(and_(s, not_(t)))
+    assert str(growth) == "b < 5 and not(a = 'FOO') or b < 5 and not(c < 3)"
     assert disjoint(growth, t)
     assert covers([t, growth], or_(t, s))
     without_a = not_(or_(compare(a, "=", ""), compare(a, "!=", "")))
@@ -169,16 +167,16 @@ def test_interval_joins_of_different_size() -> None:
     assert not implies(interval(10), interval(5))
     assert implies(sums(5), sums(10))
     assert not implies(sums(10), sums(5))
-    assert to_text(interval(5)) == "$x/t - $y/t <= 5 and $y/t - $x/t <= 5"
+    assert str(interval(5)) == "$x/t - $y/t <= 5 and $y/t - $x/t <= 5"
 
 
 def test_relax_keeps_the_union_while_it_is_small() -> None:
     """Overlapping intervals become one, others stand side by side, and what lies in another vanishes."""
     en = term("en", domain=Reals())
     first = both(compare(en, ">", 3), compare(en, "<=", 5))
-    assert to_text(relax(first, both(compare(en, ">", 4), compare(en, "<=", 6)))) == "en > 3 and en <= 6"
-    assert to_text(relax(first, compare(en, "=", 4))) == "en > 3 and en <= 5"
-    assert to_text(relax(first, compare(en, "<", 1))) == "en > 3 and en <= 5 or en < 1"
+    assert str(relax(first, both(compare(en, ">", 4), compare(en, "<=", 6)))) == "en > 3 and en <= 6"
+    assert str(relax(first, compare(en, "=", 4))) == "en > 3 and en <= 5"
+    assert str(relax(first, compare(en, "<", 1))) == "en > 3 and en <= 5 or en < 1"
     assert relax(first, compare(en, "<=", 3), compare(en, ">", 5)) == EVERYTHING
 
 
@@ -187,7 +185,7 @@ def test_relax_of_neighbours(occurs: Occurs, apart: bool) -> None:
     """Intervals that touch become one; where `en` repeats, that is still their union, though an item may be in both."""
     en = term("en", occurs, Reals())
     first, second = both(compare(en, ">", 3), compare(en, "<=", 5)), both(compare(en, ">", 5), compare(en, "<=", 7))
-    assert to_text(relax(first, second)) == "en > 3 and en <= 7"
+    assert str(relax(first, second)) == "en > 3 and en <= 7"
     assert disjoint(first, second) == apart
 
 
@@ -216,8 +214,8 @@ def test_hull_is_the_least_box() -> None:
     ra, dec = term("ra", domain=Reals()), term("dec", domain=Reals())
     first = and_(compare(ra, ">=", 120), compare(ra, "<=", 138), compare(dec, "=", -45))
     second = and_(compare(ra, ">", 130), compare(ra, "<", 140), compare(dec, "<", -50))
-    assert to_text(hull(first, second)) == "ra >= 120 and dec <= -45 and ra < 140"
-    assert to_text(hull(first, compare(dec, ">", 0))) == "dec >= -45"
+    assert str(hull(first, second)) == "ra >= 120 and dec <= -45 and ra < 140"
+    assert str(hull(first, compare(dec, ">", 0))) == "dec >= -45"
     assert hull(first, compare(term("en"), ">", 0)) == EVERYTHING
     assert hull(NOTHING) == NOTHING
 
@@ -225,8 +223,8 @@ def test_hull_is_the_least_box() -> None:
 def test_simplify() -> None:
     """What follows from the rest goes, and denied comparisons of single numbers are turned round."""
     en, s = term("en", domain=Reals()), term("s", "optional")
-    assert to_text(simplify(not_(or_(compare(en, "<", 5), compare(en, "=", 3))))) == "en >= 5"
-    assert to_text(simplify(not_(and_(compare(en, "<", 5), compare(s, "=", "A"))))) == "en >= 5 or not(s = 'A')"
+    assert str(simplify(not_(or_(compare(en, "<", 5), compare(en, "=", 3))))) == "en >= 5"
+    assert str(simplify(not_(and_(compare(en, "<", 5), compare(s, "=", "A"))))) == "en >= 5 or not(s = 'A')"
     assert simplify(and_(compare(en, "<", 5), compare(en, ">", 6))) == NOTHING
     assert simplify(or_(compare(en, "<", 6), compare(en, ">", 5))) == EVERYTHING
 
@@ -252,7 +250,7 @@ def test_simplify() -> None:
 )
 def test_text(predicate: Predicate, text: str) -> None:
     """Predicates are written as conditions that the parser takes."""
-    assert to_text(predicate) == text
+    assert str(predicate) == text
     parse(f'for $x in stream("s")/r/i return $x[{text}]')
 
 
@@ -306,6 +304,6 @@ def test_predicates_travel() -> None:
 def test_the_examples_in_the_documentation() -> None:
     """The examples in the headers say what happens."""
     names = {**vars(anabranch.predicate), "Decimal": Decimal}
-    for module in (anabranch.predicate, sys.modules["anabranch.predicate.relaxing"]):
+    for module in (anabranch.predicate, sys.modules["anabranch.predicate.normal"]):
         found = doctest.testmod(module, extraglobs=names)
         assert (found.failed, found.attempted > 0) == (0, True)

@@ -8,9 +8,9 @@ from random import Random
 
 from anabranch.sharing.forest import PropertyForest, labels
 from anabranch.sharing.match_joins import merge_inputs
+from anabranch.sharing.normalize import unjoined
 from anabranch.sharing.render import render
 from anabranch.sharing.rules.derive import derive_forest
-from anabranch.sharing.settle import unjoined
 from anabranch.sharing.tree import PropertyTree
 from reference.asking import ask
 from sharing.making import checked, comparison, condition

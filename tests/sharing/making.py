@@ -9,9 +9,9 @@ from __future__ import annotations
 from random import Random
 
 from anabranch.language import ast, check, parse
+from anabranch.sharing.normalize import unwindowed
 from anabranch.sharing.render import render
 from anabranch.sharing.rules.derive import derive
-from anabranch.sharing.settle import unwindowed
 from anabranch.sharing.tree import PropertyTree
 from reference.asking import ask, stream
 

@@ -29,7 +29,7 @@ from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.match import Lack, differences, matches, merge
 from anabranch.sharing.match_joins import join_differences, join_matches, merge_joins
 from anabranch.sharing.render import render, render_join
-from anabranch.sharing.restructuring.restructure import restructure
+from anabranch.sharing.restructure import restructure
 from anabranch.sharing.rules.derive import derive_forest
 from anabranch.sharing.subtract import subtract
 from anabranch.stream import photons

@@ -9,8 +9,8 @@ import pytest
 from anabranch.sharing.explain.trees import forest_lines, tree_lines
 from anabranch.sharing.forest import PropertyForest, labels
 from anabranch.sharing.match_joins import join_matches, merge_inputs, merge_joins, same_join
+from anabranch.sharing.normalize import unjoined
 from anabranch.sharing.render import render_join
-from anabranch.sharing.settle import unjoined
 from sharing.joining import Joining, answer, forest, joining, reduced, sent
 from sharing.making import items
 

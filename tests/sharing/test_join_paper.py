@@ -25,9 +25,9 @@ from anabranch.sharing.match_joins import (
     merge_joins,
     same_join,
 )
+from anabranch.sharing.normalize import unjoined
 from anabranch.sharing.render import render_join
 from anabranch.sharing.rules.derive import derive, derive_forest
-from anabranch.sharing.settle import unjoined
 from anabranch.sharing.tree import PropertyTree, conjuncts, joined_text
 from anabranch.stream import photons
 from anabranch.stream.schema import Schema

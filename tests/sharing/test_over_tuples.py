@@ -7,7 +7,7 @@ import pytest
 from anabranch.language import print_query
 from anabranch.network.needs import need_of, widened
 from anabranch.sharing.forest import PropertyForest
-from anabranch.sharing.restructuring.tuples import over_tuples
+from anabranch.sharing.loops import over_tuples
 from sharing.making import checked
 
 JOIN = "for $x in stream('s')/r/i|count 2| for $y in stream('u')/r/i|count 2| where {} return {}"

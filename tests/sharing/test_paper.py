@@ -13,9 +13,8 @@ import pytest
 import papers
 from anabranch.algebra.window import Extent
 from anabranch.language import check, parse
-from anabranch.predicate import EVERYTHING, to_text
-from anabranch.sharing.match import merge_all, same, tiles
-from anabranch.sharing.relax import relax
+from anabranch.predicate import EVERYTHING
+from anabranch.sharing.match import merge_all, relax, same, tiles
 from anabranch.sharing.rules.derive import derive
 from anabranch.sharing.tree import PropertyTree, condition_text
 from anabranch.stream import photons
@@ -74,7 +73,7 @@ def test_example_3_4_the_annotations_of_q1() -> None:
     assert found.window.extent == Extent(Fraction(60), Fraction(40))
     assert found.window.reference == (*PHOTON, "det_time")
     assert condition_text(found.window.pre, PHOTON) == VELA
-    assert "dec <= -49" not in to_text(found.window.pre)
+    assert "dec <= -49" not in str(found.window.pre)
     assert found.window.post == EVERYTHING
     [aggregate] = found.aggregates
     assert (aggregate.function, aggregate.path) == ("avg", (*PHOTON, "en"))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.algebra.window import Extent
-from anabranch.sharing.relax import relax
+from anabranch.sharing.match import relax
 
 
 def _extent(size: str, step: str) -> Extent:

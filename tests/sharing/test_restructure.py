@@ -10,9 +10,9 @@ import papers
 from anabranch.language import print_query
 from anabranch.sharing.explain.trees import tree_lines
 from anabranch.sharing.match import matches, merge, missing, same
+from anabranch.sharing.normalize import unwindowed
 from anabranch.sharing.render import render, render_join
-from anabranch.sharing.restructuring.restructure import restructure
-from anabranch.sharing.settle import unwindowed
+from anabranch.sharing.restructure import restructure
 from anabranch.sharing.tree import PropertyTree
 from models.join_restructuring import restructure_join
 from reference.asking import ask, stream

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from anabranch.sharing.explain.trees import forest_lines, tree_lines
-from anabranch.sharing.rules import fallback, rules
+from anabranch.sharing.rules import findings, rules
 from sharing.joining import forest
 
 ARROW = "\n->\n"
@@ -18,7 +18,7 @@ ARROW = "\n->\n"
 
 def examples() -> Iterator[tuple[str, str, str]]:
     """Each rule that has an example, with the query and the tree."""
-    for module in (rules, fallback):
+    for module in (rules, findings):
         for name, rule in inspect.getmembers(module, inspect.isfunction):
             block = dedent((inspect.getdoc(rule) or "").rpartition("\n\n")[2])
             if rule.__module__ == module.__name__ and ARROW in block:
@@ -47,4 +47,4 @@ def test_each_rule_has_an_example() -> None:
         rules.where,
     )
     shown = {name for name, _, _ in examples()}
-    assert shown >= {each.__name__ for each in (*rules.RULES.values(), *clauses, fallback.touch)}
+    assert shown >= {each.__name__ for each in (*rules.RULES.values(), *clauses, findings.touch)}

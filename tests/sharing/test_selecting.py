@@ -12,6 +12,7 @@ import pytest
 
 from anabranch.algebra.window import Extent
 from anabranch.law.rounds.joins import Entry, Moved, Side, step_join
+from anabranch.sharing.match import relax
 from anabranch.sharing.match_joins import (
     FullResults,
     SelectedResults,
@@ -20,7 +21,6 @@ from anabranch.sharing.match_joins import (
     level,
     select_windows,
 )
-from anabranch.sharing.relax import relax
 from models.selecting import (
     Join,
     Movement,

@@ -12,8 +12,8 @@ import papers
 from anabranch.predicate import EVERYTHING, NOTHING, and_, compare, implies, not_, or_
 from anabranch.sharing.explain.trees import tree_lines
 from anabranch.sharing.match import matches, merge, merge_all, same
+from anabranch.sharing.normalize import unwindowed
 from anabranch.sharing.render import render
-from anabranch.sharing.settle import unwindowed
 from anabranch.sharing.subtract import left, subtract
 from anabranch.sharing.tree import PropertyTree, item_term
 from reference.asking import leaves

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from anabranch.sharing.match import matches, merge, merge_all, same
+from anabranch.sharing.normalize import unwindowed
 from anabranch.sharing.render import render
-from anabranch.sharing.settle import unwindowed
 from sharing.making import answer, items, query, selection, sent, several, sharp, tree, windowed
 
 ROUNDS = range(13)

@@ -11,10 +11,9 @@ from typing import Literal
 
 import pytest
 
-from anabranch.algebra.accents.evolution import Evolution
+from anabranch.algebra.accents.evolution import Evolution, Row
 from anabranch.algebra.accents.items import values
 from anabranch.algebra.accents.passing import is_change, judged
-from anabranch.algebra.accents.rows import Row
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests

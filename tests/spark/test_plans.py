@@ -20,7 +20,7 @@ from anabranch.algebra.accents.items import values
 from anabranch.algebra.operators.construct import Computed, Construct
 from anabranch.algebra.operators.operator import Operator
 from anabranch.algebra.plans import builder
-from anabranch.algebra.plans.interpret import Plan, run
+from anabranch.algebra.plans.interpret import Plan
 from anabranch.algebra.plans.written import streams_of, write_plan
 from anabranch.engine.evolved import answer_plan, fed
 from anabranch.engine.reading import read_stream
@@ -38,6 +38,7 @@ from anabranch.stream.reading.wire import element_of, write
 from evolving.judging import across, plain
 from evolving.questions import TIME, timed
 from models.canonical import canonical
+from models.interpreter import run
 from spark.bare import BareTrunk
 from spark.trunks import Killed, Site
 

@@ -17,7 +17,7 @@ from anabranch.branch.remote.written import write_sent
 from anabranch.language import check, parse
 from anabranch.network.needs import need_of
 from anabranch.sharing.match import matches, merge_all
-from anabranch.sharing.sent import MakeWindows, OverWindows, PutTogether, ReadWindows
+from anabranch.sharing.remote import MakeWindows, OverWindows, PutTogether, ReadWindows
 from anabranch.sharing.tree import PropertyTree
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint

@@ -15,11 +15,10 @@ import pytest
 from anabranch.branch.remote.written import write_tuples
 from anabranch.language import check, parse, print_query
 from anabranch.network.description import RegisteredStream
-from anabranch.network.needs import need_of, provides, widened
-from anabranch.network.travelling import travelling
+from anabranch.network.needs import need_of, provides, travelling, widened
 from anabranch.sharing.forest import PropertyForest
+from anabranch.sharing.loops import over_tuples
 from anabranch.sharing.render import render_join
-from anabranch.sharing.restructuring.tuples import over_tuples
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source

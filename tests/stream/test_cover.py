@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anabranch.logic import EVERYTHING, And, Not, Operator, Or
 from anabranch.stream.cover import covered_below, passed
-from anabranch.stream.description import And, Comparison, Description, Everything, Not, Operator, Or, parse
+from anabranch.stream.description import Comparison, Description, parse
 from anabranch.stream.elements import Place, Punctuation
 from anabranch.stream.path import Path
 
@@ -76,7 +77,7 @@ def test_a_described_punctuation_says_what_it_describes() -> None:
 def holds(description: Description, values: dict[Path, int]) -> bool:
     """The meaning of a description, for an item that has all paths."""
     match description:
-        case Everything():
+        case And(()):
             return True
         case And(parts):
             return all(holds(part, values) for part in parts)
@@ -105,7 +106,7 @@ DESCRIPTIONS = st.recursive(
         st.sampled_from(OPERATORS),
         st.integers(0, 4).map(Decimal),
     )
-    | st.just(Everything()),
+    | st.just(EVERYTHING),
     lambda inner: (
         st.builds(Not, inner) | st.builds(And, st.tuples(inner, inner)) | st.builds(Or, st.tuples(inner, inner, inner))
     ),

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.errors import BadItem
+from anabranch.logic import EVERYTHING
 from anabranch.stream import description
 from anabranch.stream.affine import Affine
-from anabranch.stream.description import Everything
 from anabranch.stream.elements import (
     Accent,
     Add,
@@ -56,10 +56,10 @@ def texts(content: tuple[Child, ...]) -> list[str]:
             "<s:accent where=\"region = 'A' and s &lt;= 10\" at='3'><s:add path='p' type='decimal'/></s:accent>",
             Accent(description.parse("region = 'A' and s <= 10"), Add(P, "decimal"), HERE, Decimal(3)),
         ),
-        ('<s:accent> <!-- all --> <s:drop path="phc"/>\n</s:accent>', Accent(Everything(), Drop(Path(("phc",))), HERE)),
+        ('<s:accent> <!-- all --> <s:drop path="phc"/>\n</s:accent>', Accent(EVERYTHING, Drop(Path(("phc",))), HERE)),
         ('<s:punctuation where="ts &lt;= 5"/>', Punctuation(description.parse("ts <= 5"), HERE)),
         ('<s:punctuation at="12.5"/>', Punctuation(None, HERE, Decimal("12.5"))),
-        ('<s:punctuation at=" 0 " where=""></s:punctuation>', Punctuation(Everything(), HERE, Decimal(0))),
+        ('<s:punctuation at=" 0 " where=""></s:punctuation>', Punctuation(EVERYTHING, HERE, Decimal(0))),
         ('<z:punctuation xmlns:z="urn:anabranch:stream" at="1"/>', Punctuation(None, HERE, Decimal(1))),
         ('<punctuation xmlns="urn:anabranch:stream" at="1"/>', Punctuation(None, HERE, Decimal(1))),
     ],

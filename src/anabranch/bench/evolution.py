@@ -22,14 +22,11 @@ from itertools import count
 from math import isclose
 from pathlib import Path
 from shutil import rmtree
-from statistics import mean
 
 from anabranch.bench import silence
-from anabranch.bench.harness import epochs
-from anabranch.bench.harness.timing import Compared, Figures, compare
-from anabranch.bench.harness.workshop import Rounds, workshop
-from anabranch.bench.workloads.photons import Spark, source, write_files
-from anabranch.bench.workloads.queries import Q2
+from anabranch.bench.harness.epochs import Trials, of_trunk, workshop
+from anabranch.bench.harness.timing import Figures, Rounds, compare
+from anabranch.bench.workloads.photons import Q2, Spark, source, write_files
 from anabranch.bench.workloads.subscriptions import Sky
 
 _FILES = 3
@@ -45,41 +42,29 @@ _TOLD = re.compile(r'<s:alter path="[^"]*" by="(?P<by>[^"]*)"/>|<(?P<path>en|avg
 
 def measure(quick: bool) -> Figures:
     """Run the bench."""
+    items, rounds = _QUICK_ITEMS if quick else _ITEMS, Rounds.of(quick)
     with workshop() as (spark, folder):
-        return _measure(spark, folder, quick)
+        plain, accented = folder / "plain", folder / "accented"
+        write_files([plain], _FILES, items)
+        accents = write_accented(plain, accented, _EVERY)
+        queries = queries_of(plain)
+        check_same(spark, plain, accented, queries, folder / "check")
+        trials = Trials(spark, folder / "runs")
 
+        def seconds(photons: Path, *, follow: bool = True) -> float:
+            return trials.ours([source("photons", photons)], queries, accents=follow)
 
-def _measure(spark: Spark, folder: Path, quick: bool) -> Figures:
-    items = _QUICK_ITEMS if quick else _ITEMS
-    plain, accented = folder / "plain", folder / "accented"
-    write_files([plain], _FILES, items)
-    accents = write_accented(plain, accented, _EVERY)
-    queries = queries_of(plain)
-    check_same(spark, plain, accented, queries, folder / "check")
-    rounds = Rounds.of(quick)
-    runs = (folder / f"run-{number}" for number in count())
-
-    def seconds(photons: Path, *, follow: bool) -> float:
-        run = next(runs)
-        found, _ = epochs.of_trunk(spark, [source("photons", photons)], queries, run, accents=follow)
-        rmtree(run)
-        return mean(found)
-
-    aware, switched_off = partial(seconds, plain, follow=True), partial(seconds, plain, follow=False)
-    overhead = _compared(switched_off, aware, rounds, "no accents")
-    often = _compared(aware, partial(seconds, accented, follow=True), rounds, "an accent per 10,000 items")
-    return {
-        "items": items,
-        "accents": accents,
-        "ratios": {"no_accents_overhead": overhead.ratio, "accent_per_10k_items": often.ratio},
-        "no_accents_overhead": overhead.figures(items),
-        "accent_per_10k_items": often.figures(items),
-        **silence.figures(spark, folder / "silence", quick=quick),
-    }
-
-
-def _compared(first: partial[float], second: partial[float], rounds: Rounds, label: str) -> Compared:
-    return compare(first, second, warm_up=rounds.warm_up, pairs=rounds.pairs, label=label)
+        aware, switched_off = partial(seconds, plain), partial(seconds, plain, follow=False)
+        overhead = compare(switched_off, aware, rounds, "no accents")
+        often = compare(aware, partial(seconds, accented), rounds, "an accent per 10,000 items")
+        return {
+            "items": items,
+            "accents": accents,
+            "ratios": {"no_accents_overhead": overhead.ratio, "accent_per_10k_items": often.ratio},
+            "no_accents_overhead": overhead.figures(items),
+            "accent_per_10k_items": often.figures(items),
+            **silence.figures(spark, folder / "silence", quick=quick),
+        }
 
 
 def queries_of(photons: Path) -> dict[str, str]:
@@ -114,7 +99,7 @@ def check_same(spark: Spark, plain: Path, accented: Path, queries: Mapping[str, 
     """An error where accents show in what is found, units put aside."""
     answers: list[Mapping[str, Iterable[str]]] = []
     for name, photons in (("plain", plain), ("accented", accented)):
-        _, outcome = epochs.of_trunk(spark, [source("photons", photons)], queries, work / name)
+        _, outcome = of_trunk(spark, [source("photons", photons)], queries, work / name)
         answers.append({each: "".join(answer) for each, answer in outcome.answers.items()})
     rmtree(work)
     for name in queries:

@@ -26,9 +26,8 @@ from random import Random
 from statistics import mean, median
 from time import perf_counter
 
-from anabranch.bench.harness import epochs
-from anabranch.bench.harness.timing import Figures, compare
-from anabranch.bench.harness.workshop import Rounds, workshop
+from anabranch.bench.harness.epochs import of_trunk, workshop
+from anabranch.bench.harness.timing import Figures, Rounds, compare
 from anabranch.bench.steady import steady
 from anabranch.bench.workloads.tickers import RISEN, replacement, ticker
 from anabranch.branch.display.continuous import Continuous
@@ -50,7 +49,7 @@ _SECONDS, _TIMES = 10, 20
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class HistoryScale:
     """How many tickers there are, and how many updates a round has."""
 
     few: int
@@ -63,8 +62,8 @@ class Scale:
     """Of updates in the long run, which is over the few."""
 
 
-_FULL = Scale(1_000, 100_000, 10_000, 1_000, 2_000, 1_000_000)
-_QUICK = Scale(200, 2_000, 500, 100, 200, 10_000)
+_FULL = HistoryScale(1_000, 100_000, 10_000, 1_000, 2_000, 1_000_000)
+_QUICK = HistoryScale(200, 2_000, 500, 100, 200, 10_000)
 _FILES = 4
 
 
@@ -72,13 +71,7 @@ def measure(quick: bool) -> Figures:
     """Run the bench."""
     scale, rounds = (_QUICK if quick else _FULL), Rounds.of(quick)
     few, many = Tickers.of(scale.few, RISEN), Tickers.of(scale.many, RISEN)
-    grown = compare(
-        lambda: few.round(scale.updates),
-        lambda: many.round(scale.updates),
-        warm_up=rounds.warm_up,
-        pairs=rounds.pairs,
-        label="an update",
-    )
+    grown = compare(lambda: few.round(scale.updates), lambda: many.round(scale.updates), rounds, "an update")
     some = Tickers.of(scale.judged, RISEN)
     again = Reevaluation.of(scale.judged)
     ours = [some.round(scale.updates) / scale.updates for _ in range(rounds.warm_up + rounds.pairs)]
@@ -184,7 +177,7 @@ def on_spark(regions: int) -> float:
             )
             (stream / str(number)).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         source = Source("tickers", stream, "lines", root="tickers", updates=True)
-        seconds, outcome = epochs.of_trunk(spark, [source], {"risen": RISEN}, folder / "state")
+        seconds, outcome = of_trunk(spark, [source], {"risen": RISEN}, folder / "state")
         assert "<quote>" in "".join(outcome.answers["risen"])
     return regions / mean(seconds)
 

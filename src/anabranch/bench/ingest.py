@@ -13,16 +13,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
-from itertools import count
 from pathlib import Path
-from statistics import mean
 
 import numpy as np
 import pyarrow as pa
 
-from anabranch.bench.harness import epochs
-from anabranch.bench.harness.timing import Compared, Figures, compare, timed
-from anabranch.bench.harness.workshop import Rounds, workshop
+from anabranch.bench.harness.epochs import Trials, workshop
+from anabranch.bench.harness.timing import Figures, Rounds, Timings, compare, timed
 from anabranch.bench.workloads.photons import LEAVES, Rows, Spark, photons_streamed, read_photons, source, write_files
 from anabranch.columnar.scan import untemplated as guided
 from anabranch.columnar.scan.shred import Shredded, Shredder, Wanted
@@ -65,39 +62,27 @@ class _Bench:
     folder: Path
     items: int
 
-    def leaves(self, name: str, start_tag: str, rounds: Rounds) -> Compared:
+    def leaves(self, name: str, start_tag: str, rounds: Rounds) -> Timings:
         """Seven leaves to nowhere, by us and by Spark."""
         write_files([self.folder / name], 1, self.items, start_tag)
         (path,) = source("photons", self.folder / name).files
-        ours, theirs = self._shredded(path), self._from_xml(path)
+        ours, theirs = self._shredded(path), read_photons(self.spark.read.text(str(path))).selectExpr(*_COLUMNS)
         assert _sums(ours) == _sums(theirs), "both must read the same"
-        return compare(
-            partial(timed, partial(_drop, ours)),
-            partial(timed, partial(_drop, theirs)),
-            warm_up=rounds.warm_up,
-            pairs=rounds.pairs,
-            label=f"{name} items",
-        )
+        first, second = (partial(timed, partial(_drop, rows)) for rows in (ours, theirs))
+        return compare(first, second, rounds, f"{name} items")
 
-    def q3(self, rounds: Rounds) -> Compared:
+    def q3(self, rounds: Rounds) -> Timings:
         """One subscription with its answers on the disk, by us and by Spark: an epoch that is not the first."""
         write_files([self.folder / "epochs"], _EPOCHS, self.items)
         query = files("anabranch").joinpath("examples", "rxj.xq").read_text("utf-8")
-        fresh = (self.folder / f"run-{number}" for number in count())
-
-        def ours() -> float:
-            stream = source("photons", self.folder / "epochs")
-            return mean(epochs.of_trunk(self.spark, [stream], {"q3": query}, next(fresh))[0])
+        stream = source("photons", self.folder / "epochs")
+        trials = Trials(self.spark, self.folder / "runs")
 
         def theirs() -> float:
             found = photons_streamed(self.spark, self.folder / "epochs").where(_Q3)
-            answer = found.selectExpr("coord.cel.ra", "coord.cel.dec", "en", "det_time")
-            return epochs.of_spark(answer, next(fresh), _EPOCHS)
+            return trials.theirs(found.selectExpr("coord.cel.ra", "coord.cel.dec", "en", "det_time"), _EPOCHS)
 
-        return compare(ours, theirs, warm_up=rounds.warm_up, pairs=rounds.pairs, label="q3")
-
-    def _from_xml(self, path: Path) -> Rows:
-        return read_photons(self.spark.read.text(str(path))).selectExpr(*_COLUMNS)
+        return compare(lambda: trials.ours([stream], {"q3": query}), theirs, rounds, "q3")
 
     def _shredded(self, path: Path) -> Rows:
         ranges = _ranges(path)

@@ -16,16 +16,12 @@ What is compared: the same photons, so `q5_vs_spark` is a ratio of seconds for a
 
 from __future__ import annotations
 
-from itertools import count
 from pathlib import Path
 from shutil import rmtree
-from statistics import mean
 
-from anabranch.bench.harness import epochs
-from anabranch.bench.harness.timing import Compared, Figures, compare
-from anabranch.bench.harness.workshop import Rounds, workshop
-from anabranch.bench.workloads.photons import Rows, Spark, photons_streamed, source, write_files
-from anabranch.bench.workloads.queries import Q5
+from anabranch.bench.harness.epochs import Trials, of_spark, of_trunk, workshop
+from anabranch.bench.harness.timing import Figures, Rounds, compare
+from anabranch.bench.workloads.photons import Q5, Rows, Spark, photons_streamed, source, write_files
 from anabranch.stream.reading.source import Source
 
 _SPARK_Q5 = """
@@ -43,15 +39,17 @@ _ITEMS, _QUICK_ITEMS = 50_000, 4_000
 
 def measure(quick: bool) -> Figures:
     """Run the bench."""
-    with workshop() as (spark, folder):
-        return _measure(spark, folder, quick)
-
-
-def _measure(spark: Spark, folder: Path, quick: bool) -> Figures:
     items = _QUICK_ITEMS if quick else _ITEMS
-    write_files([folder / name for name in _BUCKETS], _FILES, items)
-    ours, theirs = count_pairs(spark, folder, folder / "check")
-    found = compare_q5(spark, folder, folder / "runs", Rounds.of(quick))
+    with workshop() as (spark, folder):
+        write_files([folder / name for name in _BUCKETS], _FILES, items)
+        ours, theirs = count_pairs(spark, folder, folder / "check")
+        trials = Trials(spark, folder / "runs")
+        found = compare(
+            lambda: trials.ours(_sources(folder), {"q5": Q5}),
+            lambda: trials.theirs(spark_q5(spark, folder), _FILES),
+            Rounds.of(quick),
+            "q5",
+        )
     return {
         "items": 2 * items,
         "pairs": ours,
@@ -61,29 +59,10 @@ def _measure(spark: Spark, folder: Path, quick: bool) -> Figures:
     }
 
 
-def compare_q5(spark: Spark, folder: Path, work: Path, rounds: Rounds) -> Compared:
-    """The seconds of an epoch of q5, ours and Spark's."""
-    fresh = (work / str(number) for number in count())
-
-    def ours() -> float:
-        run = next(fresh)
-        seconds, _ = epochs.of_trunk(spark, _sources(folder), {"q5": Q5}, run)
-        rmtree(run)
-        return mean(seconds)
-
-    def theirs() -> float:
-        run = next(fresh)
-        found = epochs.of_spark(spark_q5(spark, folder), run, _FILES)
-        rmtree(run)
-        return found
-
-    return compare(ours, theirs, warm_up=rounds.warm_up, pairs=rounds.pairs, label="q5")
-
-
 def count_pairs(spark: Spark, folder: Path, work: Path) -> tuple[int, int]:
     """How many pairs a trunk gives and how many Spark does; an error where they are not nearly as many."""
-    _, outcome = epochs.of_trunk(spark, _sources(folder), {"q5": Q5}, work / "ours")
-    epochs.of_spark(spark_q5(spark, folder), work / "theirs", _FILES)
+    _, outcome = of_trunk(spark, _sources(folder), {"q5": Q5}, work / "ours")
+    of_spark(spark_q5(spark, folder), work / "theirs", _FILES)
     ours = outcome.progress.answers["q5"]
     theirs: int = spark.read.parquet(str(work / "theirs" / "out")).count()
     rmtree(work)

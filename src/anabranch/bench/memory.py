@@ -27,8 +27,7 @@ from time import monotonic
 from typing import Any
 
 from anabranch.bench.harness.timing import Figures
-from anabranch.bench.workloads.photons import write_files
-from anabranch.bench.workloads.queries import Q1, Q2, Q5
+from anabranch.bench.workloads.photons import Q1, Q2, Q5, write_files
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
@@ -78,14 +77,14 @@ def watched(site: Path, items: int) -> Figures:
     """Run a site to the end of its files; `items` is what must be in them."""
     log = _Log(site.with_name("log"))
     checkpoint = Checkpoint(site.with_name("state"))
-    samples: list[Sample] = []
+    samples: list[MemorySample] = []
     with _running(site) as process:
         begun = monotonic()
         while not _ended(process):
             log.read()
             if log.epochs:
                 state = _state(checkpoint, log.epochs[-1]["epoch"])
-                samples.append(Sample(*resident(process.pid), *state))
+                samples.append(MemorySample(*resident(process.pid), *state))
                 if len(samples) % _TOLD == 1:
                     print(f"memory: {log.items:,} of {items:,} photons, {samples[-1]}", file=sys.stderr)
         seconds = monotonic() - begun
@@ -97,12 +96,12 @@ def watched(site: Path, items: int) -> Figures:
         "items_per_second": items / seconds,
         "epochs": len(log.epochs),
         "answers": sum(each["matched"] for each in log.epochs),
-        **{name: levels([getattr(each, name) for each in samples]) for name in Sample.__slots__},
+        **{name: levels([getattr(each, name) for each in samples]) for name in MemorySample.__slots__},
     }
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class MemorySample:
     """What was there at a moment."""
 
     driver_mb: float

@@ -15,27 +15,29 @@ next to nothing in them, a part of both sides.
 `shared_queries`: how many are answered out of streams that are there for others.
 `planning_s`: the seconds to plan one query, with widening.
 Each has the paper's figure beside it, and `large` has the same for 16 peers and 100 queries.
+
+The picture shows the two tables of section 6: traffic and CPU of the three strategies, ours beside the paper's.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from shutil import rmtree
 from time import perf_counter
 
+from anabranch.bench.harness.epochs import workshop
 from anabranch.bench.harness.timing import Figures
-from anabranch.bench.harness.workshop import workshop
-from anabranch.bench.network_plot import plot
 from anabranch.bench.workloads.paper import placed, workload
 from anabranch.bench.workloads.photons import Spark
 from anabranch.network.description import STRATEGIES, Network, RegisteredQuery, RegisteredStream, Strategy
-from anabranch.network.sample import MOST_ITEMS
+from anabranch.network.estimates import MOST_ITEMS
 from anabranch.network.topology import hypercube
 from anabranch.peers.running import RunningNetwork
+from anabranch.sharing.explain.svg import document, element, text, width
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.photons import photons, photons_dtd
 from anabranch.stream.reading.source import Source
@@ -55,7 +57,7 @@ PAPER: Figures = {
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class NetworkScale:
     """How large an experiment is."""
 
     dimensions: int
@@ -65,8 +67,8 @@ class Scale:
     """In each epoch."""
 
 
-_FULL = (Scale(3, 32, 2, 100_000), Scale(4, 100, 1, 50_000))
-_QUICK = (Scale(2, 6, 1, 2_000), Scale(3, 8, 1, 2_000))
+_FULL = (NetworkScale(3, 32, 2, 100_000), NetworkScale(4, 100, 1, 50_000))
+_QUICK = (NetworkScale(2, 6, 1, 2_000), NetworkScale(3, 8, 1, 2_000))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ def draw(figures: Figures) -> str:
 class Experiment:
     """One network, its queries, and its photons."""
 
-    def __init__(self, spark: Spark, folder: Path, scale: Scale) -> None:
+    def __init__(self, spark: Spark, folder: Path, scale: NetworkScale) -> None:
         self.spark = spark
         self.folder = folder
         self.scale = scale
@@ -179,3 +181,86 @@ class Experiment:
             strategy,
             budget=1.0,
         )
+
+
+_INK, _PALE, _RULE = "#2b2b2b", "#77736b", "#e4dfd4"
+_SERIES = (("paper", "#c9c2b3"), ("ours", "#3b6ea5"), ("large", "#2f8f95"))
+_STRATEGIES = ("shipping", "sharing", "widening")
+_PANELS = (("traffic_percent", "network traffic"), ("cpu_percent", "CPU"))
+_SIDE, _TOP, _HIGH, _BAR, _BETWEEN, _GROUP = 44.0, 110.0, 190.0, 34.0, 6.0, 34.0
+_ACROSS = 3 * (3 * _BAR + 2 * _BETWEEN) + 2 * _GROUP
+_SIZE = (2 * _ACROSS + 4 * _SIDE, _TOP + _HIGH + 86)
+
+
+def plot(figures: Figures) -> str:
+    """The picture."""
+    parts = [text(_SIDE, 36, "Data shipping, stream sharing, stream widening", size=15, fill=_INK, bold=True)]
+    parts += _legend(figures)
+    for number, (key, title) in enumerate(_PANELS):
+        left = _SIDE + number * (_ACROSS + 2 * _SIDE)
+        parts += _panel(left, title, {name: _bars(figures, name, key) for name, _ in _SERIES})
+    parts += _footer(figures)
+    return document(_SIZE, "traffic and CPU of the three strategies", parts)
+
+
+def _bars(figures: Figures, series: str, key: str) -> Mapping[str, float]:
+    found = figures if series == "ours" else _at(figures, series)
+    return {"shipping": 100.0, **{name: _number(value) for name, value in _at(found, key).items()}}
+
+
+def _panel(left: float, title: str, series: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    yield text(left, _TOP - 16, f"{title}, % of shipping", size=12, fill=_PALE)
+    for level in (0, 25, 50, 75, 100):
+        y = _TOP + _HIGH * (1 - level / 100) + 12
+        yield element("line", x1=left, y1=y, x2=left + _ACROSS, y2=y, stroke=_RULE, stroke_width=1)
+    for place, strategy in enumerate(_STRATEGIES):
+        x = left + place * (3 * _BAR + 2 * _BETWEEN + _GROUP)
+        for number, (name, colour) in enumerate(_SERIES):
+            value = series[name][strategy]
+            yield from _bar(x + number * (_BAR + _BETWEEN), value, colour)
+        middle = x + (3 * _BAR + 2 * _BETWEEN) / 2
+        yield text(middle, _TOP + _HIGH + 32, strategy, size=12, fill=_INK, anchor="middle")
+
+
+def _bar(x: float, value: float, colour: str) -> Iterator[str]:
+    high = _HIGH * min(value, 100.0) / 100
+    top = _TOP + _HIGH - high + 12
+    yield element("rect", x=x, y=top, width=_BAR, height=max(high, 1.0), rx=3, fill=colour)
+    said = "100" if value == 100 else f"{value:.1f}"
+    yield text(x + _BAR / 2, top - 5, said, size=11, fill=_INK, anchor="middle")
+
+
+def _legend(figures: Figures) -> Iterator[str]:
+    large = _at(figures, "large")
+    words = (
+        "the paper, 32 queries",
+        f"Anabranch, {_number(figures['queries']):.0f} queries",
+        f"Anabranch, {_number(large['queries']):.0f} queries",
+    )
+    x = _SIDE
+    for said, (_, colour) in zip(words, _SERIES, strict=True):
+        yield element("rect", x=x, y=51, width=14, height=10, rx=3, fill=colour)
+        yield text(x + 20, 60, said, size=12, fill=_INK)
+        x += 20 + width(said, 12) + 18
+
+
+def _footer(figures: Figures) -> Iterator[str]:
+    shared, paper = _at(figures, "shared_queries"), _at(_at(figures, "paper"), "shared_queries")
+    planning = _number(_at(figures, "planning_s")["max"])
+    ours, theirs = (f"{_number(each['sharing']):.0f} and {_number(each['widening']):.0f}" for each in (shared, paper))
+    said = (
+        f"queries that share, without and with widening: {ours} (paper: {theirs}); "
+        f"one is planned in {planning:.2f} s at most (paper: 45 s)"
+    )
+    yield text(_SIDE, _SIZE[1] - 20, said, size=12, fill=_PALE)
+
+
+def _at(figures: Figures, key: str) -> Figures:
+    found = figures[key]
+    assert isinstance(found, Mapping)
+    return found
+
+
+def _number(value: float | Figures) -> float:
+    assert not isinstance(value, Mapping)
+    return value

@@ -23,15 +23,15 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 from statistics import median, quantiles
 from time import perf_counter
-from typing import Protocol
 
+from anabranch.bench.harness.epochs import workshop
 from anabranch.bench.harness.live import LiveTrunk, SparkQueries
-from anabranch.bench.harness.timing import Compared, Figures, compare
-from anabranch.bench.harness.workshop import Rounds, workshop
+from anabranch.bench.harness.timing import Clock, Figures, Rounds, Timings, compare
 from anabranch.bench.memory import resident
 from anabranch.bench.workloads import paper as workload
 from anabranch.bench.workloads.photons import Spark, source, write_files
@@ -48,7 +48,7 @@ _SMALL = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class SharingScale:
     """How much there is of everything."""
 
     items: int
@@ -70,8 +70,8 @@ _ROUNDS = Rounds(6, 20)
 """More pairs than elsewhere: these ratios are near 1, and rounds of a second differ by a third."""
 _BETWEEN, _FAR = Rounds(1, 2), Rounds(0, 1)
 """For what nobody claims; and for what is far from 1, and takes minutes."""
-_FULL = Scale(200_000, (10, 100, 1_000, 10_000), (1_000, 10_000), 100_000)
-_QUICK = Scale(20_000, (10, 100), (100,), None, together=4, registered=100, seeds=1)
+_FULL = SharingScale(200_000, (10, 100, 1_000, 10_000), (1_000, 10_000), 100_000)
+_QUICK = SharingScale(20_000, (10, 100), (100,), None, together=4, registered=100, seeds=1)
 
 
 def measure(quick: bool) -> Figures:
@@ -80,30 +80,13 @@ def measure(quick: bool) -> Figures:
         return Bench(spark, folder, _QUICK if quick else _FULL, Rounds.of(quick) if quick else _ROUNDS).measure()
 
 
-class Fed(Protocol):
-    """Reads the same file again, and says how many seconds it took."""
-
-    def round(self) -> float: ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Warm:
-    """A trunk that gets warm before each round, as queries of Spark do that are started for it."""
-
-    trunk: LiveTrunk
-    small: Path
-
-    def round(self) -> float:
-        return self.trunk.round(self.small)
-
-
 @dataclass(slots=True)
 class Bench:
     """One run of it; `measure` fills in the rest."""
 
     spark: Spark
     folder: Path
-    scale: Scale
+    scale: SharingScale
     rounds: Rounds
     ratios: dict[str, float] = field(default_factory=dict)
     spreads: dict[str, Figures] = field(default_factory=dict)
@@ -120,7 +103,7 @@ class Bench:
         self.compare_with_few(file, sky, 10, scale.ten_answers, self.ten_answers)
         with self.trunk(file, sky, scale.many, 10) as trunk:
             one = SparkQueries(self.spark, self.folder / "spark-one", sky.subscriptions(1, 0.01), small, file)
-            self.compare(f"n{scale.many}_vs_spark_one", sky, _Warm(trunk, small), one, self.rounds)
+            self.compare(f"n{scale.many}_vs_spark_one", sky, partial(trunk.round, small), one.round, self.rounds)
         self.compare_with_as_many(small)
         if scale.most:
             with self.trunk(file, sky, scale.most, 1) as trunk:
@@ -146,7 +129,7 @@ class Bench:
         with self.trunk(file, sky, number, 1) as trunk:
             conditions = sky.subscriptions(number, 1 / number)
             queries = SparkQueries(self.spark, self.folder / "spark-many", conditions, small, file)
-            self.compare(f"n{number}_vs_spark_{number}", sky, _Warm(trunk, small), queries, _FAR)
+            self.compare(f"n{number}_vs_spark_{number}", sky, partial(trunk.round, small), queries.round, _FAR)
 
     def compare_with_few(
         self, file: Path, sky: Sky, answers: int, numbers: Sequence[int], rates: dict[int, float]
@@ -156,13 +139,13 @@ class Bench:
             for number in numbers:
                 with self.trunk(file, sky, number, answers) as more:
                     rounds = self.rounds if number == numbers[-1] else _BETWEEN
-                    found = self.compare(f"n{number}_vs_n{answers}_equal", sky, more, few, rounds)
+                    found = self.compare(f"n{number}_vs_n{answers}_equal", sky, more.round, few.round, rounds)
                 rates[number] = sky.items / median(found.first)
                 rates[answers] = sky.items / median(found.second)
 
-    def compare(self, name: str, sky: Sky, ours: Fed, theirs: Fed, rounds: Rounds) -> Compared:
-        """Compare two."""
-        found = compare(ours.round, theirs.round, warm_up=rounds.warm_up, pairs=rounds.pairs, label=name)
+    def compare(self, name: str, sky: Sky, ours: Clock, theirs: Clock, rounds: Rounds) -> Timings:
+        """Compare the seconds of reading the same file again."""
+        found = compare(ours, theirs, rounds, name)
         self.ratios[name] = found.ratio
         self.spreads[name] = found.figures(sky.items)
         return found

@@ -47,7 +47,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class SteadyRun:
     """All points."""
 
     points: tuple[Point, ...]
@@ -64,7 +64,7 @@ class Course:
         return {name: {str(each.updates): getattr(each, name) for each in self.points} for name in names}
 
 
-def steady(regions: int, updates: int, epoch: int = _EPOCH) -> Course:
+def steady(regions: int, updates: int, epoch: int = _EPOCH) -> SteadyRun:
     """So many updates of any of so many regions."""
     print(f"history: {updates:,} updates to {regions:,} tickers", file=sys.stderr)
     random, at = Random(1), 0
@@ -81,7 +81,7 @@ def steady(regions: int, updates: int, epoch: int = _EPOCH) -> Course:
         seconds = (perf_counter() - begin) * 100_000 / (at - before)
         points.append(Point(at, most / 1e3, resident(os.getpid())[0], seconds))
         print(f"history: {points[-1]}", file=sys.stderr)
-    return Course(tuple(points))
+    return SteadyRun(tuple(points))
 
 
 @dataclass(slots=True)

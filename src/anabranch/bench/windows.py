@@ -7,7 +7,7 @@ Both are checked to give the same averages for the windows that both have closed
 closes a window only with the next epoch and the last ones never.
 Spark adds doubles up where our averages are exact, so they are compared to nine digits.
 
-`w80_vs_w1`: 80 different window aggregates on one trunk (`bench/workloads/window_queries.py`) against the first of
+`w80_vs_w1`: 80 different window aggregates on one trunk (`bench/workloads/photons.py`) against the first of
 them alone; the rate is in items, so 1 means that the other 79 cost nothing.
 
 `small_epoch_ms`: the median of whole triggers that bring a thousand photons to q2, one behind the other.
@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
 from functools import partial
 from itertools import count
 from math import isclose
@@ -25,12 +24,9 @@ from pathlib import Path
 from shutil import rmtree
 from statistics import mean, median, quantiles
 
-from anabranch.bench.harness import epochs
-from anabranch.bench.harness.timing import Compared, Figures, compare
-from anabranch.bench.harness.workshop import Rounds, workshop
-from anabranch.bench.workloads.photons import Rows, Spark, photons_streamed, source, write_files
-from anabranch.bench.workloads.queries import Q2
-from anabranch.bench.workloads.window_queries import window_queries
+from anabranch.bench.harness.epochs import Trials, of_spark, of_trunk, workshop
+from anabranch.bench.harness.timing import Figures, Rounds, Timings, compare
+from anabranch.bench.workloads.photons import Q2, Rows, Spark, photons_streamed, source, window_queries, write_files
 
 _SPARK_Q2 = """
     select window.start as start, avg(en) as avg_en from photons
@@ -47,18 +43,20 @@ _SMALL_FILES, _QUICK_SMALL_FILES = 80, 20
 
 def measure(quick: bool) -> Figures:
     """Run the bench."""
+    items, rounds = _QUICK_ITEMS if quick else _ITEMS, Rounds.of(quick)
     with workshop() as (spark, folder):
-        return _measure(spark, folder, quick)
-
-
-def _measure(spark: Spark, folder: Path, quick: bool) -> Figures:
-    items = _QUICK_ITEMS if quick else _ITEMS
-    write_files([folder / "photons"], _FILES, items)
-    windows = check_same(spark, folder / "photons", folder / "check")
-    rounds = Rounds.of(quick)
-    q2 = compare_q2(spark, folder / "photons", folder / "runs", rounds)
-    many, answered = compare_many(spark, folder / "photons", folder / "many", rounds)
-    small = small_epochs(spark, folder / "small", _QUICK_SMALL_FILES if quick else _SMALL_FILES, _SMALL_ITEMS)
+        photons = folder / "photons"
+        write_files([photons], _FILES, items)
+        windows = check_same(spark, photons, folder / "check")
+        trials, stream = Trials(spark, folder / "runs"), [source("photons", photons)]
+        q2 = compare(
+            lambda: trials.ours(stream, {"q2": Q2}),
+            lambda: trials.theirs(spark_q2(spark, photons), _FILES),
+            rounds,
+            "q2",
+        )
+        many, answered = compare_many(spark, photons, folder / "many", rounds)
+        small = small_epochs(spark, folder / "small", _QUICK_SMALL_FILES if quick else _SMALL_FILES, _SMALL_ITEMS)
     return {
         "items": items,
         "windows": windows,
@@ -70,26 +68,7 @@ def _measure(spark: Spark, folder: Path, quick: bool) -> Figures:
     }
 
 
-def compare_q2(spark: Spark, photons: Path, work: Path, rounds: Rounds) -> Compared:
-    """The seconds of an epoch of q2, ours and Spark's."""
-    fresh = (work / str(number) for number in count())
-
-    def ours() -> float:
-        folder = next(fresh)
-        seconds, _ = epochs.of_trunk(spark, [source("photons", photons)], {"q2": Q2}, folder)
-        rmtree(folder)
-        return mean(seconds)
-
-    def theirs() -> float:
-        folder = next(fresh)
-        found = epochs.of_spark(spark_q2(spark, photons), folder, _FILES)
-        rmtree(folder)
-        return found
-
-    return compare(ours, theirs, warm_up=rounds.warm_up, pairs=rounds.pairs, label="q2")
-
-
-def compare_many(spark: Spark, photons: Path, work: Path, rounds: Rounds) -> tuple[Compared, int]:
+def compare_many(spark: Spark, photons: Path, work: Path, rounds: Rounds) -> tuple[Timings, int]:
     """The seconds of an epoch of many windows and of one of them, and how many windows the many have answered."""
     fresh = (work / str(number) for number in count())
     queries = window_queries(_MANY)
@@ -98,22 +77,22 @@ def compare_many(spark: Spark, photons: Path, work: Path, rounds: Rounds) -> tup
 
     def run(wanted: Mapping[str, str]) -> float:
         folder = next(fresh)
-        seconds, outcome = epochs.of_trunk(spark, [source("photons", photons)], wanted, folder)
+        seconds, outcome = of_trunk(spark, [source("photons", photons)], wanted, folder)
         if len(wanted) not in answers:
             answers[len(wanted)] = {each: "".join(answer) for each, answer in outcome.answers.items()}
         rmtree(folder)
         return mean(seconds)
 
     alone = {name: queries[name]}
-    found = compare(partial(run, queries), partial(run, alone), **asdict(rounds), label=f"{_MANY} windows")
+    found = compare(partial(run, queries), partial(run, alone), rounds, f"{_MANY} windows")
     assert answers[1][name] == answers[_MANY][name], "what others ask must not show"
     return found, sum(each.count("</") - 1 for each in answers[_MANY].values())
 
 
 def check_same(spark: Spark, photons: Path, work: Path) -> int:
     """How many windows Spark closes; an error where their averages differ from ours."""
-    _, outcome = epochs.of_trunk(spark, [source("photons", photons)], {"q2": Q2}, work / "ours")
-    epochs.of_spark(spark_q2(spark, photons), work / "theirs", _FILES)
+    _, outcome = of_trunk(spark, [source("photons", photons)], {"q2": Q2}, work / "ours")
+    of_spark(spark_q2(spark, photons), work / "theirs", _FILES)
     ours = [float(each) for each in _AVERAGE.findall("".join(outcome.answers["q2"]))]
     rows = spark.read.parquet(str(work / "theirs" / "out"))
     rows = rows.where("start >= timestamp_seconds(0)")  # Spark has a window that begins before the stream
@@ -127,7 +106,7 @@ def check_same(spark: Spark, photons: Path, work: Path) -> int:
 def small_epochs(spark: Spark, work: Path, epoch_count: int, items: int) -> list[float]:
     """Milliseconds of triggers that bring a few photons each, when the query is warm."""
     write_files([work / "photons"], epoch_count, items)
-    seconds, _ = epochs.of_trunk(spark, [source("photons", work / "photons")], {"q2": Q2}, work / "run")
+    seconds, _ = of_trunk(spark, [source("photons", work / "photons")], {"q2": Q2}, work / "run")
     return [1_000 * each for each in seconds[epoch_count // 4 :]]
 
 

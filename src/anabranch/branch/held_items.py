@@ -26,7 +26,7 @@ from anabranch.branch.intake.entry_reader import EntryReader
 from anabranch.branch.ports import InputStream
 from anabranch.errors import StateError
 from anabranch.law.evolution.canonical import remeasured
-from anabranch.runtime.evolution.rewriting import remove
+from anabranch.runtime.evolution.outlet import remove
 from anabranch.runtime.units import Candidates, Units
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Item, Place

@@ -11,10 +11,9 @@ from pathlib import Path
 from anabranch.cli.arguments import Commands
 from anabranch.cli.printing import print_answer, print_json, print_report, write_picture
 from anabranch.network.description import STRATEGIES, read_network
-from anabranch.network.map.explanation import decision_json, decision_text, plan_json, plan_text
-from anabranch.network.map.picture import draw
+from anabranch.network.explanation import decision_json, decision_text, plan_json, plan_text, planned
+from anabranch.network.picture import draw
 from anabranch.network.planner import Planner
-from anabranch.network.rates import planned
 
 
 def declare(commands: Commands) -> None:
@@ -65,7 +64,7 @@ def _plan(options: argparse.Namespace) -> None:
 
 
 def _show(options: argparse.Namespace) -> None:
-    from anabranch.peers.looking import RanNetwork
+    from anabranch.peers.inspection import RanNetwork
 
     network = read_network(options.network)
     ran = None if options.strategy else RanNetwork.of(network)

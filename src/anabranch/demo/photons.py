@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -15,6 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from anabranch.demo.stage import example
 from anabranch.engine import Inputs, answering, prepare
 from anabranch.spark.epoch.finite import Progress
 from anabranch.stream.photons import photons, photons_dtd
@@ -27,7 +27,7 @@ EPOCH_BYTES = 2 << 20
 
 def show(count: int, console: Console) -> None:
     """Make `count` photons, answer the queries over them, and show how it goes."""
-    texts = {name: files("anabranch").joinpath(f"examples/{name}.xq").read_text("utf-8") for name in QUERIES}
+    texts = {name: example(name) for name in QUERIES}
     with TemporaryDirectory(prefix="anabranch-demo-") as folder:
         path = Path(folder) / "photons.lines"
         with console.status(f"making {count:,} photons"):
@@ -38,7 +38,9 @@ def show(count: int, console: Console) -> None:
         console.print(f"[bold]{count:,} photons[/] ({size / 1e6:.1f} MB) and {len(texts)} subscriptions on one trunk")
         begin = monotonic()
         with (
-            Live(_starting(), console=console, refresh_per_second=8, transient=False) as live,
+            Live(
+                Text("Spark is starting ...", style="dim"), console=console, refresh_per_second=8, transient=False
+            ) as live,
             answering(
                 prepared, inputs, epoch_bytes=EPOCH_BYTES, on_progress=lambda now: live.update(_view(now, texts))
             ) as run,
@@ -52,10 +54,6 @@ def show(count: int, console: Console) -> None:
     console.print(
         f"done: {run.items:,} items in {seconds:.1f} s, Spark's start included, {len(list(run.dead))} set aside"
     )
-
-
-def _starting() -> RenderableType:
-    return Text("Spark is starting ...", style="dim")
 
 
 def _view(now: Progress, texts: Mapping[str, str]) -> RenderableType:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from itertools import count
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -23,7 +22,7 @@ from rich.live import Live
 from rich.panel import Panel
 from rich.table import Table
 
-from anabranch.demo.lines import appear
+from anabranch.demo.stage import appear, example
 from anabranch.engine.handles import Stream, Subscription
 from anabranch.engine.live import Engine
 from anabranch.engine.publishing import publish
@@ -39,7 +38,7 @@ _PATIENCE = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class SensorChange:
     """What happens before a file of readings: accents, and from then on which sensors do what."""
 
     told: str
@@ -48,19 +47,19 @@ class Act:
     pressure: bool = False
 
 
-def _course() -> Iterator[Act]:
+def _course() -> Iterator[SensorChange]:
     """The whole evening, file by file."""
-    yield Act("all sensors measure in °F", ())
-    yield Act("", ())
+    yield SensorChange("all sensors measure in °F", ())
+    yield SensorChange("", ())
     for number in range(1, len(SENSORS) + 1):
         switched = frozenset(SENSORS[-number:])
         accent = f'<s:accent where="s = {min(switched)}"><s:alter path="t" by="{CELSIUS}"/></s:accent>'
-        yield Act(f"sensor {min(switched)} measures in °C", (accent,), switched)
-    yield Act("", (), frozenset(SENSORS))
+        yield SensorChange(f"sensor {min(switched)} measures in °C", (accent,), switched)
+    yield SensorChange("", (), frozenset(SENSORS))
     added = '<s:accent><s:add path="p" type="decimal"/></s:accent>'
-    yield Act("all sensors measure pressure, too", (added,), frozenset(SENSORS), pressure=True)
-    yield Act("", (), frozenset(SENSORS), pressure=True)
-    yield Act("", (), frozenset(SENSORS), pressure=True)
+    yield SensorChange("all sensors measure pressure, too", (added,), frozenset(SENSORS), pressure=True)
+    yield SensorChange("", (), frozenset(SENSORS), pressure=True)
+    yield SensorChange("", (), frozenset(SENSORS), pressure=True)
 
 
 def show(console: Console) -> None:
@@ -77,10 +76,10 @@ def _show(folder: Path, console: Console) -> None:
     epochs: SimpleQueue[Metrics] = SimpleQueue()
     with Live(console=console, refresh_per_second=8) as live, Engine(shards=1, on_epoch=epochs.put) as engine:
         told, untold = (_stream(engine, name, folder / name) for name in ("sensors", "untold"))
-        asked = _Asked(
-            engine.subscribe(_query("sensors")),
-            engine.subscribe(_query("sensors").replace('stream("sensors")', 'stream("untold")')),
-            engine.subscribe(_query("pressure")),
+        asked = _Queries(
+            engine.subscribe(example("sensors")),
+            engine.subscribe(example("sensors").replace('stream("sensors")', 'stream("untold")')),
+            engine.subscribe(example("pressure")),
         )
         engine.start()
         random = Random(7)
@@ -104,10 +103,6 @@ def _stream(engine: Engine, name: str, folder: Path) -> Stream:
     return engine.stream(name, folder, format="lines", root="sensors", time="ts", domains={"s": SENSORS})
 
 
-def _query(name: str) -> str:
-    return files("anabranch").joinpath(f"examples/{name}.xq").read_text("utf-8")
-
-
 def _next(epochs: SimpleQueue[Metrics], engine: Engine) -> int:
     """How many items the next epoch has read."""
     try:
@@ -117,7 +112,7 @@ def _next(epochs: SimpleQueue[Metrics], engine: Engine) -> int:
         raise
 
 
-def _readings(start: int, act: Act, random: Random) -> Iterator[str]:
+def _readings(start: int, act: SensorChange, random: Random) -> Iterator[str]:
     for second in range(start, start + SECONDS, EVERY):
         for sensor in SENSORS:
             fahrenheit = 68 + 2 * sensor + random.randrange(-9, 10) / 10
@@ -134,7 +129,7 @@ _RESULT = re.compile(r"<s:alter|<from>([^<]*)</from><[tp]>([^<]*)</")
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Queries:
     """The subscriptions: the average that is told of accents, the one that is not, and the pressure."""
 
     told: Subscription
@@ -153,7 +148,7 @@ def _averages(subscription: Subscription) -> _Averages:
     return found
 
 
-def _view(asked: _Asked, happened: Sequence[str]) -> RenderableType:
+def _view(asked: _Queries, happened: Sequence[str]) -> RenderableType:
     told, untold, pressure = map(_averages, (asked.told, asked.untold, asked.pressure))
     table = Table("seconds", "what happens", expand=True)
     for column in ("average without accents", "average", "pressure"):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -22,7 +21,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from anabranch.demo.lines import appear
+from anabranch.demo.stage import appear, example
 from anabranch.engine.live import Engine
 
 STOCKS = ("ACME", "Globex", "Hooli", "Initech", "Soylent", "Umbrella")
@@ -80,8 +79,8 @@ def _show(folder: Path, console: Console) -> int:
     updates, begin = 0, monotonic()
     with Live(console=console, auto_refresh=False) as live, Engine(shards=1, trigger_ms=50) as engine:
         engine.stream("tickers", folder, format="lines", root="tickers", updates=True)
-        movers = engine.subscribe(_query("movers"), name="movers")
-        board = engine.subscribe(_query("board"), name="board").display()
+        movers = engine.subscribe(example("movers"), name="movers")
+        board = engine.subscribe(example("board"), name="board").display()
         appear(folder / "0000", next(coming))
         for moment in board:
             if moment.at < exchange.now:
@@ -102,10 +101,6 @@ def _files(exchange: Exchange, count: int) -> Iterator[list[str]]:
     yield exchange.opening()
     for _ in range(count):
         yield exchange.quoted()
-
-
-def _query(name: str) -> str:
-    return files("anabranch").joinpath(f"examples/{name}.xq").read_text("utf-8")
 
 
 # --- what is shown ------------------------------------------------------------------------------------------

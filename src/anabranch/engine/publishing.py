@@ -121,8 +121,8 @@ def read_accent(text: str, source: Source) -> Accent:
 def _form(source: Source, where: Path, there: dict[str, int]) -> Form | None:
     known = None if source.format == "auto" else source.format
     schema_root = source.schema.root if source.schema else None
-    files = Files(str(where), document=False)
-    found = folders.form_of(files, there, known, source.implied_root, schema_root, decide=True)
+    files = Files(str(where), document=False).paths(there)
+    found = folders.form_of([files], known, source.implied_root, schema_root, decide=True)
     return found or (Form(known, f"<{source.implied_root}/>") if known else None)
 
 

@@ -17,7 +17,7 @@ from anabranch.algebra.accents.passing import judged
 from anabranch.engine.reading import beginning
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.law.answer import NoAnswer, Shown
+from anabranch.law.answer import NoAnswer, ShownAnswer
 from anabranch.law.arrivals.mixed import mixed_displays, mixes
 from anabranch.law.arrivals.past import decimal, named
 from anabranch.law.calls import PythonFunction
@@ -114,7 +114,7 @@ class Updating:
         self._dead += dict.fromkeys(found.dead)
         return found.text
 
-    def __iter__(self) -> Iterator[Shown]:
+    def __iter__(self) -> Iterator[ShownAnswer]:
         """What is on display after every moment that changes it."""
         shown = ""
         for each in self._displays():
@@ -123,7 +123,7 @@ class Updating:
                 yield each
                 shown = each.text
 
-    def _displays(self) -> Iterator[Shown]:
+    def _displays(self) -> Iterator[ShownAnswer]:
         if self._mixed:
             return self._mixed_displays()
         return displays(self._query, self._edited, self._arriving(), self._dead, **self._around)
@@ -133,7 +133,7 @@ class Updating:
         """Whether it reads streams of both kinds so that there are results that stand."""
         return mixes(self._query, self._items)
 
-    def _mixed_displays(self) -> Iterator[Shown]:
+    def _mixed_displays(self) -> Iterator[ShownAnswer]:
         return mixed_displays(self._query, self._edited, self._items, self._arriving(), self._dead, **self._around)
 
     def _arriving(self) -> Iterator[Arriving]:

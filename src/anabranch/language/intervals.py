@@ -20,7 +20,7 @@ _LARGEST = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class PathTerm:
     """The value at a path below a variable."""
 
     variable: str
@@ -34,8 +34,8 @@ class Bound:
     A condition computes in doubles, so it may hold for values that lie beyond by as much as these are rounded.
     """
 
-    left: Term
-    right: Term
+    left: PathTerm
+    right: PathTerm
     most: Fraction
 
 
@@ -90,7 +90,7 @@ def _bound(condition: ast.Expression) -> Bound | None:
 class _Linear:
     """A sum of values, each with a factor, and a constant."""
 
-    factors: dict[Term, Fraction]
+    factors: dict[PathTerm, Fraction]
     constant: Fraction = Fraction(0)
 
     def plus(self, other: _Linear, sign: int) -> _Linear:
@@ -108,7 +108,7 @@ def _linear(expression: ast.Expression) -> _Linear | None:
                 return None
             return _Linear({}, Fraction(0) if number.adjusted() < -_LARGEST else Fraction(number))
         case ast.Path(ast.Variable(name)):
-            return _Linear({Term(name, replace(expression, start=None)): Fraction(1)})
+            return _Linear({PathTerm(name, replace(expression, start=None)): Fraction(1)})
         case ast.Negation(operand):
             inner = _linear(operand)
             return None if inner is None else _Linear({}).plus(inner, -1)

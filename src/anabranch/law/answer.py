@@ -69,7 +69,7 @@ def reason_of(error: DynamicError) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownAnswer:
     """What is on display from a moment on."""
 
     at: Fraction

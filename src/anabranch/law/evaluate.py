@@ -55,7 +55,7 @@ Known: TypeAlias = Mapping[str, Callable[[], Values]]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ResultRow:
     """One result of a FLWR expression, with its ranks in the order asked for."""
 
     ranks: tuple[OrderRank, ...]
@@ -283,7 +283,7 @@ class Evaluator(Walker):
 
     def _flwor(self, flwor: ast.Flwor, env: Env) -> Values:
         places = flowing_fors(flwor, env.flowing, self.declared)
-        rows: list[Row] = []
+        rows: list[ResultRow] = []
         if places:
             before, rest = flwor.clauses[: places[0]], flwor.clauses[places[0] :]
             fors = [flwor.clauses[place] for place in places]
@@ -298,10 +298,10 @@ class Evaluator(Walker):
             rows.sort(key=lambda row: row.ranks[index], reverse=flwor.order[index].descending)
         return [value for row in rows for value in row.values]
 
-    def _unit(self, unit: Sequence[Round], flwor: ast.Flwor, others: Sequence[ast.For | ast.Let]) -> list[Row]:
+    def _unit(self, unit: Sequence[Round], flwor: ast.Flwor, others: Sequence[ast.For | ast.Let]) -> list[ResultRow]:
         """The results of one item, window or tuple: all of them, or none where one fails (LAWS 2.4)."""
 
-        def rows() -> list[Row]:
+        def rows() -> list[ResultRow]:
             before = self._in_unit, self._window
             self._in_unit, self._window = True, window
             try:
@@ -334,13 +334,13 @@ class Evaluator(Walker):
             raise error  # in a window on a part of the unit: the unit falls
         super().set_aside(arrival, error, held)
 
-    def _rows(self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[Row]:
+    def _rows(self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[ResultRow]:
         for bound in self._tuples(clauses, env):
             try:
                 if flwor.where is not None and not self.truth(flwor.where, bound):
                     continue
                 keys = (self._single(self.value(key.key, bound), "'order by'")[1] for key in flwor.order)
-                row = Row(tuple(order_rank(key) for key in keys), self.value(flwor.result, bound))
+                row = ResultRow(tuple(order_rank(key) for key in keys), self.value(flwor.result, bound))
                 if len(row.values) > 1 and any(isinstance(each, ast.For) for each in flwor.clauses):
                     self.spend(len(row.values))
             except DynamicError as error:

@@ -4,9 +4,9 @@ Super-peers are joined by links (`topology.py`); thin peers register streams and
 written down in a NETWORK.toml (`description.py`).
 What flows where is in the catalogue (`catalogue.py`): each flow has a property tree or forest, goes over one link, and
 is made from another flow, so all flows of a stream form a tree whose root is the stream itself.
-The planner (`planner.py`) finds for a new subscription the flow from which it costs least, priced by what a sample of
-each stream says (`estimates.py`, `pricing.py`); it says what is to be done as steps (`steps.py`), and why
-(`network/map/explanation.py`).
-What each peer does is a query, or windows made and put together (`operators.py`).
-`network/map/picture.py` draws the map (`network/map/layout.py`).
+The planner (`planner.py`) finds for a new subscription (`needs.py`) the flow from which it costs least (`options.py`),
+by what a sample of each stream says (`estimates.py`); it gives the steps to the next catalogue, and why
+(`explanation.py`).
+What each peer does is a query, or windows made and combined (`operators.py`).
+`picture.py` draws the map.
 """

@@ -8,6 +8,13 @@ it; where two flows are made of one, the stream forks.
 A flow that is the same as what it is made of is a *copy*, and costs its peer little.
 
 A catalogue never changes; a plan is the next one.
+The steps from one to the next follow from the two alone, whatever led from one to the other:
+
+1. New flows and new forms *begin*, from the streams downwards, so that whoever makes one has what it is made of.
+2. A flow that is *replaced* has its new form from the next epoch of its maker on.
+   By then its dependants have read all that was sent in the old one, and go over with it (`peers/team.py`); so
+   nothing is lost, and nothing comes twice.
+3. What nobody reads any more *ends*, from the subscribers upwards.
 """
 
 from __future__ import annotations
@@ -15,9 +22,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 from anabranch.network.estimates import Estimates, Form
-from anabranch.network.needs import Need
+from anabranch.network.needs import QueryNeeds
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.render import render, render_join
 
@@ -66,7 +74,7 @@ class Subscription:
     at: str
     by: str
     text: str
-    need: Need
+    need: QueryNeeds
     reads: tuple[str, ...] = ()
 
 
@@ -201,3 +209,86 @@ def _all_from(name: str, following: Callable[[str], Iterable[str]]) -> tuple[str
         found |= dict.fromkeys(fresh)
         ahead += fresh
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class BeginFlow:
+    """A peer begins to make a flow, and sends it if it is for a neighbour."""
+
+    flow: Flow
+
+
+@dataclass(frozen=True)
+class ReplaceFlow:
+    """A peer makes a flow in a new form; its dependants switch with it at the end of an epoch."""
+
+    flow: Flow
+    before: Flow
+    dependants: tuple[str, ...]
+    """The flows and subscriptions that read it, by name."""
+
+
+@dataclass(frozen=True)
+class AnswerQuery:
+    """A subscription is answered out of these flows from now on; `before` are those it was answered out of."""
+
+    subscription: Subscription
+    before: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CancelQuery:
+    """A subscription is answered no more."""
+
+    subscription: Subscription
+
+
+@dataclass(frozen=True)
+class EndFlow:
+    """A flow is made no more."""
+
+    flow: Flow
+
+
+Step: TypeAlias = BeginFlow | ReplaceFlow | AnswerQuery | CancelQuery | EndFlow
+
+
+def steps(old: Catalogue, new: Catalogue) -> tuple[Step, ...]:
+    """What leads from one catalogue to the next."""
+    found: list[Step] = []
+    for flow in new.downwards():
+        known = old.flows.get(flow.name)
+        if known is None:
+            found.append(BeginFlow(flow))
+        elif known != flow:
+            dependants = [each.name for each in new.readers[flow.name] if each.name in old.flows]
+            dependants += [each.name for each in new.answered[flow.name] if each.name in old.subscriptions]
+            found.append(ReplaceFlow(flow, known, tuple(dependants)))
+    for each in new.subscriptions.values():
+        was = old.subscriptions.get(each.name)
+        if was is None or was.reads != each.reads:
+            found.append(AnswerQuery(each, was.reads if was else ()))
+    found += [CancelQuery(each) for name, each in old.subscriptions.items() if name not in new.subscriptions]
+    found += [EndFlow(each) for each in reversed(old.downwards()) if each.name not in new.flows]
+    return tuple(found)
+
+
+def step_text(step: Step) -> str:
+    """A step in words."""
+    match step:
+        case BeginFlow(flow):
+            return f"begin {_where(flow)}, made of {' and '.join(flow.inputs) or 'nothing'}"
+        case ReplaceFlow(flow, before, dependants):
+            told = f"; {', '.join(dependants)} switch at the end of an epoch" if dependants else ""
+            moved = f", made of {' and '.join(flow.inputs)}" if flow.inputs != before.inputs else ""
+            return f"replace {_where(flow)}{moved}{told}"
+        case AnswerQuery(subscription):
+            return f"answer {subscription.name} at {subscription.at} out of {' and '.join(subscription.reads)}"
+        case CancelQuery(subscription):
+            return f"cancel {subscription.name} at {subscription.at}"
+        case EndFlow(flow):
+            return f"end {_where(flow)}"
+
+
+def _where(flow: Flow) -> str:
+    return f"{flow.name} from {flow.before} to {flow.at}" if flow.before else f"{flow.name} at {flow.at}"

@@ -1,7 +1,13 @@
-"""How many bytes per second a flow has, reckoned from samples of the streams it is made of.
+"""How many bytes per second a flow has, estimated from samples of the streams it is made of.
+
+A sample keeps the first items of a stream as vectors: how often each path occurs in an item, how many bytes it has
+there, and the verdict of each predicate, `no < error < yes` as 0, 1 and 2.
+A comparison is judged once for every item, by the law (LAWS 2.3, 2.4); `and` is the least of its parts, `or` the
+greatest, `not` the opposite.
+So predicates that are not independent of one another come out right, as far as the sample does.
 
 * Items: for each output the bytes of its elements where its condition holds, and the tags of what stands around them
-  where anything in them is sent; predicates are judged item by item, so how they hang together does not matter.
+  where anything in them is sent.
 * Windows: how often one ends, unless it is likely to be empty, times the bytes of its values; conditions on values are
   taken to hold, for a sample has too few windows to say.
 * Tuples: how often items of the inputs meet (in a step join by the sizes of its windows, in an interval join as pairs
@@ -12,19 +18,208 @@ Every flow also carries its progress, a heartbeat a second, however little else 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from itertools import islice
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from itertools import islice, product
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from anabranch.branch.remote.layout import Layout
-from anabranch.network.sample import YES, Numbers, Sample, Verdicts, greatest, least, opposite
+from anabranch.errors import DynamicError
+from anabranch.law.inputs import texts_at
 from anabranch.predicate import And, Compare, Difference, Not, Or, Predicate
 from anabranch.sharing.forest import PropertyForest, alone, labels, local
 from anabranch.sharing.tree import ITEM, PropertyTree, Steps
+from anabranch.stream.elements import Item
+from anabranch.stream.limits import Limits
+from anabranch.stream.path import Path
+from anabranch.stream.reading.source import Source, read
+from anabranch.stream.serialize import serialize
+from anabranch.stream.tree import Element, string_value
+from anabranch.values.atomic import Untyped, compare, finite_value, to_double
+
+Numbers: TypeAlias = npt.NDArray[np.float64]
+Verdicts: TypeAlias = npt.NDArray[np.uint8]
+
+MOST_ITEMS = 1_200
+YES = 2
+_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+"""Of numbers, and of arrays element by element."""
+
+
+class Sample:
+    """Some items of a stream, with what was asked of them so far."""
+
+    def __init__(
+        self, stream: str, items: Sequence[Element], time: Path | None = None, rate: float | None = None, root: str = ""
+    ) -> None:
+        self.stream = stream
+        self.items = tuple(items[:MOST_ITEMS])
+        self.root = root
+        """The name of the stream's root; without one, whatever a path begins with."""
+        self._nodes: dict[Steps, list[list[Element]]] = {}
+        self._verdicts: dict[Predicate, Verdicts] = {}
+        self._vectors: dict[tuple[Steps, Callable[[list[Element]], float]], Numbers] = {}
+        self.bytes = np.array([len(serialize(each).encode()) for each in self.items], dtype=np.float64)
+        self.rate = rate or self._rate(time)
+        """How many items come in a second; without a time, one."""
+
+    def _rate(self, time: Path | None) -> float:
+        texts = [] if time is None else [texts_at(each, time)[:1] for each in self.items]
+        known = [value for text in texts for each in text if (value := finite_value(each)) is not None]
+        span = known[-1] - known[0] if known else Fraction(0)
+        return float((len(known) - 1) / span) if span > 0 else 1.0
+
+    @property
+    def count(self) -> int:
+        """How many items there are."""
+        return len(self.items)
+
+    def mean(self, vector: Numbers) -> float:
+        """What falls to one item; nothing is known of an empty sample, and nothing is said."""
+        return float(vector.mean()) if self.count else 0.0
+
+    def nodes(self, steps: Steps) -> list[list[Element]]:
+        """For each item, the elements at a path, which begins with the root and the item's name."""
+        if steps not in self._nodes:
+            if len(steps) <= ITEM:
+                named = steps[ITEM - 1 : ITEM]
+                found = [[each] if not named or named[0] == str(each.name) else [] for each in self.items]
+            else:
+                above = self.nodes(steps[:-1])
+                found = [[part for each in nodes for part in _children(each, steps[-1])] for nodes in above]
+            self._nodes[steps] = found
+        return self._nodes[steps]
+
+    def vector(self, steps: Steps, measure: Callable[[list[Element]], float]) -> Numbers:
+        """For each item, something that is measured of the elements at a path."""
+        key = steps, measure
+        if key not in self._vectors:
+            self._vectors[key] = np.array([measure(each) for each in self.nodes(steps)], dtype=np.float64)
+        return self._vectors[key]
+
+    def texts(self, steps: Steps) -> list[list[Untyped]]:
+        """For each item, the texts at a path."""
+        if steps and steps[-1].startswith("@"):
+            holders = self.nodes(steps[:-1])
+            return [
+                [Untyped(a.value) for each in nodes for a in each.attributes if str(a.name) == steps[-1][1:]]
+                for nodes in holders
+            ]
+        return [[Untyped(string_value(each)) for each in nodes] for nodes in self.nodes(steps)]
+
+    def sent(self, predicate: Predicate) -> npt.NDArray[np.bool_]:
+        """For which items a predicate holds."""
+        found: npt.NDArray[np.bool_] = self.verdicts(predicate) == YES
+        return found
+
+    def verdicts(self, predicate: Predicate) -> Verdicts:
+        """For each item the verdict of a predicate over it; a term that is no path of the item has no value."""
+        if predicate not in self._verdicts:
+            self._verdicts[predicate] = judged(predicate, (self.count,), self._compared)
+        return self._verdicts[predicate]
+
+    def _compared(self, atom: Compare | Difference) -> Verdicts:
+        if isinstance(atom, Compare):
+            texts = self.texts(atom.term.path.steps) if atom.term.path.steps else [[]] * self.count
+            return np.array([judged_value(atom, each) for each in texts], dtype=np.uint8)
+        pairs = zip(self.texts(atom.left.path.steps), self.texts(atom.right.path.steps), strict=True)
+        return np.array([judged_pair(atom, *each) for each in pairs], dtype=np.uint8)
+
+
+def judged(
+    predicate: Predicate, shape: Sequence[int], compared: Callable[[Compare | Difference], Verdicts]
+) -> Verdicts:
+    """The verdicts of a predicate, by those of its comparisons; `shape` is that of all of them."""
+
+    def all_of(parts: Iterable[Predicate]) -> list[Verdicts]:
+        return [judged(each, shape, compared) for each in parts]
+
+    found: Verdicts
+    match predicate:
+        case And(parts):
+            found = np.minimum.reduce([np.full(shape, YES, dtype=np.uint8), *all_of(parts)])
+        case Or(parts):
+            found = np.maximum.reduce([np.zeros(shape, dtype=np.uint8), *all_of(parts)])
+        case Not(part):
+            found = YES - judged(part, shape, compared)
+        case _:
+            found = compared(predicate)
+    return found
+
+
+def judged_value(atom: Compare, texts: Iterable[Untyped]) -> int:
+    """The verdict of a comparison with a constant."""
+    best = 0
+    for text in texts:
+        if isinstance(atom.constant, str):
+            best = max(best, YES * compare(atom.op, text, atom.constant))
+            continue
+        try:
+            number = finite_value(text)
+            value = to_double(text) if number is None else number
+        except DynamicError:
+            best = max(best, 1)
+            continue
+        best = max(best, YES * bool(_OPERATORS[atom.op](value, atom.constant)))
+    return best
+
+
+def judged_pair(atom: Difference, lefts: Sequence[Untyped], rights: Sequence[Untyped]) -> int:
+    """The verdict of a comparison between two paths."""
+    if atom.offset is None:
+        return YES * any(compare(atom.op, *pair) for pair in product(lefts, rights))
+    if (len(rights) > 1) or (atom.arithmetic == "distance" and len(lefts) > 1):
+        return 1
+    best = 0
+    for left, right in product(lefts, rights):
+        try:
+            one, two = to_double(left), to_double(right)
+        except DynamicError:
+            best = max(best, 1)
+            continue
+        offset = float(atom.offset)
+        sides = (one - two, offset) if atom.arithmetic == "distance" else (one, two + offset)
+        best = max(best, YES * bool(_OPERATORS[atom.op](*sides)))
+    return best
+
+
+def _children(node: Element, name: str) -> list[Element]:
+    return [each for each in node.children if isinstance(each, Element) and str(each.name) == name]
+
+
+def _size(nodes: list[Element]) -> float:
+    """How many bytes elements have, with all that is in them."""
+    return sum(len(serialize(each).encode()) for each in nodes)
+
+
+def _number(nodes: list[Element]) -> float:
+    """The first number among elements; NaN where there is none."""
+    try:
+        return to_double(Untyped(string_value(nodes[0]))) if nodes else float("nan")
+    except DynamicError:
+        return float("nan")
+
+
+def sample_of(source: Source, rate: float | None = None, count: int = MOST_ITEMS) -> Sample:
+    """The first items of a stream; one without any yet, or whose files have gone, says nothing."""
+    if not all(each.exists() for each in source.partitions):
+        return Sample(source.name, [], source.time, rate, source.implied_root)
+    reader = read(source, Limits())
+    items = [each.tree for each in islice((part for part in reader if isinstance(part, Item)), count)]
+    return Sample(source.name, items, source.time, rate, str(reader.root.name))
+
 
 Form: TypeAlias = PropertyTree | PropertyForest
 """What a flow carries: items or windows of one stream, or the tuples of a join."""
@@ -36,14 +231,6 @@ _VALUE = 6.0
 """Bytes of a value: a sum, a count, a number of a window."""
 _PAIRS = 200
 """So many items of each sample are tried with each other, by the nearest doubles of their first values."""
-_OPERATORS: dict[str, Callable[[Numbers, Numbers], npt.NDArray[np.bool_]]] = {
-    "=": np.equal,
-    "!=": np.not_equal,
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-}
 
 
 class Estimates:
@@ -52,11 +239,6 @@ class Estimates:
     def __init__(self, samples: Mapping[str, Sample]) -> None:
         self.samples = samples
         self._known: dict[Form, float] = {}
-
-    def shipped(self, stream: str) -> float:
-        """Bytes per second of a stream as it comes in."""
-        sample = self._sample(stream)
-        return sample.mean(sample.bytes) * sample.rate + PROGRESS
 
     def rate(self, form: Form) -> float:
         """Bytes per second of a flow."""
@@ -67,9 +249,7 @@ class Estimates:
         return self._known[form]
 
     def _sample(self, stream: str) -> Sample:
-        if stream not in self.samples:
-            return Sample(stream, ())
-        return self.samples[stream]
+        return self.samples[stream] if stream in self.samples else Sample(stream, ())
 
     def _tree(self, tree: PropertyTree) -> float:
         sample = self._sample(tree.stream)
@@ -86,7 +266,7 @@ class Estimates:
         size, step = float(window.extent.size), float(window.extent.step)
         if window.reference is None:
             return sample.rate * selected / step
-        values = sample.values(window.reference)
+        values = sample.vector(window.reference, _number)
         known = values[~np.isnan(values)]
         passing = (float(known[-1]) - float(known[0])) / len(known) * sample.rate if len(known) > 1 else 1.0
         if passing <= 0:
@@ -139,12 +319,12 @@ def _item_bytes(sample: Sample, tree: PropertyTree) -> Numbers:
         verdicts = sample.verdicts(output.condition)
         sent = verdicts == YES
         if output.whole:
-            total += np.where(sent, sample.bytes if len(output.path) < ITEM else sample.sizes(output.path), 0)
+            total += np.where(sent, sample.bytes if len(output.path) < ITEM else sample.vector(output.path, _size), 0)
         depths = range(ITEM, len(output.path) + (not output.whole))
         for path in (output.path[:depth] for depth in depths):
             around[path] = np.maximum(around[path], verdicts) if path in around else verdicts
     for path, verdicts in around.items():
-        total += np.where(verdicts == YES, sample.counts(path) * (2 * len(path[-1]) + 5), 0)
+        total += np.where(verdicts == YES, sample.vector(path, len) * (2 * len(path[-1]) + 5), 0)
     return total
 
 
@@ -160,32 +340,25 @@ def _share_of_pairs(forest: PropertyForest, samples: list[Sample]) -> float:
     if not all(shapes):
         return 0.0
 
-    def judged(predicate: Predicate) -> Verdicts:
-        match predicate:
-            case And(parts):
-                return least(np.full(shapes, YES, dtype=np.uint8), map(judged, parts))
-            case Or(parts):
-                return greatest(np.zeros(shapes, dtype=np.uint8), map(judged, parts))
-            case Not(part):
-                return opposite(judged(part))
-            case Compare(term):
-                for axis, (tree, sample, count) in enumerate(zip(trees, samples, shapes, strict=False)):
-                    if term.input == tree.input:
-                        row = sample.verdicts(predicate)[:count]
-                        return np.broadcast_to(row[:, None] if axis == 0 else row[None, :], shapes).copy()
-                return np.full(shapes, YES, dtype=np.uint8)
-            case Difference(left, op, right, offset):
-                places = {tree.input: number for number, tree in enumerate(trees)}
-                if left.input not in places or right.input not in places:
-                    return np.full(shapes, YES, dtype=np.uint8)
-                one, two = (
-                    spread(samples[places[term.input]].values(term.path.steps), places[term.input])
-                    for term in (left, right)
-                )
-                return np.where(_OPERATORS[op](one, two + float(offset or 0)), YES, 0).astype(np.uint8)
+    everything = np.full(shapes, YES, dtype=np.uint8)
+    places = {tree.input: number for number, tree in enumerate(trees)}
 
-    def spread(vector: Numbers, axis: int) -> Numbers:
+    def spread(vector: Any, axis: int) -> Any:
         row = vector[: shapes[axis]]
         return row[:, None] if axis == 0 else row[None, :]
 
-    return float((judged(forest.guard) == YES).mean())
+    def compared(atom: Compare | Difference) -> Verdicts:
+        if isinstance(atom, Compare):
+            if atom.term.input not in places:
+                return everything
+            axis = places[atom.term.input]
+            return np.broadcast_to(spread(samples[axis].verdicts(atom), axis), shapes).copy()
+        if atom.left.input not in places or atom.right.input not in places:
+            return everything
+        one, two = (
+            spread(samples[places[term.input]].vector(term.path.steps, _number), places[term.input])
+            for term in (atom.left, atom.right)
+        )
+        return np.where(_OPERATORS[atom.op](one, two + float(atom.offset or 0)), YES, 0).astype(np.uint8)
+
+    return float((judged(forest.guard, shapes, compared) == YES).mean())

@@ -2,35 +2,49 @@
 
 A query over items needs the items of its property tree, and runs over them as it is.
 A query over time windows that asks for values only needs those values: the window is made on the way, and what is left
-of the query (`sharing/restructuring`) runs over them, put together from smaller windows where these are shared.
+of the query (`sharing/restructure.py`) runs over them, combined from smaller windows where these are shared.
 Windows that hand out their items make a stream no smaller (sharing paper, 3.3.2), and count windows number the items
 from a subscription's own start (LAWS 3.3): both are made where the answer is.
 A join needs its inputs, or else its tuples (5.3.1), where they can be sent (`branch/remote/tuples.py`).
+
+What may be sent of a stream also depends on how it was declared (`sent_to`, `fed_to`):
+
+* A stream that may have accents is sent in whole items: an accent may name any path, and must hold for items that are
+  buffered elsewhere. It is made neither into windows nor into tuples on the way, for these would depend on when the
+  first subscriber began.
+* A stream of updates is sent as it is, and so is one of several partitions: merging them would hide which item is late
+  in its own partition (LAWS 3.2).
+* A query that asks when something came needs the time of items (LAWS 1.2, 1.3, 5.5); an interval join needs that of all
+  items of its streams, since each lets it answer for those that lie far enough before it.
+* A join that has to wait for the end of its streams waits where it is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from anabranch.branch.remote.queries import can_travel
-from anabranch.branch.remote.tuples import why_not_sent
+from anabranch.branch.remote.tuples import waits, why_not_sent
 from anabranch.errors import AnabranchError
 from anabranch.language import ast, check, parse
+from anabranch.language.rewrite import parts
+from anabranch.network.description import RegisteredStream
 from anabranch.network.estimates import Form
+from anabranch.predicate import EVERYTHING, Predicate, implies
 from anabranch.sharing.forest import JoinKind, PropertyForest
 from anabranch.sharing.match import matches, merge
 from anabranch.sharing.match_joins import FullResults, join_matches, level, merge_inputs, merge_joins
+from anabranch.sharing.normalize import tree_of, unjoined, unwindowed
 from anabranch.sharing.render import render_join
-from anabranch.sharing.restructuring.restructure import restructure
+from anabranch.sharing.restructure import restructure
 from anabranch.sharing.rules.derive import derive_forest
-from anabranch.sharing.settle import tree_of, unjoined, unwindowed
-from anabranch.sharing.tree import ITEM, OutputAnnotation, PropertyTree
+from anabranch.sharing.tree import ITEM, OutputAnnotation, PropertyTree, Steps
 from anabranch.stream.schema import Schema
 
 
 @dataclass(frozen=True)
-class Need:
+class QueryNeeds:
     """What a query needs: one tree for each stream, and for a join what its tuples are."""
 
     inputs: tuple[PropertyTree, ...]
@@ -53,7 +67,9 @@ class Need:
         return next(each for each in self.inputs if each.stream == form.stream)
 
 
-def need_of(text: str, schemas: Mapping[str, Schema], name: str | None = None, edited: Collection[str] = ()) -> Need:
+def need_of(
+    text: str, schemas: Mapping[str, Schema], name: str | None = None, edited: Collection[str] = ()
+) -> QueryNeeds:
     """What a query needs; `QueryError` where it cannot be answered, or reads something other than streams.
 
     `edited` are streams of updates.
@@ -63,15 +79,15 @@ def need_of(text: str, schemas: Mapping[str, Schema], name: str | None = None, e
     if forest.kind != "apart":
         join = alike_tuples(forest)
         stays = why_not_sent(query, join) if join else "its tuples cannot be written down"
-        return Need(inputs_of(forest), None if stays else join, stays, query, forest.kind)
+        return QueryNeeds(inputs_of(forest), None if stays else join, stays, query, forest.kind)
     if len(forest.trees) > 1:
         stays = "nothing is known of how its inputs meet"
-        return Need(merge_inputs(tuple(map(unwindowed, forest.trees))), None, stays, query)
+        return QueryNeeds(merge_inputs(tuple(map(unwindowed, forest.trees))), None, stays, query)
     [tree] = forest.trees
     travels = tree.window is not None and tree.window.reference is not None and not tree.outputs
     if travels and (restructure(query, tree.schema).tree.window is None or not can_travel(text, tree)):
         travels = False  # nothing could be read out of the values
-    return Need((tree if travels else unwindowed(tree),), query=query)
+    return QueryNeeds((tree if travels else unwindowed(tree),), query=query)
 
 
 def whole(stream: str, schema: Schema | None = None) -> PropertyTree:
@@ -139,3 +155,121 @@ def alike_tuples(forest: PropertyForest) -> PropertyForest | None:
 def inputs_of(form: PropertyForest) -> tuple[PropertyTree, ...]:
     """What a join must be given to make its tuples: one tree for each stream."""
     return merge_inputs(unjoined(form))
+
+
+def travelling(need: QueryNeeds, streams: Mapping[str, RegisteredStream]) -> QueryNeeds:
+    """What a query is sent of its streams."""
+    inputs = _told(need.inputs, references(need), streams, need.kind, timed=asks_when(need))
+    stays = need.stays or (_stays(need, need.join, streams) if need.join else None)
+    return replace(need, inputs=inputs, join=None if stays else need.join, stays=stays)
+
+
+def feeding(join: PropertyForest, streams: Mapping[str, RegisteredStream]) -> tuple[PropertyTree, ...]:
+    """What a join that is made on the way is sent of its streams."""
+    return _told(inputs_of(join), _references(join.trees), streams, join.kind, timed=len(set(join.streams)) > 1)
+
+
+def _stays(need: QueryNeeds, join: PropertyForest, streams: Mapping[str, RegisteredStream]) -> str | None:
+    """Why a join is not made on the way."""
+    assert need.query is not None
+    for name in need.streams:
+        stream = streams[name]
+        if stream.source.updates:
+            return f"stream '{name}' is edited"
+        if len(stream.source.partitions) > 1:
+            return f"stream '{name}' has several partitions"
+        if stream.accents:
+            return f"stream '{name}' may have accents"
+    if waits(need.query, join, {name: streams[name].source.time for name in need.streams}):
+        return "it has to wait for the end of its streams"
+    return None
+
+
+def _told(
+    trees: Iterable[PropertyTree],
+    places: Mapping[str, frozenset[str]] | None,
+    streams: Mapping[str, RegisteredStream],
+    kind: JoinKind,
+    *,
+    timed: bool,
+) -> tuple[PropertyTree, ...]:
+    """What is sent of streams, with what tells how far they are: where windows place items, and their times."""
+    inputs: list[PropertyTree] = []
+    for tree in trees:
+        stream = streams[tree.stream]
+        time = stream.source.time
+        if is_verbatim(stream) or places is None or (timed and time is None):
+            inputs.append(whole(tree.stream, tree.schema))
+            continue
+        carried = in_whole_items(unwindowed(tree)) if stream.accents else tree
+        if carried.window is None:
+            told = [tuple(each.split("/")[1:]) for each in places.get(tree.stream, ())]
+            if timed and time is not None:
+                told.append(time.steps)
+                if kind == "interval":
+                    carried = telling(carried, [time.steps], EVERYTHING)
+            if not all(tells(carried, each) for each in told):
+                carried = telling(alike(carried), told)
+            if not all(tells(carried, each) for each in told):
+                carried = whole(tree.stream, tree.schema)
+        inputs.append(carried)
+    return tuple(inputs)
+
+
+def tells(tree: PropertyTree, path: Steps) -> bool:
+    """Whether every item that is sent has what it holds at a path."""
+    guards = tree.guards
+    if any(each.whole and len(each.path) < ITEM for each in tree.outputs):
+        return True
+    return all(
+        any(
+            each.whole and (*item, *path)[: len(each.path)] == each.path and implies(guards[item], each.condition)
+            for each in tree.outputs
+        )
+        for item in guards
+        if len(item) == ITEM
+    )
+
+
+def telling(tree: PropertyTree, paths: Iterable[Steps], condition: Predicate | None = None) -> PropertyTree:
+    """The same items, each also with what it holds at some paths; and under a condition others with nothing else."""
+    items = [(path, guard) for path, guard in tree.guards.items() if len(path) == ITEM]
+    more = [OutputAnnotation((*item, *path), condition or guard) for path in paths for item, guard in items]
+    return tree_of(tree.stream, (*tree.outputs, *more), None, (), tree.schema)
+
+
+def is_verbatim(stream: RegisteredStream) -> bool:
+    """Whether a stream travels as it is, always."""
+    return stream.source.updates or len(stream.source.partitions) > 1
+
+
+def in_whole_items(tree: PropertyTree) -> PropertyTree:
+    """The same items, with all that they hold."""
+    guards = tree.guards
+    if any(each.whole and len(each.path) < ITEM for each in tree.outputs):
+        return tree
+    items = [OutputAnnotation(path, guard) for path, guard in guards.items() if len(path) == ITEM]
+    return tree_of(tree.stream, items, None, (), tree.schema)
+
+
+def asks_when(need: QueryNeeds) -> bool:
+    """Whether a query depends on the times of items: it reads several streams, or looks back."""
+    return len(need.inputs) > 1 or any(isinstance(each, ast.Qualifier) for each in parts(need.query))
+
+
+def references(need: QueryNeeds) -> Mapping[str, frozenset[str]] | None:
+    """By stream: the paths that place its items in the time windows of a query; None where these are not plain."""
+    assert need.query is not None
+    windows = sum(isinstance(each, ast.TimeWindow) for each in parts(need.query))
+    trees = derive_forest(need.query).trees if windows else ()
+    named = sum(tree.window is not None and tree.window.reference is not None for tree in trees)
+    return _references(trees) if named == windows else None
+
+
+def _references(trees: Iterable[PropertyTree]) -> dict[str, frozenset[str]]:
+    """By stream: the paths by which time windows are measured."""
+    found: dict[str, set[str]] = {}
+    for tree in trees:
+        if tree.window and tree.window.reference:
+            found.setdefault(tree.stream, set()).add("/".join(tree.window.reference[ITEM - 1 :]))
+    return {name: frozenset(each) for name, each in found.items()}

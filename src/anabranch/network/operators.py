@@ -22,9 +22,9 @@ from anabranch.language import check, parse, print_query
 from anabranch.network.catalogue import Catalogue, Flow, Subscription
 from anabranch.network.estimates import Form
 from anabranch.sharing.forest import PropertyForest
-from anabranch.sharing.restructuring.restructure import restructure
-from anabranch.sharing.restructuring.tuples import over_tuples
-from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows
+from anabranch.sharing.loops import over_tuples
+from anabranch.sharing.remote import MakeWindows, PutTogether, ReadWindows
+from anabranch.sharing.restructure import restructure
 from anabranch.sharing.tree import PropertyTree
 
 TUPLES = "tuples"

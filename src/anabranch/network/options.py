@@ -10,22 +10,98 @@ travel (the sharing paper's open question, 5.3.1).
 Anchors are looked at from the nearest on, the registered stream first, so that there is a plan from the first moment.
 For a join, whose inputs are priced at every peer, an anchor is passed over where its new flows alone would cost more
 than the best so far.
+
+A price is the bytes per second on links, and, weighed, the bytes per second that operators read on peers.
+A flow has a price of its own however little it carries, for it is a log of its own, with files in every epoch.
+A change is priced by the flows that it touches and those that read them, not by the whole network again.
 """
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from anabranch.network.catalogue import Catalogue, Flow, Subscription
+from anabranch.network.catalogue import Catalogue, Flow, Subscription, load_of
 from anabranch.network.description import Strategy
 from anabranch.network.estimates import Estimates, Form
-from anabranch.network.needs import Need, inputs_of, provides, whole, widened
-from anabranch.network.pricing import Price, carried, priced
+from anabranch.network.needs import QueryNeeds, inputs_of, provides, whole, widened
 from anabranch.network.topology import Link, Topology
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.tree import PropertyTree
+
+LOAD = 0.25
+"""What a byte that is read costs beside one over a link."""
+FLOW = 256.0
+"""What a flow over a link costs by itself."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Price:
+    """What is too much for links comes first, then what all costs; both in bytes per second."""
+
+    short: float
+    total: float
+    traffic: float
+    load: float
+
+
+def priced(
+    catalogue: Catalogue,
+    changes: Mapping[str, Form],
+    added: tuple[Flow, ...],
+    subscription: Subscription,
+    topology: Topology,
+    estimates: Estimates,
+) -> Price:
+    """The price of widening some flows, adding others, and answering a subscription out of some."""
+    wider = {name: replace(catalogue.flows[name], form=form) for name, form in changes.items()}
+    flows = ChainMap(wider, {flow.name: flow for flow in added}, dict(catalogue.flows))
+    load = load_of(subscription, flows, estimates) + sum(load_of(flow, flows, estimates) for flow in added)
+    readers = {each.name: each for name in changes for each in (catalogue.flows[name], *catalogue.readers[name])}
+    for flow in readers.values():
+        load += load_of(flows[flow.name], flows, estimates) - load_of(flow, catalogue.flows, estimates)
+    answered = {each.name: each for name in changes for each in catalogue.answered[name]}
+    for each in answered.values():
+        load += load_of(each, flows, estimates) - load_of(each, catalogue.flows, estimates)
+    links: dict[Link, float] = {}
+    for flow in (*wider.values(), *added):
+        if flow.before is not None:
+            link = topology.link(flow.before, flow.at)
+            old = estimates.rate(catalogue.flows[flow.name].form) if flow.name in wider else 0.0
+            links[link] = links.get(link, 0.0) + estimates.rate(flow.form) - old
+    traffic = sum(links.values())
+    fixed = FLOW * sum(flow.before is not None for flow in added)
+    short = sum(shortage(catalogue, link, more, topology, estimates) for link, more in links.items())
+    return Price(short, traffic + LOAD * load + fixed, traffic, load)
+
+
+def total(catalogue: Catalogue, topology: Topology, estimates: Estimates) -> Price:
+    """What all of a catalogue costs."""
+    traffic = sum(catalogue.traffic(estimates).values())
+    load = sum(catalogue.load(estimates).values())
+    links = {topology.link(each.before, each.at) for each in catalogue.hops if each.before}
+    short = 0.0
+    for link in links:
+        most = topology.bandwidth(link)
+        if most is not None:
+            short += max(0.0, carried(catalogue, link, estimates) - most)
+    return Price(short, traffic + LOAD * load + FLOW * len(list(catalogue.hops)), traffic, load)
+
+
+def carried(catalogue: Catalogue, link: Link, estimates: Estimates) -> float:
+    """Bytes per second over a link, both ways."""
+    return sum(estimates.rate(each.form) for each in catalogue.hops if {each.before, each.at} == set(link))
+
+
+def shortage(catalogue: Catalogue, link: Link, more: float, topology: Topology, estimates: Estimates) -> float:
+    """By how many bytes per second a link is short, beyond what it is already."""
+    most = topology.bandwidth(link)
+    if most is None:
+        return 0.0
+    now = carried(catalogue, link, estimates)
+    return max(0.0, now + more - most) - max(0.0, now - most)
 
 
 @dataclass(frozen=True)
@@ -83,7 +159,7 @@ class Options:
         """What a join on the way is given."""
         self._widenings: dict[tuple[str, Form], dict[str, Form] | None] = {}
 
-    def of(self, need: Need, at: str) -> Iterator[Option]:
+    def of(self, need: QueryNeeds, at: str) -> Iterator[Option]:
         """All options, until time is up; the first is always a plan."""
         if self.strategy == "shipping":
             yield self._together(self._ship(need, at), at, need)
@@ -93,7 +169,7 @@ class Options:
             if self.is_late():
                 return
 
-    def _all(self, need: Need, at: str) -> Iterator[Option]:
+    def _all(self, need: QueryNeeds, at: str) -> Iterator[Option]:
         if len(need.inputs) == 1 and need.join is None:
             for brought in self._bring(need.inputs[0], at, everything=True):
                 yield self._together([brought], at, need)
@@ -183,7 +259,7 @@ class Options:
         return tuple(made)
 
     def _priced(self, changes: Mapping[str, Form], added: tuple[Flow, ...], reads: tuple[str, ...], at: str) -> Price:
-        asking = Subscription("", at, at, "", Need(()), reads)
+        asking = Subscription("", at, at, "", QueryNeeds(()), reads)
         return priced(self.catalogue, changes, added, asking, self.topology, self.estimates)
 
     def _full(self, form: Form) -> frozenset[Link]:
@@ -197,7 +273,7 @@ class Options:
 
     # --- all inputs -----------------------------------------------------------------------------------------
 
-    def _ship(self, need: Need, at: str) -> list[_Brought]:
+    def _ship(self, need: QueryNeeds, at: str) -> list[_Brought]:
         """Each input whole, from where it is registered, over links of its own."""
         found: list[_Brought] = []
         for each in need.inputs:
@@ -208,7 +284,7 @@ class Options:
             found.append(_Brought(anchor, anchor.at, {}, added, price))
         return found
 
-    def _together(self, brought: list[_Brought], at: str, need: Need) -> Option:
+    def _together(self, brought: list[_Brought], at: str, need: QueryNeeds) -> Option:
         """The answer is made of inputs that were brought to the subscriber's peer."""
         changes, added, reads = self._gathered(brought)
         price = self._priced(changes, added, reads, at)

@@ -6,7 +6,7 @@ Three strategies can be compared:
 * `sharing`: it is answered out of a flow that provides what it needs, as it is, or gets one of its own;
 * `widening`: flows may be widened for it.
 
-Every option has a price (`options.py`, `pricing.py`), and the cheapest is taken; after the time budget, the cheapest
+Every option has a price (`options.py`), and the cheapest is taken; after the time budget, the cheapest
 that was found by then.
 Then those for whom a flow of their own is made are planned again, if that makes the whole cheaper: so who comes first
 does not decide for ever.
@@ -24,16 +24,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from anabranch.errors import UsageError, did_you_mean
-from anabranch.network.catalogue import Catalogue, Flow, Subscription
+from anabranch.network.catalogue import Catalogue, Flow, Step, Subscription, steps
 from anabranch.network.description import Network, Strategy
-from anabranch.network.estimates import Estimates, Form
-from anabranch.network.needs import Need, inputs_of, need_of, provides, whole, widened
-from anabranch.network.options import Option, Options, is_loose
-from anabranch.network.pricing import shortage, total
-from anabranch.network.sample import Sample, sample_of
-from anabranch.network.steps import Step, steps
+from anabranch.network.estimates import Estimates, Form, Sample, sample_of
+from anabranch.network.needs import QueryNeeds, feeding, inputs_of, need_of, provides, travelling, whole, widened
+from anabranch.network.options import Option, Options, is_loose, shortage, total
 from anabranch.network.topology import Link, Topology
-from anabranch.network.travelling import feeding, travelling
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.tree import PropertyTree
 from anabranch.stream.schema import Schema
@@ -78,10 +74,10 @@ class Planner:
         strategy: Strategy = "widening",
         budget: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
-        travelling: Callable[[Need], Need] = lambda need: need,
+        travelling: Callable[[QueryNeeds], QueryNeeds] = lambda need: need,
         feeding: Callable[[PropertyForest], tuple[PropertyTree, ...]] = inputs_of,
     ) -> None:
-        """`travelling` says what of a need may travel, `feeding` what a join on the way is given (`travelling.py`)."""
+        """`travelling` says what of a need may travel, `feeding` what a join on the way is given (`needs.py`)."""
         self.topology = topology
         self.estimates = Estimates(samples)
         self.schemas = dict(schemas or {})
@@ -171,11 +167,11 @@ class Planner:
         """The largest number that a flow has had."""
         return self._number - 1
 
-    def need_of(self, text: str, name: str) -> Need:
+    def need_of(self, text: str, name: str) -> QueryNeeds:
         """What a query is sent of its streams."""
         return self._travelling(need_of(text, self.schemas, name, self.edited))
 
-    def _options(self, need: Need, at: str, begun: float) -> tuple[list[Option], bool]:
+    def _options(self, need: QueryNeeds, at: str, begun: float) -> tuple[list[Option], bool]:
         late = False
 
         def is_late() -> bool:
@@ -208,7 +204,7 @@ class Planner:
                 continue
             above = {each for flow in gone for each in old.above(flow.name)}
             self.catalogue = rest
-            self._narrow(above & rest.flows.keys())
+            self.narrow(above & rest.flows.keys())
             options, _ = self._options(subscription.need, subscription.at, begun)
             self._take(best := min(options, key=lambda each: each.price), replace(subscription, reads=best.reads))
             again = total(self.catalogue, self.topology, self.estimates)
@@ -272,12 +268,6 @@ class Planner:
 
     # --- narrowing ------------------------------------------------------------------------------------------
 
-    def narrow(self, names: Iterable[str] | None = None) -> Decision:
-        """Narrow flows, all unless some are named, to what is still asked for."""
-        old = self.catalogue
-        narrowed = self._narrow(set(old.flows if names is None else names))
-        return Decision("narrow", steps(old, self.catalogue), narrowed=narrowed)
-
     def _narrow_short(self, option: Option) -> tuple[str, ...]:
         """Narrow what flows over the links that an option would overload, and what is made of it."""
         used = (*option.added, *(self.catalogue.flows[name] for name in option.changes))
@@ -285,12 +275,13 @@ class Planner:
         more = max(option.price.traffic, 0.0)
         short = [each for each in links if shortage(self.catalogue, each, more, self.topology, self.estimates) > 0]
         on_them = [each for each in self.catalogue.hops if each.before and self._link(each) in short]
-        return self._narrow({name for each in on_them for name in self.catalogue.below(each.name)})
+        return self.narrow({name for each in on_them for name in self.catalogue.below(each.name)})
 
     def _link(self, hop: Flow) -> Link:
         return self.topology.link(hop.made_at, hop.at)
 
-    def _narrow(self, names: set[str]) -> tuple[str, ...]:
+    def narrow(self, names: set[str]) -> tuple[str, ...]:
+        """Narrow some flows to what is still asked for; gives those that were."""
         found: list[str] = []
         for flow in reversed(self.catalogue.downwards()):
             if flow.name not in names or not flow.inputs or (flow.name in self.begun and not is_loose(flow)):

@@ -9,10 +9,10 @@ whatever is killed when.
 Every reader of a flow applies all of its own query, so a flow may always carry more than it has to, and that is what
 keeps answers exact (LAWS 3.7).
 Items that nobody selected travel along where a stream has come far by them (`spark/evolution/courses.py`), and an epoch
-with anything out of the ordinary in it travels whole (`verbatim.py`): late items, accents, updates, what has failed.
+with anything out of the ordinary in it travels whole (`sending.py`): late items, accents, updates, what has failed.
 
-A network that goes on is one of streaming queries, and what they commit is sent on at once (`live.py`); what comes to
-an end is run by hand, round after round (`trunks.py`).
+A network that goes on is one of streaming queries, and what they commit is sent on at once (`running.py`);
+what comes to an end is run by hand, round after round (`peer.py`).
 Plans change between epochs, when everything that has been sent has been read; so a subscription begins at one place of
 each of its streams, wherever it is answered.
 """

@@ -2,25 +2,41 @@
 
 A peer for which nothing has come costs nothing: its trunk is not started.
 What it has taken of the links that reach it, read for good and handed on, it lets these forget.
+
+On Spark, all trunks of a network share a session, and each has a pool of its own.
+A peer's trunk is driven by hand (`spark/epoch/stepping.py`) until it is started: from then on it is a streaming query,
+and epochs come by themselves (`spark/epoch/streaming.py`), until it is stopped.
+Both go on from where the other was.
+A peer that reads nothing has no query, and gets one when it is started with its first stream.
+On a machine that is too busy to start them peers are driven by hand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import thread_time
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, TypeAlias
 from urllib.parse import quote
 
 from anabranch.peers.links import Link
-from anabranch.peers.programs import Program
+from anabranch.peers.programs import PeerProgram
 from anabranch.peers.sending import Sender
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
+from anabranch.spark.epoch.stepping import SteppedTrunk
+from anabranch.spark.epoch.streaming import StreamedTrunk
+from anabranch.spark.epoch.streaming_query import pool_of
+from anabranch.spark.epoch.trunk import Trunk
+from anabranch.spark.epoch.usage import PoolUsage
 from anabranch.spark.intake.folders import listing
-from anabranch.spark.plan.wanted import EPOCH_BYTES, Wanted
+from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Wanted
+from anabranch.spark.session import Session, local_session
 
 
 def checkpoint_of(network: Path, peer: str) -> Path:
@@ -33,7 +49,7 @@ def record_of(network: Path, peer: str) -> Path:
     return network / "sent" / f"{quote(peer, safe='')}.json"
 
 
-class Workings(Protocol):
+class EpochRunner(Protocol):
     """What runs the epochs of a peer."""
 
     checkpoint: Checkpoint
@@ -75,11 +91,11 @@ class Peer:
     """One super-peer; only the network that it belongs to tells it what to do."""
 
     name: str
-    workings: Workings
+    runner: EpochRunner
     links: Path
     record: Path
     epoch_bytes: int = EPOCH_BYTES
-    program: Program = field(init=False)
+    program: PeerProgram = field(init=False)
     plan: int = 0
     sending_s: float = 0.0
     """CPU seconds for what was sent."""
@@ -92,15 +108,15 @@ class Peer:
     sender: Sender = field(init=False)
 
     def __post_init__(self) -> None:
-        self.sender = Sender(self.workings.checkpoint, self.record, self.links)
-        self.program = Program(self.name, {}, {})
+        self.sender = Sender(self.runner.checkpoint, self.record, self.links)
+        self.program = PeerProgram(self.name, {}, {})
 
-    def want(self, program: Program, plan: int) -> None:
+    def want(self, program: PeerProgram, plan: int) -> None:
         """Do this from now on, under a plan with a number; all that was read before has been sent."""
         self.program, self.plan = program, plan
         if self._holds is not None:
             self._hold({name: self._holds.get(name, 0) for name in self._coming_in()})
-        self.workings.want(
+        self.runner.want(
             Wanted(
                 program.streams,
                 program.subscriptions,
@@ -124,11 +140,11 @@ class Peer:
     def release(self) -> None:
         """Read on."""
         self._holds = None
-        self.workings.hold({})
+        self.runner.hold({})
 
     def _hold(self, holds: dict[str, int]) -> None:
         self._holds = holds
-        self.workings.hold(holds)
+        self.runner.hold(holds)
 
     def _coming_in(self) -> list[str]:
         """The streams that are registered here; one that has ended is read to its end whatever happens."""
@@ -153,7 +169,7 @@ class Peer:
     def run(self) -> None:
         """Read to the end of what is there, and send what comes of it."""
         self._seen = {**(self._seen or {}), **self._look()}
-        self.workings.run()
+        self.runner.run()
         self.send()
 
     def send(self) -> None:
@@ -188,10 +204,86 @@ class Peer:
     @property
     def log(self) -> AnswerLog:
         """What it has answered."""
-        return AnswerLog(self.workings.checkpoint)
+        return AnswerLog(self.runner.checkpoint)
 
     def last(self) -> Manifest | None:
         """What its newest epoch did."""
         manifests = self.log.manifests
         epochs = manifests.epochs()
         return manifests.load(epochs[-1]) if epochs else None
+
+
+Open: TypeAlias = Callable[[str, Path], EpochRunner]
+"""Gives a peer, by name, what runs its epochs in a folder."""
+
+
+def on_spark(
+    session: Session | None, settings: Settings, on_epoch: Callable[[str, Epoch], None], held: ExitStack
+) -> Open:
+    """Peers whose epochs run on Spark, as long as `held` is open; without a session, on one of their own."""
+    spark = session or local_session()
+
+    def opened(name: str, folder: Path) -> EpochRunner:
+        return held.enter_context(TrunkRunner(spark, folder, settings, partial(on_epoch, name)))
+
+    return opened
+
+
+class TrunkRunner:
+    """Runs the epochs of a peer on a trunk; as a context it holds the trunk's checkpoint."""
+
+    def __init__(self, session: Session, folder: Path, settings: Settings, on_epoch: Callable[[Epoch], None]) -> None:
+        self.worked = Worked()
+        self._tell = on_epoch
+        self._session = session
+        self._trunk = Trunk(session, folder, settings, listener=Listener(self._take))
+        self._reads = False
+
+    def __enter__(self) -> TrunkRunner:
+        self._trunk.__enter__()
+        self.checkpoint = self._trunk.checkpoint
+        self._driven: SteppedTrunk | StreamedTrunk = SteppedTrunk(self._session, self._trunk)
+        self._usage = PoolUsage(self._session, pool_of(self.checkpoint))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._trunk.__exit__(kind, error, trace)
+
+    def want(self, wanted: Wanted) -> None:
+        self._trunk.want(wanted)
+        self._reads = bool(wanted.streams)
+
+    def hold(self, holds: Mapping[str, int]) -> None:
+        self._trunk.hold(holds)
+
+    def run(self) -> None:
+        if self._reads:
+            self._driven.run()
+
+    def start(self) -> bool:
+        if self._reads and isinstance(self._driven, SteppedTrunk):
+            streamed = StreamedTrunk(self._session, self._trunk)
+            if not streamed.start():
+                return False
+            self._driven = streamed
+        return True
+
+    def check(self) -> None:
+        if isinstance(self._driven, StreamedTrunk):
+            self._driven.check()
+
+    def stop(self) -> None:
+        if isinstance(self._driven, StreamedTrunk):
+            self._driven.stop()
+            self._driven = SteppedTrunk(self._session, self._trunk)  # one that knows what was read meanwhile
+
+    def _take(self, epoch: Epoch) -> None:
+        worked = self.worked
+        worked.epochs += 1
+        worked.items += epoch.manifest.items
+        worked.bytes_read += epoch.manifest.bytes_read
+        worked.cpu_s += epoch.cpu
+        worked.executor_cpu_s = self._usage.seconds()
+        self._tell(epoch)

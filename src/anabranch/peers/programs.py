@@ -9,7 +9,7 @@ peer; equal queries are answered once there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -20,15 +20,29 @@ from anabranch.language.rewrite import rebuild
 from anabranch.network.catalogue import Catalogue, Flow
 from anabranch.network.description import RegisteredStream
 from anabranch.network.estimates import Form
+from anabranch.network.needs import QueryNeeds, asks_when, is_verbatim, references
 from anabranch.network.operators import Ask, HandOn, answering, arriving, operator
-from anabranch.network.travelling import asks_when, is_verbatim
-from anabranch.peers.axes import axes
 from anabranch.peers.links import Link
 from anabranch.sharing.forest import PropertyForest
-from anabranch.sharing.sent import MakeWindows, PutTogether, ReadWindows
+from anabranch.sharing.remote import MakeWindows, PutTogether, ReadWindows
 from anabranch.sharing.tree import PropertyTree
 from anabranch.spark.evolution.courses import Axis
 from anabranch.stream.reading.source import Source
+
+
+def axes(stream: str, registered: RegisteredStream, needs: Iterable[QueryNeeds]) -> tuple[Axis, ...]:
+    """By what it is told how far a stream is, for those who need it.
+
+    Where times decide in which order streams are merged, no item may be below those before it.
+    """
+    source = registered.source
+    asking = [each for each in needs if stream in each.streams]
+    is_merged = any(map(asks_when, asking))
+    found = {path for need in asking for path in (references(need) or {}).get(stream, ())}
+    if is_merged and source.time is not None:
+        found.add(f"*/{source.time}")
+    return tuple(Axis(path, "0" if is_merged else str(source.slack)) for path in sorted(found))
+
 
 FLOW = "flow "
 """What the names of subscriptions begin with that make flows."""
@@ -37,7 +51,7 @@ WINDOWS = "<windows/>"
 
 
 @dataclass(frozen=True)
-class Made:
+class MadeFlow:
     """A flow that a peer makes: a selection of the items of one of its streams, all of it, or windows or tuples."""
 
     flow: str
@@ -50,14 +64,14 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Program:
+class PeerProgram:
     """What a peer does."""
 
     peer: str
     streams: Mapping[str, Source]
     answers: Mapping[str, str]
     """By subscription, a query over its streams."""
-    made: tuple[Made, ...] = ()
+    made: tuple[MadeFlow, ...] = ()
     handed_on: tuple[tuple[str, str], ...] = ()
     """Flows that are sent as they came, each with the one it is the same as."""
     courses: Mapping[str, tuple[Axis, ...]] | None = None
@@ -69,7 +83,7 @@ class Program:
         """All that its trunk answers."""
         return {**self.answers, **{FLOW + each.flow: each.text for each in self.made if each.kind != "whole"}}
 
-    def reading(self, more: Mapping[str, Source]) -> Program:
+    def reading(self, more: Mapping[str, Source]) -> PeerProgram:
         """The same, with streams that nobody asks yet."""
         return replace(self, streams={**self.streams, **more})
 
@@ -107,14 +121,14 @@ class Sources:
         )
 
 
-def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> dict[str, Program]:
+def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> dict[str, PeerProgram]:
     """What all peers do."""
     needs = [each.need for each in catalogue.subscriptions.values()]
     edited = {name for name, each in sources.registered.items() if each.source.updates}
     dated = {stream for need in needs if asks_when(need) for stream in need.streams}
     streams: dict[str, dict[str, Source]] = {peer: {} for peer in peers}
     answers: dict[str, dict[str, str]] = {peer: {} for peer in peers}
-    made: dict[str, list[Made]] = {peer: [] for peer in peers}
+    made: dict[str, list[MadeFlow]] = {peer: [] for peer in peers}
     handed_on: dict[str, list[tuple[str, str]]] = {peer: [] for peer in peers}
     courses: dict[str, dict[str, tuple[Axis, ...]]] = {peer: {} for peer in peers}
 
@@ -132,14 +146,14 @@ def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> 
                 handed_on[peer].append((flow.name, given[0]))
                 continue
             case HandOn():
-                found = Made(flow.name, given[0], over(flow.abstract, {flow.streams[0]: given[0]}), "selection")
+                found = MadeFlow(flow.name, given[0], over(flow.abstract, {flow.streams[0]: given[0]}), "selection")
             case Ask(asked, names, sends):
                 text = over(asked, dict(zip(names, given, strict=True)))
-                found = Made(flow.name, given[0], text, "selection")
+                found = MadeFlow(flow.name, given[0], text, "selection")
                 if sends:
-                    found = Made(flow.name, given[0], write_tuples(text), "results", _root(flow.form))
+                    found = MadeFlow(flow.name, given[0], write_tuples(text), "results", _root(flow.form))
             case MakeWindows() | PutTogether() as windows:
-                found = Made(flow.name, given[0], write_sent(windows, given[0]), "results", WINDOWS)
+                found = MadeFlow(flow.name, given[0], write_sent(windows, given[0]), "results", WINDOWS)
         reads(peer, given)
         if found.kind == "selection":
             origin = sources.origin(flow)
@@ -161,7 +175,7 @@ def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> 
         peer: any(not clocked.isdisjoint(catalogue.flows[each].streams) for each in streams[peer]) for peer in peers
     }
     return {
-        peer: Program(
+        peer: PeerProgram(
             peer,
             streams[peer],
             answers[peer],

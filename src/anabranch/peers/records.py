@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from anabranch.language import check, parse
 from anabranch.network.catalogue import Catalogue, Flow, Subscription
 from anabranch.network.description import RegisteredStream
 from anabranch.network.estimates import Form
-from anabranch.network.needs import Need, whole
+from anabranch.network.needs import QueryNeeds, whole
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.rules.derive import derive_forest
 from anabranch.spark.checkpoint import durable
@@ -25,9 +25,12 @@ from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source, domains_of
 from anabranch.stream.schema import Schema
 
+NeedOf: TypeAlias = Callable[[str, str], QueryNeeds]
+"""What a subscription needs, by its text and name."""
+
 
 @dataclass(frozen=True)
-class Planned:
+class SavedPlan:
     """The plan in force, and the one before it as long as not every peer has changed over."""
 
     number: int
@@ -49,13 +52,11 @@ class Planned:
         durable.replace(path, durable.sealed(fields))
 
     @staticmethod
-    def load(
-        path: Path, places: Mapping[str, str], schemas: Mapping[str, Schema], need: Callable[[str, str], Need]
-    ) -> Planned:
-        """What was saved; `places` are where streams come in, `need` is what a subscription needs, by text and name."""
+    def load(path: Path, places: Mapping[str, str], schemas: Mapping[str, Schema], need: NeedOf) -> SavedPlan:
+        """What was saved; `places` are where streams come in."""
         found = durable.unsealed(path)
         before = found["before"]
-        return Planned(
+        return SavedPlan(
             found["plan"],
             found["flows"],
             _read(found["now"], places, schemas, need),
@@ -73,12 +74,15 @@ def streams_of(path: Path) -> dict[str, RegisteredStream]:
 def _written_stream(stream: RegisteredStream, folder: Path) -> dict[str, Any]:
     """A stream; where it lies is told from the folder of the network, which may move together with it."""
     source = stream.source
-    schema = source.schema
+    schema = None
+    if source.schema is not None:
+        declarations = {key: asdict(each) for key, each in source.schema.declarations.items()}
+        schema = {"root": source.schema.root, "declarations": declarations}
     return {
         "name": source.name,
         "paths": [os.path.relpath(each, folder) for each in source.partitions],
         "format": source.format,
-        "schema": None if schema is None else {"root": schema.root, "declarations": _declarations(schema)},
+        "schema": schema,
         "root": source.root,
         "item": source.item,
         "time": None if source.time is None else str(source.time),
@@ -90,10 +94,6 @@ def _written_stream(stream: RegisteredStream, folder: Path) -> dict[str, Any]:
         "retain": None if source.retain is None else str(source.retain),
         "registered": [stream.at, stream.by, stream.rate, stream.accents],
     }
-
-
-def _declarations(schema: Schema) -> dict[str, Any]:
-    return {key: asdict(each) for key, each in schema.declarations.items()}
 
 
 def _read_stream(fields: dict[str, Any], folder: Path) -> RegisteredStream:
@@ -128,7 +128,10 @@ def _written(catalogue: Catalogue) -> dict[str, Any]:
 
 
 def _read(
-    fields: dict[str, Any], places: Mapping[str, str], schemas: Mapping[str, Schema], need: Callable[[str, str], Need]
+    fields: dict[str, Any],
+    places: Mapping[str, str],
+    schemas: Mapping[str, Schema],
+    need: NeedOf,
 ) -> Catalogue:
     """A catalogue as it was written, without the streams that are registered no more, and who read them."""
     flows: dict[str, Flow] = {}

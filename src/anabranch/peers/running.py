@@ -4,42 +4,58 @@ Each change is planned when everything that was sent has been read, and carried 
 (`team.py`).
 So a subscription begins at one place in all that it reads, flows are widened and narrowed under their readers, and
 nothing is lost or comes twice.
-A subscription is never answered out of other flows than those it began with, since it would lose what it remembers;
-before anything was read at all, plans are free.
+A subscription is never answered out of other flows than those it began with, since it would lose its state; before
+anything was read at all, plans are free.
+
+A network that is started goes on until it is stopped, on a thread of its own.
+Where epochs come by themselves the thread waits for them and has each sent on as soon as it is committed; otherwise it
+runs the peers, round after round, and lets others have their turn in between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import RLock
+from queue import Empty, SimpleQueue
+from threading import Event, RLock, Thread
 from types import TracebackType
 
 from anabranch.errors import UsageError
 from anabranch.network.catalogue import Catalogue
-from anabranch.network.description import Network, RegisteredStream, Strategy, ThinPeer
+from anabranch.network.description import Network, RegisteredStream, ThinPeer
+from anabranch.network.estimates import sample_of
 from anabranch.network.planner import Decision, Planner
-from anabranch.network.sample import sample_of
-from anabranch.network.steps import step_text
-from anabranch.peers.live import Live
-from anabranch.peers.outcome import Measured, answer, dead_letters, measured
-from anabranch.peers.peer import Peer, checkpoint_of, record_of
+from anabranch.peers.peer import Open, Peer, TrunkRunner, Worked, checkpoint_of, on_spark, record_of
 from anabranch.peers.programs import FLOW
-from anabranch.peers.records import Planned, streams_of
+from anabranch.peers.records import SavedPlan, streams_of
+from anabranch.peers.sending import Sent
 from anabranch.peers.team import Team
-from anabranch.peers.trunks import Open, on_spark
+from anabranch.spark.answers.log import Frame
 from anabranch.spark.epoch.waits import Lookout, Wait
 from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Settings
 from anabranch.spark.session import Session
-from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
 
+
+@dataclass(frozen=True)
+class NetworkUsage:
+    """What a network has done."""
+
+    flows: Mapping[str, Sent]
+    """By flow over a link, also those that have ended."""
+    links: Mapping[tuple[str, str], int]
+    """Bytes by direction, of flows that have not ended."""
+    peers: Mapping[str, Worked]
+
+
 _AT_ONCE = 4
 """So many peers are run at the same time, at most."""
+_PAUSE = 0.2
+"""Seconds after which a network that runs looks for work again, if no peer commits an epoch before."""
 
 
 class RunningNetwork:
@@ -51,26 +67,21 @@ class RunningNetwork:
         folder: Path,
         *,
         session: Session | None = None,
-        strategy: Strategy | None = None,
         epoch_bytes: int = EPOCH_BYTES,
-        shards: int = 1,
-        on_event: Callable[[str], None] | None = None,
         on_epoch: Callable[[str, Epoch], None] | None = None,
-        workings: Open | None = None,
+        runner: Open | None = None,
     ) -> None:
-        """`workings` run the epochs of peers; without them, trunks on Spark do."""
+        """`runner` run the epochs of peers; without them, trunks on Spark do."""
         self.topology = network.topology
         self.thin = dict(network.thin)
         self.streams = dict(network.streams)
         self._network = network
         self._folder = folder.absolute()
         self._session = session
-        self._settings = Settings(shards=shards, limits=Limits(steps=network.max_steps))
+        self._settings = Settings(shards=1, limits=Limits(steps=network.max_steps))
         self._epoch_bytes = epoch_bytes
-        self._strategy: Strategy = strategy or network.strategy
-        self._tell = on_event or (lambda message: None)
         self._on_epoch = on_epoch or (lambda peer, epoch: None)
-        self._open = workings
+        self._open = runner
         self.decisions: list[Decision] = []
         """Those of the first start."""
         self._lookouts: dict[str, Lookout] = {}
@@ -79,6 +90,11 @@ class RunningNetwork:
         """Held by whoever runs peers or changes plans."""
         self._deciding = False
         """Whether a change is under way, which others may join."""
+        self._committed: SimpleQueue[str] = SimpleQueue()
+        """The peers that have committed an epoch by themselves."""
+        self._thread: Thread | None = None
+        self._stopping = Event()
+        self._failure: Exception | None = None
 
     # --- opening and closing --------------------------------------------------------------------------------
 
@@ -100,14 +116,14 @@ class RunningNetwork:
             # The epoch of a peer on Spark seldom keeps all cores at work.
             pool = self._held.enter_context(ThreadPoolExecutor(1 if self._open else _AT_ONCE, "peer"))
             self._team = Team(self._folder, self.peers, self.streams, pool)
-            self._live = Live(self._team, self._turn)
             self._plan()
             held.pop_all()
         return self
 
     def _hear(self, peer: str, epoch: Epoch) -> None:
         self._on_epoch(peer, epoch)
-        self._live.hear(peer)
+        if self._team.by_itself:
+            self._committed.put(peer)
 
     def _plan(self) -> None:
         """Go on with the plan that was in force, or begin with all that is registered."""
@@ -120,10 +136,10 @@ class RunningNetwork:
                     f"the stream '{name}' was declared to have {'' if each.accents else 'no '}accents until now",
                     hint="give the stream another name",
                 )
-        self.planner = Planner.over(replace(self._network, streams=self.streams), self._strategy)
+        self.planner = Planner.over(replace(self._network, streams=self.streams))
         if path.exists():
             places = {name: each.at for name, each in self.streams.items()}
-            planned = Planned.load(path, places, self.planner.schemas, self.planner.need_of)
+            planned = SavedPlan.load(path, places, self.planner.schemas, self.planner.need_of)
             self.planner.resume(planned.now, planned.flows)
             self._team.take_up(planned)
             self._reconcile()
@@ -182,22 +198,36 @@ class RunningNetwork:
 
     def answer(self, name: str) -> str:
         """What has been answered to a subscription so far."""
-        return answer(self.peers, self.catalogue, name)
+        known = self.catalogue.subscriptions.get(name)
+        for peer in [self.peers[known.at]] if known else self.peers.values():
+            found = peer.log.subscription(name)
+            if found is not None:
+                return peer.log.answer(found).text()
+        if known is None:
+            raise UsageError(f"there is no subscription '{name}'")
+        return Frame.of(self.peers[known.at].program.answers[name]).empty
 
-    def dead_letters(self, name: str) -> list[DeadLetter]:
-        """What was set aside for a subscription so far."""
-        return dead_letters(self.peers, self.catalogue, name)
-
-    def measured(self) -> Measured:
+    def measured(self) -> NetworkUsage:
         """What has been sent and worked so far."""
-        return measured(self.peers, self.catalogue)
+        flows = {flow: sent for peer in self.peers.values() for flow, sent in peer.sender.reached.sent.items()}
+        links: dict[tuple[str, str], int] = {}
+        for each in self.catalogue.hops:
+            if each.name in flows:
+                way = each.made_at, each.at
+                links[way] = links.get(way, 0) + flows[each.name].bytes
+        worked = {
+            name: replace(peer.runner.worked, cpu_s=peer.runner.worked.cpu_s + peer.sending_s)
+            for name, peer in self.peers.items()
+            if isinstance(peer.runner, TrunkRunner)
+        }
+        return NetworkUsage(flows, links, worked)
 
     def waits(self) -> list[Wait]:
         """What is there of the streams and cannot be read yet, where they come in; looked for anew."""
         found: list[Wait] = []
         for each in list(self.streams.values()):
             peer = self.peers[each.at]
-            lookout = self._lookouts.setdefault(peer.name, Lookout(peer.workings.checkpoint))
+            lookout = self._lookouts.setdefault(peer.name, Lookout(peer.runner.checkpoint))
             found += lookout.waits([each.source], peer.last(), None)
         return found
 
@@ -266,10 +296,7 @@ class RunningNetwork:
             if not self._deciding:
                 with self.together():
                     return self._decide(decide)
-            decision = decide()
-            for step in decision.steps:
-                self._tell(step_text(step))
-            return decision
+            return decide()
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -278,7 +305,7 @@ class RunningNetwork:
         So a subscription that comes with its stream sees it from its first element (LAWS 3.6).
         """
         with self._turn:
-            self._live.raise_failure()
+            self._raise_failure()
             with self._team.quiet():
                 self.planner.begun = frozenset(self.catalogue.flows if self._team.has_begun else ())
                 self._deciding = True
@@ -300,13 +327,48 @@ class RunningNetwork:
 
     def start(self) -> bool:
         """Run until stopped, on a thread, whatever is called meanwhile; gives whether peers stream by themselves."""
-        return self._live.start()
+        if self._thread is None:
+            self._stopping.clear()
+            with self._turn:
+                self._team.start()
+            self._thread = Thread(target=self._run, name="network", daemon=True)
+            self._thread.start()
+        return self._team.by_itself
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                committed: set[str] = set()
+                with suppress(Empty):
+                    committed.add(self._committed.get(timeout=_PAUSE))
+                    while True:
+                        committed.add(self._committed.get_nowait())
+                with self._turn:
+                    if self._team.by_itself:
+                        self._team.pass_on(committed)
+                    else:
+                        self._team.round()
+        except Exception as error:
+            self._failure = error
 
     def stop(self) -> None:
         """End after the epochs at work; raises what has gone wrong."""
-        self._live.stop()
+        if self._thread is not None:
+            self._stopping.set()
+            self._thread.join()
+            self._thread = None
+            if self._failure is None:
+                with self._turn:
+                    self._team.stop()
+        self._raise_failure()
 
     @property
     def running(self) -> bool:
         """Whether it runs on its own."""
-        return self._live.running
+        return self._thread is not None and self._failure is None
+
+    def _raise_failure(self) -> None:
+        """Raise what has gone wrong, once."""
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure

@@ -3,8 +3,8 @@
 Of a usual epoch that is the answer to the flow's query; before it the first item of the epoch, and behind it those that
 have brought the stream furthest, unless they are in the answer anyway (`spark/evolution/courses.py`).
 So whoever reads the flow judges what is late, and which windows have closed, as if it had seen everything.
-An epoch in which anything else happened is sent as it came; so is everything behind the first accent, since what
-conditions and paths mean from there on depends on when somebody began.
+An epoch in which anything else happened is sent as it came, read once more and written down again (`verbatim`); so is
+everything behind the first accent, since what conditions and paths mean from there on depends on when somebody began.
 
 How far a peer has sent is on the disk, behind the links themselves: whoever was killed in between sends the same again,
 and finds it there.
@@ -12,30 +12,84 @@ and finds it there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from anabranch.errors import DynamicError
+from anabranch.errors import BadItem, DynamicError
 from anabranch.language import parse
 from anabranch.peers.links import Link
-from anabranch.peers.programs import FLOW, Made, Program
-from anabranch.peers.verbatim import verbatim
+from anabranch.peers.programs import FLOW, MadeFlow, PeerProgram
 from anabranch.runtime.standing import standing
 from anabranch.runtime.units import Units
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.answers.segments import COURSES
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.checkpoint.manifest import Manifest
+from anabranch.spark.checkpoint.manifest import Manifest, Manifests
 from anabranch.spark.evolution.courses import Course, Top, numbers_at
+from anabranch.spark.intake.offsets import epoch_ranges
 from anabranch.spark.intake.order import OrderLog
+from anabranch.spark.intake.range_reader import RangeReader
+from anabranch.spark.intake.ranges import Range
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
 from anabranch.spark.plan.files import Plans
-from anabranch.stream.limits import Limits
+from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Item, StreamElement
+from anabranch.stream.limits import DOCUMENT, Limits
 from anabranch.stream.reading.parse import parse_item, parse_root
+from anabranch.stream.reading.wire import write, write_came, write_doubt
+from anabranch.stream.tree import STREAM_NAMESPACE
+
+_MICROSECONDS = 1_000_000
+_OPENING = re.compile(r"<(?:([^\s/>:]+):)?[^\s/>:]+")
+
+
+def verbatim(checkpoint: Checkpoint, epoch: int, plan: Plan, stream: StreamPlan) -> Iterator[tuple[int, str]]:
+    """The elements of a stream in an epoch, as text, each with the number of its partition."""
+    carries = Manifests(checkpoint.manifests).load(epoch - 1).carries if epoch else {}
+    root = parse_root(stream.root.encode())
+    for reach in epoch_ranges(checkpoint, epoch):
+        if reach.mark is None and reach.stream == stream.stream:
+            before = carries.get(reach.key)
+            carry = before.carry if before and before.number == reach.number else None
+            for element in RangeReader(stream, root, plan.limits, reach, carry, accents=plan.accents):
+                text = _text(element, stream, reach)
+                if text is not None:
+                    yield int(reach.partition), text
+
+
+def _text(element: StreamElement | DeadLetter, stream: StreamPlan, reach: Range) -> str | None:
+    has_none = stream.time is None and reach.arrived is not None and stream.partitions == 1
+    came = Decimal(reach.arrived or 0) / _MICROSECONDS if has_none else None
+    match element:
+        case DeadLetter(raw=raw, doubts=doubts):
+            alone = _alone(raw) if doubts and came is None and len(raw) < LONGEST_RAW else None
+            return alone or "".join(write_doubt(each, came) for each in doubts) or None
+        case Item(at=at) if (time := came if at is None else at) is not None:
+            return write_came(element, time)
+        case _:
+            return write(replace(element, at=came) if element.at is None else element)
+
+
+def _alone(raw: str) -> str | None:
+    """An accent that can be read without the root that was around it, which may have declared its prefix.
+
+    None where there is none.
+    """
+    front = _OPENING.match(raw)
+    if front is None:
+        return None
+    declaration = f' xmlns{":" if front[1] else ""}{front[1] or ""}="{STREAM_NAMESPACE}"'
+    for text in (raw, f"{front[0]}{declaration}{raw[front.end() :]}"):
+        with suppress(BadItem):
+            if parse_item(text.encode(), DOCUMENT).name.uri == STREAM_NAMESPACE:
+                return text
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +105,7 @@ class Sent:
 
 
 @dataclass(slots=True)
-class Reached:
+class SendProgress:
     """How far a peer has come with sending; it is on the disk, too."""
 
     next: int = 0
@@ -72,13 +126,13 @@ class Sender:
         self._log = AnswerLog(checkpoint)
         self._plans = Plans(checkpoint.plans)
         self._orders: dict[str, OrderLog] = {}
-        self.reached = Reached()
+        self.reached = SendProgress()
         if record.exists():
             found = durable.unsealed(record)
             sent = {flow: Sent(**each) for flow, each in found["sent"].items()}
-            self.reached = Reached(found["next"], found["tops"], sent)
+            self.reached = SendProgress(found["next"], found["tops"], sent)
 
-    def send(self, program: Program, plan: int) -> None:
+    def send(self, program: PeerProgram, plan: int) -> None:
         """Send what the epochs since the last time have added, under the plan with this number."""
         epochs = self._log.manifests.epochs()
         for epoch in range(self.reached.next, epochs.stop):
@@ -107,7 +161,7 @@ class Sender:
     def _save(self) -> None:
         durable.replace(self._record, durable.sealed(asdict(self.reached)))
 
-    def _send_epoch(self, program: Program, plan: int, manifest: Manifest) -> None:
+    def _send_epoch(self, program: PeerProgram, plan: int, manifest: Manifest) -> None:
         file = self._plans.of(manifest.epoch)
         assert file is not None, "an epoch with a manifest has a plan"
         given = file.load()
@@ -151,7 +205,7 @@ class Sender:
         return found
 
     def _send_selected(
-        self, made: Made, plan: int, manifest: Manifest, given: Plan, stream: StreamPlan, course: Course
+        self, made: MadeFlow, plan: int, manifest: Manifest, given: Plan, stream: StreamPlan, course: Course
     ) -> None:
         """Send what is selected, or everything where that would not show how far the stream is."""
         number = next(each.id for each in given.subscriptions if each.name == FLOW + made.flow)
@@ -169,7 +223,7 @@ class Sender:
         size = self._link(made, stream).append(plan, manifest.epoch + 1, stream.root, content)
         self._count(made.flow, size, items)
 
-    def _send_results(self, made: Made, plan: int, manifest: Manifest, given: Plan) -> None:
+    def _send_results(self, made: MadeFlow, plan: int, manifest: Manifest, given: Plan) -> None:
         """Windows say themselves how far they are, and of tuples nobody asks it (`branch/sent`)."""
         number = next(each.id for each in given.subscriptions if each.name == FLOW + made.flow)
         chunks = self._log.chunks(manifest, number)
@@ -180,7 +234,7 @@ class Sender:
 
     # --- others ---------------------------------------------------------------------------------------------
 
-    def _send_all(self, made: Made, plan: int, epoch: int, given: Plan, stream: StreamPlan) -> None:
+    def _send_all(self, made: MadeFlow, plan: int, epoch: int, given: Plan, stream: StreamPlan) -> None:
         partitions: dict[int, list[str]] = {}
         for partition, text in verbatim(self._checkpoint, epoch, given, stream):
             partitions.setdefault(partition, []).append(text)
@@ -204,7 +258,7 @@ class Sender:
                 if each.stream == stream:
                     yield from verbatim(self._checkpoint, epoch, given, each)
 
-    def _link(self, made: Made, stream: StreamPlan) -> Link:
+    def _link(self, made: MadeFlow, stream: StreamPlan) -> Link:
         return Link.of(self._links, made.flow, stream.partitions)
 
 

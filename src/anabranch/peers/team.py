@@ -29,8 +29,8 @@ from anabranch.network.catalogue import Catalogue, Flow
 from anabranch.network.description import RegisteredStream
 from anabranch.peers.links import Link
 from anabranch.peers.peer import Peer
-from anabranch.peers.programs import Program, Sources, is_items, programs
-from anabranch.peers.records import Planned
+from anabranch.peers.programs import PeerProgram, Sources, is_items, programs
+from anabranch.peers.records import SavedPlan
 
 _BEGUN = '<s:punctuation xmlns:s="urn:anabranch:stream" at="0"/>'
 """Says nothing but that a stream has begun."""
@@ -54,7 +54,7 @@ class Team:
         self._ended: set[str] = set()
         """Flows of which nothing more comes."""
         self._holds = 0
-        self.planned = Planned(0, 0, Catalogue({}, {}))
+        self.planned = SavedPlan(0, 0, Catalogue({}, {}))
         self._started = False
         self.by_itself = False
         """Whether epochs come by themselves now, and have to be passed on; otherwise peers have to be run."""
@@ -112,14 +112,14 @@ class Team:
         peers = self.peers.values()
         self.by_itself = self._started and not any(peer.program.in_turn for peer in peers)
         if self.by_itself:  # said beforehand: their first epochs come before the last of them has begun
-            self.by_itself = all(peer.workings.start() for peer in peers)
+            self.by_itself = all(peer.runner.start() for peer in peers)
             if not self.by_itself:
                 self._halt()
 
     def pass_on(self, committed: Collection[str]) -> None:
         """Send what some peers have committed by themselves; raises what has kept others from it."""
         for peer in self.peers.values():
-            peer.workings.check()
+            peer.runner.check()
         made = [self.peers[name] for name in committed]
         for peer in made:
             peer.send()
@@ -132,7 +132,7 @@ class Team:
 
     def _halt(self) -> None:
         for peer in self.peers.values():
-            peer.workings.stop()
+            peer.runner.stop()
         self.pass_on(self.peers)
 
     def _hand_on_all(self, made: Sequence[Peer]) -> None:
@@ -158,7 +158,7 @@ class Team:
 
     # --- plans ----------------------------------------------------------------------------------------------
 
-    def take_up(self, planned: Planned) -> None:
+    def take_up(self, planned: SavedPlan) -> None:
         """Be where a run before was, and finish what it had begun."""
         for peer in self.peers.values():
             peer.hold(0)  # what flows are told of a stream may have been written down already
@@ -176,7 +176,7 @@ class Team:
     def switch(self, catalogue: Catalogue, flows: int) -> None:
         """Go over to another plan, now that all is quiet; so many flows have had a number."""
         before = self.planned.now
-        planned = Planned(self.planned.number + 1, flows, catalogue, before, self._read_in(catalogue, before))
+        planned = SavedPlan(self.planned.number + 1, flows, catalogue, before, self._read_in(catalogue, before))
         planned.save(self.record)
         self._change_over(planned, before)
 
@@ -193,7 +193,7 @@ class Team:
         """The streams that are read in some plans."""
         return {name: each for name, each in self._streams.items() if any(name in plan.flows for plan in catalogues)}
 
-    def _programs(self, catalogue: Catalogue) -> dict[str, Program]:
+    def _programs(self, catalogue: Catalogue) -> dict[str, PeerProgram]:
         """What peers do.
 
         Who has begun to read a flow that has evolved or is edited goes on, also where nobody asks for it for a while:
@@ -214,10 +214,10 @@ class Team:
         in_turn = any(each.in_turn for each in found.values())
         for name, program in found.items():
             if in_turn:
-                self.peers[name].workings.stop()
+                self.peers[name].runner.stop()
             self.peers[name].want(program, number)
 
-    def _change_over(self, planned: Planned, before: Catalogue) -> None:
+    def _change_over(self, planned: SavedPlan, before: Catalogue) -> None:
         new = self._programs(planned.now)
         for flow in planned.now.hops:
             self._sources.link(flow).make()
@@ -234,7 +234,7 @@ class Team:
         self._ended &= planned.now.flows.keys()
         self._let_go()
 
-    def _catch_up(self, planned: Planned, new: Mapping[str, Program]) -> None:
+    def _catch_up(self, planned: SavedPlan, new: Mapping[str, PeerProgram]) -> None:
         """Have peers read what has been sent of flows that are new to them, before they ask anything of it."""
         sent = {each.name for each in planned.now.hops if not self._sources.link(each).is_empty}
         behind = {

@@ -6,7 +6,7 @@ and `not` turns the order round.
 `implies(p, q)` means that for no item p stands higher than q, so that a stream selected by q has every item on which p
 would answer, and every one on which it would raise; `equivalent` means the same verdict everywhere.
 
-What a term may hold (`terms.py`: how often it occurs, from which domain) decides what follows from what: where an
+What a term may hold (how often it occurs, from which domain) decides what follows from what: where an
 element may repeat, `en >= 4 and en <= 2` is no contradiction, and `not(en < 5)` never means `en >= 5` where `en` may be
 missing, NaN or no number.
 
@@ -16,73 +16,38 @@ they do not know, which happens for predicates of very many parts and between te
     >>> en = Term("$p", Path.parse("en"), "one")
     >>> implies(compare(en, ">=", 5), compare(en, ">", 3)), implies(compare(en, ">", 3), compare(en, ">=", 5))
     (True, False)
-    >>> to_text(relax(compare(en, ">=", 5), and_(compare(en, ">", 3), compare(en, "<=", Decimal("4.5")))))
-    '$p/en >= 5 or $p/en > 3 and $p/en <= 4.5'
+    >>> print(relax(compare(en, ">=", 5), and_(compare(en, ">", 3), compare(en, "<=", Decimal("4.5")))))
+    $p/en >= 5 or $p/en > 3 and $p/en <= 4.5
 """
 
+from anabranch.logic import EVERYTHING, NOTHING, And, Not, Operator, Or
 from anabranch.predicate.formula import (
-    EVERYTHING,
-    NOTHING,
-    And,
+    TEXT,
     Arithmetic,
     Compare,
     Difference,
-    Not,
-    Operator,
-    Or,
+    Domain,
+    Finite,
+    Integers,
+    Occurs,
     Predicate,
+    Reals,
+    Term,
     and_,
     compare,
     difference,
     not_,
     or_,
     terms,
-)
+)  # fmt: skip
 from anabranch.predicate.image import image
-from anabranch.predicate.normal import disjuncts, minus, simplify
-from anabranch.predicate.relaxing import MOST_DISJUNCTS, hull, relax
+from anabranch.predicate.normal import MOST_DISJUNCTS, disjuncts, hull, relax, simplify
 from anabranch.predicate.sets import covers, disjoint, equivalent, implies, satisfiable
-from anabranch.predicate.terms import TEXT, Domain, Finite, Integers, Occurs, Reals, Term, Text
-from anabranch.predicate.writing import to_text
 from anabranch.stream.path import Path
 
 __all__ = [
-    "EVERYTHING",
-    "MOST_DISJUNCTS",
-    "NOTHING",
-    "TEXT",
-    "And",
-    "Arithmetic",
-    "Compare",
-    "Difference",
-    "Domain",
-    "Finite",
-    "Integers",
-    "Not",
-    "Occurs",
-    "Operator",
-    "Or",
-    "Path",
-    "Predicate",
-    "Reals",
-    "Term",
-    "Text",
-    "and_",
-    "compare",
-    "covers",
-    "difference",
-    "disjoint",
-    "disjuncts",
-    "equivalent",
-    "hull",
-    "image",
-    "implies",
-    "minus",
-    "not_",
-    "or_",
-    "relax",
-    "satisfiable",
-    "simplify",
-    "terms",
-    "to_text",
-]
+    "EVERYTHING", "MOST_DISJUNCTS", "NOTHING", "TEXT", "And", "Arithmetic", "Compare", "Difference", "Domain",
+    "Finite", "Integers", "Not", "Occurs", "Operator", "Or", "Path", "Predicate", "Reals", "Term", "and_", "compare",
+    "covers", "difference", "disjoint", "disjuncts", "equivalent", "hull", "image", "implies", "not_", "or_", "relax",
+    "satisfiable", "simplify", "terms",
+]  # fmt: skip

@@ -3,7 +3,7 @@
 A predicate has one of three verdicts, `no < error < yes`; each claim is about one threshold, and is claimed or denied:
 that the verdict is yes, or, *loosely*, that it is yes or an error.
 Negation turns the order of verdicts round, so `not p` is yes where the loose claim of p is denied; claims go down
-through `and`, `or` and `not` to literals, and what is left is a formula of literals joined by all and any.
+through `and`, `or` and `not` to literals, and what is left is a tree of literals without `not`.
 
 Literals are about the values of terms: `Compare` and `Difference` claim that some value, some pair of values fulfils
 them, loosely that some fulfils or raises; two more say what raises in arithmetic: that a term has several values, or
@@ -17,10 +17,32 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias
 
-from anabranch.predicate.formula import And, Compare, Difference, Not, Or, Predicate
-from anabranch.predicate.terms import Integers, Reals, Term, hashed_once
+from anabranch.logic import And, Not, Or, Tree, hashed_once
+from anabranch.predicate.formula import Compare, Difference, Integers, Predicate, Reals, Term
 
 MOST_REMEMBERED = 8_192
+MOST_STEPS = 500
+"""How much a question may cost, which can take exponential time: steps of about 100 microseconds each.
+
+Most questions take less than ten.
+"""
+
+
+class TooLong(Exception):
+    """The question is left open."""
+
+
+class Effort:
+    """The steps that one search has left; it is handed down through all that work for the search."""
+
+    def __init__(self) -> None:
+        self.left = MOST_STEPS
+
+    def spend(self, steps: int = 1) -> None:
+        """Take so many steps; TooLong if there are none left."""
+        self.left -= steps
+        if self.left < 0:
+            raise TooLong
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +69,7 @@ class Literal:
     holds: bool
 
 
-@hashed_once
-@dataclass(frozen=True)
-class All:
-    """Every one of these."""
-
-    claims: tuple[Claim, ...]
-
-
-@hashed_once
-@dataclass(frozen=True)
-class Any:
-    """At least one of these."""
-
-    claims: tuple[Claim, ...]
-
-
-Claim: TypeAlias = Literal | All | Any
+Claim: TypeAlias = Tree[Literal]
 
 
 @lru_cache(maxsize=MOST_REMEMBERED)
@@ -71,9 +77,9 @@ def claim(predicate: Predicate, loose: bool, holds: bool = True) -> Claim:
     """The claim that a predicate's verdict is yes, loosely: yes or an error; or the denial of that."""
     match predicate:
         case And(parts):
-            return _joined(tuple(claim(part, loose, holds) for part in parts), All if holds else Any)
+            return _joined(tuple(claim(part, loose, holds) for part in parts), And if holds else Or)
         case Or(parts):
-            return _joined(tuple(claim(part, loose, holds) for part in parts), Any if holds else All)
+            return _joined(tuple(claim(part, loose, holds) for part in parts), Or if holds else And)
         case Not(part):
             return claim(part, not loose, not holds)
         case Compare(term, _, constant):
@@ -88,10 +94,12 @@ def denied(given: Claim) -> Claim:
     match given:
         case Literal(about, loose, holds):
             return Literal(about, loose, not holds)
-        case All(claims):
-            return Any(tuple(map(denied, claims)))
-        case Any(claims):
-            return All(tuple(map(denied, claims)))
+        case And(claims):
+            return Or(tuple(map(denied, claims)))
+        case Or(claims):
+            return And(tuple(map(denied, claims)))
+        case Not(inner):
+            return inner
 
 
 def _difference(predicate: Difference, loose: bool, holds: bool) -> Claim:
@@ -104,13 +112,13 @@ def _difference(predicate: Difference, loose: bool, holds: bool) -> Claim:
     if loose:
         words = [Literal(Word(right), False, True)] if len(operands) == 1 and _may_be_word(right) else []
         pair = Literal(predicate, _may_be_word(left) or (len(operands) == 2 and _may_be_word(right)), True)
-        claimed = _joined((*several, *words, pair), Any)
+        claimed = _joined((*several, *words, pair), Or)
     else:
-        claimed = _joined((*map(denied, several), Literal(predicate, False, True)), All)
+        claimed = _joined((*map(denied, several), Literal(predicate, False, True)), And)
     return claimed if holds else denied(claimed)
 
 
-def _joined(claims: tuple[Claim, ...], kind: type[All] | type[Any]) -> Claim:
+def _joined(claims: tuple[Claim, ...], kind: type[And[Literal]] | type[Or[Literal]]) -> Claim:
     return claims[0] if len(claims) == 1 else kind(claims)
 
 

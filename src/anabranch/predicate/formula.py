@@ -1,4 +1,12 @@
-"""Predicates as formulas: comparisons joined by `and`, `or` and `not`.
+"""Predicates as formulas: comparisons of terms, joined by `and`, `or` and `not` (`logic.py`).
+
+A *term* is a path seen from an input, say `$x/coord/cel/ra`; for one item, or one pair in a join, it has a sequence of
+values, and every value is a text, as it stands in the stream.
+A text may spell a number of xs:double: a finite one, INF, -INF or NaN; if it spells none, it is a *word* here.
+How many values there are (`occurs`) and which (`domain`) is a promise of a schema or of a declaration; without one
+nothing is promised, and the defaults promise nothing.
+Two terms are the same only if their promises are, too: what is known of a path belongs to the schema, so all predicates
+over a stream take it from there.
 
 A comparison is existential, as XQuery's general comparisons are (LAWS 2.3): it holds if some value of the term (some
 pair of values) fulfils it; else it raises if some value cannot be compared; else, and so for a term without a value,
@@ -17,28 +25,76 @@ What a pair fulfils:
   Sums in doubles are rounded, and what follows from them follows in spite of that: `x >= y + 0.3` implies
   `x >= y + 0.2`, but not `x > y + 0.2`, since both sums may be the same double.
 
-Formulas are plain values without hidden normal form; `and_`, `or_` and `not_` only flatten, drop what is said twice and
-let the constants vanish, so equal formulas are equivalent, and unequal ones may be (`sets.equivalent`).
+Equal formulas are equivalent, and unequal ones may be (`sets.equivalent`).
+A formula prints as a condition of the query language; a fraction that is no decimal, which only a unit change brings
+about, is written as a quotient (`1 div 3`), which a query rounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from anabranch.predicate.terms import Term, hashed_once
+from anabranch import logic
+from anabranch.logic import Operator, Tree, hashed_once
+from anabranch.predicate.writing import number_text
+from anabranch.stream.path import Path
 
-Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
 Arithmetic: TypeAlias = Literal["sum", "distance", "exact"]
 Number: TypeAlias = Fraction | Decimal | int
+Occurs: TypeAlias = Literal["one", "optional", "many"]
+"""Exactly one value; at most one; any number."""
 
-MIRRORED: dict[Operator, Operator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""`x op y` is `y MIRRORED[op] x`."""
-OPPOSITE: dict[Operator, Operator] = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-"""What holds of two ordered values where `op` does not."""
+
+@dataclass(frozen=True, slots=True)
+class AnyText:
+    """Any text: numbers, NaN, words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reals:
+    """Finite numbers, dense, from `low` to `high`, both included; None is no bound."""
+
+    low: Fraction | None = None
+    high: Fraction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Integers:
+    """Whole numbers from `low` to `high`, both included; None is no bound."""
+
+    low: Fraction | None = None
+    high: Fraction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finite:
+    """These texts and no others; some may be numbers."""
+
+    texts: frozenset[str]
+
+
+Domain: TypeAlias = AnyText | Reals | Integers | Finite
+TEXT = AnyText()
+
+
+@hashed_once
+@dataclass(frozen=True)
+class Term:
+    """The values at a path of an input; `input` is what query text writes before the path (`$x`, or nothing)."""
+
+    input: str
+    path: Path
+    occurs: Occurs = "many"
+    domain: Domain = field(default=TEXT)
+    raises: bool = True
+    """Whether comparing a word with a number raises, as in a query, or just does not hold, as in a description."""
+
+    def __str__(self) -> str:
+        return "/".join(each for each in (self.input, *self.path.steps) if each) or "."
 
 
 @hashed_once
@@ -49,6 +105,12 @@ class Compare:
     term: Term
     op: Operator
     constant: Fraction | str
+
+    def __str__(self) -> str:
+        if isinstance(self.constant, Fraction):
+            return f"{self.term} {self.op} {number_text(self.constant)}"
+        escaped = self.constant.replace("&", "&amp;").replace("'", "''").replace("\r", "&#xD;")
+        return f"{self.term} {self.op} '{escaped}'"
 
 
 @hashed_once
@@ -62,35 +124,17 @@ class Difference:
     offset: Fraction | None = None
     arithmetic: Arithmetic = "sum"
 
-
-@hashed_once
-@dataclass(frozen=True)
-class And:
-    """All parts hold; without parts, always."""
-
-    parts: tuple[Predicate, ...]
-
-
-@hashed_once
-@dataclass(frozen=True)
-class Or:
-    """Some part holds; without parts, never."""
-
-    parts: tuple[Predicate, ...]
-
-
-@hashed_once
-@dataclass(frozen=True)
-class Not:
-    """The part does not hold; also for an item that lacks what the part speaks of."""
-
-    part: Predicate
+    def __str__(self) -> str:
+        if self.offset is None:
+            return f"{self.left} {self.op} {self.right}"
+        if self.arithmetic == "distance":
+            return f"{self.left} - {self.right} {self.op} {number_text(self.offset)}"
+        sign = "-" if self.offset < 0 else "+"
+        return f"{self.left} {self.op} {self.right} {sign} {number_text(abs(self.offset))}"
 
 
 Atom: TypeAlias = Compare | Difference
-Predicate: TypeAlias = Compare | Difference | And | Or | Not
-EVERYTHING = And(())
-NOTHING = Or(())
+Predicate: TypeAlias = Tree[Atom]
 
 
 def compare(term: Term, op: Operator, constant: Number | str) -> Compare:
@@ -107,52 +151,29 @@ def difference(
 
 def and_(*parts: Predicate) -> Predicate:
     """What all of them say; of none, everything."""
-    flat = _flat(parts, And)
-    return NOTHING if NOTHING in flat else flat[0] if len(flat) == 1 else And(flat)
+    return logic.and_(*parts)
 
 
 def or_(*parts: Predicate) -> Predicate:
     """What some of them says; of none, nothing."""
-    flat = _flat(parts, Or)
-    return EVERYTHING if EVERYTHING in flat else flat[0] if len(flat) == 1 else Or(flat)
+    return logic.or_(*parts)
 
 
 def not_(part: Predicate) -> Predicate:
     """The complement; it changes places with errors, which stay errors."""
-    match part:
-        case Not(inner):
-            return inner
-        case And(()):
-            return NOTHING
-        case Or(()):
-            return EVERYTHING
-        case _:
-            return Not(part)
-
-
-def _flat(parts: tuple[Predicate, ...], kind: type[And] | type[Or]) -> tuple[Predicate, ...]:
-    found: dict[Predicate, None] = {}
-    for part in parts:
-        found.update(dict.fromkeys(part.parts if isinstance(part, kind) else (part,)))
-    return tuple(found)
+    return logic.not_(part)
 
 
 def atoms(predicate: Predicate) -> Iterator[Atom]:
     """All comparisons in it, from left to right."""
-    match predicate:
-        case And(parts) | Or(parts):
-            for part in parts:
-                yield from atoms(part)
-        case Not(part):
-            yield from atoms(part)
-        case Compare() | Difference():
-            yield predicate
+    return logic.leaves(predicate)
+
+
+def terms_of(atom: Atom) -> tuple[Term, ...]:
+    """The terms that a comparison speaks of."""
+    return (atom.term,) if isinstance(atom, Compare) else (atom.left, atom.right)
 
 
 def terms(predicate: Predicate) -> frozenset[Term]:
     """All terms that it speaks of."""
-    return frozenset(
-        term
-        for atom in atoms(predicate)
-        for term in ((atom.term,) if isinstance(atom, Compare) else (atom.left, atom.right))
-    )
+    return frozenset(term for atom in atoms(predicate) for term in terms_of(atom))

@@ -10,10 +10,21 @@ text that is compared as text have an image.
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
-from anabranch.predicate.formula import And, Compare, Difference, Not, Or, Predicate, and_, not_, or_
-from anabranch.predicate.terms import TEXT, Domain, Finite, Integers, Reals, Term, Text
+from anabranch.logic import replaced
+from anabranch.predicate.formula import (
+    TEXT,
+    AnyText,
+    Atom,
+    Compare,
+    Domain,
+    Finite,
+    Integers,
+    Predicate,
+    Reals,
+    Term,
+    terms_of,
+)  # fmt: skip
 from anabranch.stream.affine import IDENTITY, Affine
 
 
@@ -24,39 +35,32 @@ def image(predicate: Predicate, term: Term, change: Affine, target: Term | None 
     """
     if change == IDENTITY and target in (None, term):
         return predicate
-    return _image(predicate, term, change, target or replace(term, domain=_domain(term.domain, change)))
-
-
-def _image(predicate: Predicate, term: Term, change: Affine, target: Term) -> Predicate | None:
-    match predicate:
-        case And(parts) | Or(parts):
-            mapped = [_image(part, term, change, target) for part in parts]
-            known = [part for part in mapped if part is not None]
-            if len(known) < len(mapped):
-                return None
-            return and_(*known) if isinstance(predicate, And) else or_(*known)
-        case Not(part):
-            inner = _image(part, term, change, target)
-            return None if inner is None else not_(inner)
-        case Compare(of, op, constant) if of == term:
-            return Compare(target, op, change(constant)) if isinstance(constant, Fraction) else None
-        case Difference(left, op, right, offset, arithmetic) if term in (left, right):
-            exact = offset if arithmetic == "exact" else None
-            moved = None if exact is None else _offset(left == term, right == term, exact, change)
-            if moved is None:
-                return None
-            ends = (target if each == term else each for each in (left, right))
-            return Difference(next(ends), op, next(ends), moved, arithmetic)
-        case _:
-            return predicate
-
-
-def _offset(left: bool, right: bool, offset: Fraction, change: Affine) -> Fraction | None:
-    if left and right:
-        return offset * change.a
-    if change.a != 1:
+    mapped = target or replace(term, domain=_domain(term.domain, change))
+    try:
+        return replaced(predicate, lambda atom: _image(atom, term, change, mapped))
+    except _NoImage:
         return None
-    return offset + change.b if left else offset - change.b
+
+
+class _NoImage(Exception):
+    """No comparison of the mapped values says the same."""
+
+
+def _image(atom: Atom, term: Term, change: Affine, target: Term) -> Atom:
+    if term not in terms_of(atom):
+        return atom
+    if isinstance(atom, Compare):
+        if isinstance(atom.constant, str):
+            raise _NoImage
+        return Compare(target, atom.op, change(atom.constant))
+    if atom.offset is None or atom.arithmetic != "exact":
+        raise _NoImage
+    on_left, on_right = atom.left == term, atom.right == term
+    if not (on_left and on_right) and change.a != 1:
+        raise _NoImage
+    moved = atom.offset * change.a + (on_left - on_right) * change.b
+    left, right = target if on_left else atom.left, target if on_right else atom.right
+    return replace(atom, left=left, right=right, offset=moved)
 
 
 def _domain(domain: Domain, change: Affine) -> Domain:
@@ -66,5 +70,5 @@ def _domain(domain: Domain, change: Affine) -> Domain:
             whole = isinstance(domain, Integers) and change.a.denominator == change.b.denominator == 1
             ends = (None if low is None else change(low), None if high is None else change(high))
             return Integers(*ends) if whole else Reals(*ends)
-        case Text() | Finite():
+        case AnyText() | Finite():
             return TEXT

@@ -7,34 +7,46 @@ nothing here asks what a member looks like inside.
 
 A denied comparison is turned into its opposite where that means the same: for terms that have exactly one value, which
 is a number or compared as text; a distance may be NaN also then, that of two numbers beyond all doubles.
+
+*Relaxation* is one predicate that has all items of several (sharing paper, 4.3: what a widened stream selects).
+It is their union, and as a disjunction of conjunctions it grows with every subscription that joins.
+Two conjunctions become one where that adds no item (`3 < en <= 5` and `4 < en <= 6`), and, where there are more than
+a bound, also where it does: into their *hull*, the conjunction of those of their members that follow from both, which
+for two boxes is the least box around them.
+
+    >>> en = Term("", Path.parse("en"), "one")
+    >>> low, high = compare(en, "<=", 2), and_(compare(en, ">", 3), compare(en, "<", 5))
+    >>> print(relax(low, high), "/", relax(low, high, most=1))
+    en <= 2 or en > 3 and en < 5 / en < 5
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import TypeAlias
 
+from anabranch.logic import EVERYTHING, NOTHING, OPPOSITE, And, Not, Or
 from anabranch.predicate.formula import (
-    EVERYTHING,
-    NOTHING,
-    OPPOSITE,
-    And,
+    Atom,
     Compare,
     Difference,
-    Not,
-    Or,
+    Integers,
     Predicate,
+    Reals,
+    Term,
     and_,
     not_,
     or_,
-)
+    terms,
+)  # fmt: skip
 from anabranch.predicate.sets import implies
-from anabranch.predicate.terms import Integers, Reals, Term
 
 MOST_CONJUNCTIONS = 64
 MOST_THINNED = 24
+MOST_DISJUNCTS = 16
 
 Conjunction: TypeAlias = tuple[Predicate, ...]
 
@@ -42,11 +54,6 @@ Conjunction: TypeAlias = tuple[Predicate, ...]
 def simplify(predicate: Predicate) -> Predicate:
     """An equivalent predicate: a disjunction of conjunctions in which nothing is said that follows from the rest."""
     return or_(*(and_(*each) for each in disjuncts(predicate)))
-
-
-def minus(p: Predicate, q: Predicate) -> Predicate:
-    """What holds for the items of p that are not in q, written simply."""
-    return simplify(and_(p, not_(q)))
 
 
 def disjuncts(predicate: Predicate) -> tuple[Conjunction, ...]:
@@ -88,7 +95,7 @@ def conjunctions(predicate: Predicate, holds: bool = True) -> list[Conjunction]:
             return [(predicate if holds else _denied(predicate),)]
 
 
-def _denied(atom: Compare | Difference) -> Predicate:
+def _denied(atom: Atom) -> Predicate:
     match atom:
         case Compare(term, op, constant) if term.occurs == "one" and (isinstance(constant, str) or _number(term)):
             return Compare(term, OPPOSITE[op], constant)
@@ -102,3 +109,84 @@ def _denied(atom: Compare | Difference) -> Predicate:
 
 def _number(term: Term) -> bool:
     return isinstance(term.domain, Reals | Integers)
+
+
+# --- relaxation -----------------------------------------------------------------------------------------------
+
+
+def relax(*parts: Predicate, most: int = MOST_DISJUNCTS) -> Predicate:
+    """The union of the parts, or more where the union would be more than `most` conjunctions.
+
+    Of the first part, what is there is left as it is while there is room: most calls add to an earlier result.
+    """
+    found: list[Conjunction] = []
+    for part in parts:
+        new = conjunctions(part)
+        if not found and len(new) <= most:
+            found = new
+            continue
+        for conjunction in new:
+            _add(found, thinned(conjunction), most)
+    return or_(*(and_(*each) for each in found))
+
+
+def hull(*parts: Predicate) -> Predicate:
+    """One conjunction that has all items of the parts."""
+    found = [each for part in parts for each in disjuncts(part)]
+    if not found:
+        return or_()
+    around = found[0]
+    for each in found[1:]:
+        around = _around(around, each)
+    return and_(*around)
+
+
+def _add(found: list[Conjunction], new: Conjunction, most: int) -> None:
+    """Take a conjunction into the union, by itself or with another that makes way for the hull of both."""
+    if implies(and_(*new), or_(*(and_(*each) for each in found))):
+        return
+    for partner in [each for each in found if _differ_in_one_term(each, new)]:
+        joined = _around(partner, new)
+        if implies(and_(*joined), or_(and_(*partner), and_(*new))):
+            _replace(found, partner, joined)
+            found.remove(joined)
+            _add(found, joined, most)  # it may now meet a third
+            return
+    if len(found) < most:
+        found.append(new)
+    else:
+        hulls = [(each, _around(each, new)) for each in found]
+        _replace(found, *max(hulls, key=lambda pair: len(pair[1])))  # the hull that still says most
+
+
+def _differ_in_one_term(first: Conjunction, second: Conjunction) -> bool:
+    """Whether a hull may add nothing: that of two boxes which differ in several directions always does."""
+    return len({terms(each) for each in {*first} ^ {*second}}) <= 1
+
+
+def _replace(found: list[Conjunction], partner: Conjunction, joined: Conjunction) -> None:
+    """Put a wider conjunction in the place of one, and of all others that lie in it."""
+    found.remove(partner)
+    found[:] = [each for each in found if not implies(and_(*each), and_(*joined))]
+    found.append(joined)
+
+
+def _around(first: Conjunction, second: Conjunction) -> Conjunction:
+    """The members of both that follow from the other one, with equations taken as two bounds."""
+    p, q = and_(*first), and_(*second)
+    kept = [each for each in _members(first) if implies(q, each)]
+    kept += [each for each in _members(second) if implies(p, each)]
+    return thinned(kept)
+
+
+def _members(conjunction: Conjunction) -> list[Predicate]:
+    members: list[Predicate] = list(conjunction)
+    for each in conjunction:
+        match each:
+            case Compare(term, "=", constant):
+                members += (Compare(term, ">=", constant), Compare(term, "<=", constant))
+            case Difference(_, "=", _, offset) if offset is not None:
+                members += (replace(each, op=">="), replace(each, op="<="))
+            case _:
+                pass
+    return members

@@ -9,19 +9,18 @@ between yes and no, too.
 An example is an item whose terms have one value each, taken from the bounds that the first formula names: where it
 fulfils that one and not the other, nothing follows.
 
-Whatever is said here is right; where neither is plain, `searching.py` has to look.
+Whatever is said here is right; where neither is plain, `sets.py` has to search.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from math import prod
 from typing import Any
 
-from anabranch.predicate.formula import And, Compare, Difference, Not, Operator, Or, Predicate, atoms, terms
-from anabranch.predicate.terms import TEXT, Term
+from anabranch.logic import COMPARES, And, Not, Operator, Or, fold
+from anabranch.predicate.formula import TEXT, Atom, Compare, Difference, Predicate, Term, atoms, terms
 
 _MOST = 16
 """Cases that are told apart."""
@@ -50,7 +49,7 @@ def plainly(p: Predicate, q: Predicate) -> bool:
             return False
 
 
-def _by_cases(p: And, q: Predicate) -> bool:
+def _by_cases(p: And[Atom], q: Predicate) -> bool:
     """Whether it is plain for each way in which the first `or` inside an `and` may hold."""
     choice = next((part for part in p.parts if isinstance(part, Or)), None)
     if (
@@ -135,28 +134,25 @@ def _middle(bounds: list[Any]) -> Any:
 
 def _holds(predicate: Predicate, item: Mapping[Term, Any]) -> bool | None:
     """Whether a predicate holds for an item of single values; None where that is not plain."""
-    match predicate:
-        case And(parts) | Or(parts):
-            decisive = isinstance(predicate, Or)
-            found = [_holds(part, item) for part in parts]
-            return decisive if decisive in found else None if None in found else not decisive
-        case Not(part):
-            inner = _holds(part, item)
-            return None if inner is None else not inner
-        case Compare(term, op, constant):
-            if term not in item:
-                return False
-            value = item[term]
-            return COMPARES[op](value, constant) if isinstance(value, str) == isinstance(constant, str) else None
-        case Difference():
+
+    def compared(atom: Atom) -> bool | None:
+        if isinstance(atom, Difference):
             return None
+        if atom.term not in item:
+            return False
+        value = item[atom.term]
+        if isinstance(value, str) != isinstance(atom.constant, str):
+            return None
+        return COMPARES[atom.op](value, atom.constant)
 
+    def joined(parts: Iterator[bool | None], decisive: bool) -> bool | None:
+        found = set(parts)
+        return decisive if decisive in found else None if None in found else not decisive
 
-COMPARES: dict[Operator, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+    return fold(
+        predicate,
+        compared,
+        lambda parts: joined(parts, decisive=False),
+        lambda parts: joined(parts, decisive=True),
+        lambda held: None if held is None else not held,
+    )

@@ -18,8 +18,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Generic, TypeVar
 
-from anabranch.predicate.formula import Operator
-from anabranch.predicate.terms import Domain, Finite, Integers, Reals, Text
+from anabranch.logic import Operator
+from anabranch.predicate.formula import AnyText, Domain, Finite, Integers, Reals
 
 INF, MINUS_INF, NAN, WORD = "INF", "-INF", "NaN", "word"
 NUMERIC = frozenset((INF, MINUS_INF, NAN))
@@ -33,7 +33,7 @@ _LONGEST, _LARGEST = 300, 300
 
 
 @dataclass(frozen=True, slots=True)
-class Span(Generic[Value]):
+class ValueRange(Generic[Value]):
     """The values from `low` to `high` (None: no bound), each end included or not, without some points."""
 
     low: Value | None = None
@@ -42,7 +42,7 @@ class Span(Generic[Value]):
     high_open: bool = False
     without: frozenset[Value] = frozenset()
 
-    def meet(self, other: Span[Value]) -> Span[Value]:
+    def meet(self, other: ValueRange[Value]) -> ValueRange[Value]:
         """What lies in both."""
         if self.low is self.high is None and not self.without:
             return other
@@ -56,7 +56,7 @@ class Span(Generic[Value]):
         if other.high is not None and (high is None or other.high <= high):
             high_open = other.high_open or (high_open and high == other.high)
             high = other.high
-        return Span(low, high, low_open, high_open, self.without | other.without)
+        return ValueRange(low, high, low_open, high_open, self.without | other.without)
 
     @property
     def empty(self) -> bool:
@@ -73,29 +73,29 @@ class Span(Generic[Value]):
         )
 
 
-def span(op: Operator, value: Value) -> Span[Value]:
+def span(op: Operator, value: Value) -> ValueRange[Value]:
     """The values that stand in this relation to `value`."""
     match op:
         case "=":
-            return Span(value, value)
+            return ValueRange(value, value)
         case "!=":
-            return Span(without=frozenset((value,)))
+            return ValueRange(without=frozenset((value,)))
         case "<" | "<=":
-            return Span(high=value, high_open=op == "<")
+            return ValueRange(high=value, high_open=op == "<")
         case ">" | ">=":
-            return Span(low=value, low_open=op == ">")
+            return ValueRange(low=value, low_open=op == ">")
 
 
-NO_NUMBERS: Span[Fraction] = Span(Fraction(0), Fraction(0), True, True)
+NO_NUMBERS: ValueRange[Fraction] = ValueRange(Fraction(0), Fraction(0), True, True)
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
     """A set of texts; `choice` lists them where the domain does, `whole` leaves only integers of the numbers."""
 
-    numbers: Span[Fraction] = Span()
+    numbers: ValueRange[Fraction] = ValueRange()
     special: frozenset[str] = SPECIAL
-    strings: Span[str] = Span()
+    strings: ValueRange[str] = ValueRange()
     whole: bool = False
     choice: frozenset[str] | None = None
 
@@ -124,7 +124,7 @@ class Texts:
             return Texts(numbers if choice else NO_NUMBERS, self.special, strings, self.whole, choice)
         number = number_of(*choice)
         if isinstance(number, Fraction):
-            return Texts(Span(number, number), frozenset(), strings, False, choice)
+            return Texts(ValueRange(number, number), frozenset(), strings, False, choice)
         special = self.special if number is None else frozenset((number,))
         return Texts(NO_NUMBERS if number is not None else numbers, special, strings, False, choice)
 
@@ -145,12 +145,12 @@ class Texts:
 def texts_of(domain: Domain) -> Texts:
     """All texts of a domain."""
     match domain:
-        case Text():
+        case AnyText():
             return Texts()
         case Reals(low, high):
-            return Texts(Span(low, high), frozenset())
+            return Texts(ValueRange(low, high), frozenset())
         case Integers(low, high):
-            return Texts(Span(low, high), frozenset(), whole=True).settled()
+            return Texts(ValueRange(low, high), frozenset(), whole=True).settled()
         case Finite(texts):
             return Texts(choice=texts).settled()
 
@@ -179,7 +179,7 @@ def number_of(text: str) -> Fraction | str | None:
 
 
 @lru_cache(maxsize=10_000)
-def _whole(numbers: Span[Fraction]) -> Span[Fraction]:
+def _whole(numbers: ValueRange[Fraction]) -> ValueRange[Fraction]:
     """The same whole numbers, with ends that belong to them."""
     low, high = numbers.low, numbers.high
     if low is not None:
@@ -190,4 +190,4 @@ def _whole(numbers: Span[Fraction]) -> Span[Fraction]:
         high = Fraction(math.ceil(high) - 1 if numbers.high_open else math.floor(high))
         while high in numbers.without:
             high -= 1
-    return Span(low, high, without=numbers.without)
+    return ValueRange(low, high, without=numbers.without)

@@ -23,8 +23,8 @@ from anabranch.law.env import Env
 from anabranch.law.evaluate import Evaluator, Known
 from anabranch.law.inputs import Arrival, Input
 from anabranch.law.paths import base_of
-from anabranch.law.rounds.references import reference_value
 from anabranch.law.rounds.rounds import without_predicates
+from anabranch.law.rounds.windows import reference_value
 from anabranch.law.slices import Slice, WholeNeeded, slice_of
 from anabranch.runtime.standing import Standing
 from anabranch.stream.elements import Item, Place

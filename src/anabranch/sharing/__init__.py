@@ -1,11 +1,10 @@
 """What queries have in common (sharing paper).
 
 A query's property tree (`tree.py`), or forest if it joins (`forest.py`), is derived from its text by inference rules
-(`rules/`) and brought into one form (`settle.py`).
+(`rules/`) and brought into one form (`normalize.py`).
 It is rendered back as an abstract query (`render.py`), and matched and merged with the trees of other queries
-(`match.py` and `match_joins.py`, with `relax.py` for windows); what a query lacks beside a stream is a difference of
-trees (`subtract.py`).
-In the optimised form a subscriber runs only the part of its query that was not done on the way (`restructuring/`), over
-items, or over windows and tuples that were made already (`sent.py`).
+(`match.py` and `match_joins.py`); what a query lacks beside a stream is a difference of trees (`subtract.py`).
+In the optimised form a subscriber runs only the part of its query that was not done on the way (`restructure.py`), over
+items, or over windows and tuples that were made already (`remote.py`, `loops.py`).
 `retention.py` says how much of the past a query can need, and `explain/` shows all of it.
 """

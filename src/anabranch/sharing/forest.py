@@ -7,7 +7,7 @@ The paper's *join annotation* is the part of these conditions that names several
 own, because an `if` may give each output another one.
 
 A joined forest stands for a stream of tuples: a tuple carries the needed parts of each of its items, and an item of
-which nothing is needed is still there as an element (`settle.forest_of` sees to that).
+which nothing is needed is still there as an element (`normalize.forest_of` sees to that).
 The windows of a step join are in its trees; an interval join has bounds in its conditions instead (figure 11).
 
 A forest that is *apart* says nothing of how its inputs meet: its trees are like trees that stand alone.

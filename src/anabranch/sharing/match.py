@@ -17,19 +17,28 @@ An average is combined from sums and counts, never from averages (LAWS, case 8);
 decided by the carrier of the stream (`branch/sent`).
 Count windows number the items from a subscription's start (LAWS 3.3), so the windows of two subscriptions are alike
 only if these start together, or apart by a multiple of the step; trees say nothing of that.
+
+Windows of different sizes are served by a *relaxed* window that tiles both: its step divides theirs, its size divides
+theirs, and its own step divides its size, so that whole instances without gap or overlap make up one of theirs.
+Of all such windows the one with the largest step is taken, since it produces the fewest values, and of those the one
+with the largest size (4.3, algorithm 1).
+
+    >>> relax(Extent(Fraction(60), Fraction(40)), Extent(Fraction(20), Fraction(10)))
+    Extent(size=Fraction(20, 1), step=Fraction(10, 1))
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import reduce
 from typing import Literal, TypeAlias
 
 from anabranch.algebra.window import Extent
 from anabranch.predicate import EVERYTHING, NOTHING, Predicate, equivalent, implies
-from anabranch.sharing.relax import relax
-from anabranch.sharing.settle import tree_of, unwindowed
+from anabranch.sharing.normalize import tree_of, unwindowed
 from anabranch.sharing.tree import (
     AggregateAnnotation,
     OutputAnnotation,
@@ -39,6 +48,24 @@ from anabranch.sharing.tree import (
     aggregate_label,
     union,
 )
+
+
+def relax(first: Extent, second: Extent) -> Extent:
+    """The window that serves both; sizes may be any fractions, common divisors are taken in their common unit."""
+    unit = Fraction(1, math.lcm(*(each.denominator for each in (first.size, first.step, second.size, second.step))))
+    size = math.gcd(int(first.size / unit), int(second.size / unit))
+    step = math.gcd(int(first.step / unit), int(second.step / unit))
+    # A divisor of both steps serves if some divisor of both sizes is a multiple of it; the largest is the gcd itself.
+    largest = next(each for each in _divisors(step) if size % each == 0)
+    return Extent(size * unit, largest * unit)
+
+
+def _divisors(number: int) -> Iterator[int]:
+    """All divisors, from the largest down."""
+    small = [each for each in range(1, math.isqrt(number) + 1) if number % each == 0]
+    yield from (number // each for each in small)
+    yield from (each for each in reversed(small) if each * each != number)
+
 
 LackKind: TypeAlias = Literal[
     "path", "selection", "window", "postselection", "aggregate", "no window", "results", "join"

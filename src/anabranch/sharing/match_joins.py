@@ -29,9 +29,8 @@ from typing import TypeAlias
 from anabranch.algebra.window import Extent
 from anabranch.predicate import EVERYTHING, Predicate, equivalent
 from anabranch.sharing.forest import PropertyForest, alone, is_bounded, labels
-from anabranch.sharing.match import Lack, differences, merge, missing
-from anabranch.sharing.relax import relax
-from anabranch.sharing.settle import forest_of, tree_of, unjoined
+from anabranch.sharing.match import Lack, differences, merge, missing, relax
+from anabranch.sharing.normalize import forest_of, tree_of, unjoined
 from anabranch.sharing.tree import OutputAnnotation, PropertyTree, WindowAnnotation
 
 MOST_MOVEMENTS = 2

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from anabranch.logic import OPPOSITE
 from anabranch.predicate import (
     NOTHING,
     And,
@@ -42,9 +43,8 @@ from anabranch.predicate import (
     or_,
     terms,
 )
-from anabranch.predicate.formula import OPPOSITE
 from anabranch.sharing.match import combine, given_where, is_plain, matches, same_aggregate
-from anabranch.sharing.settle import settled, unwindowed
+from anabranch.sharing.normalize import settled, unwindowed
 from anabranch.sharing.tree import PropertyTree
 
 

@@ -43,7 +43,6 @@ from anabranch.predicate import (
     implies,
     or_,
     relax,
-    to_text,
 )
 from anabranch.predicate import terms as terms_of
 from anabranch.stream.path import Path
@@ -271,7 +270,7 @@ def joined_text(
         assert term.path.steps[: len(base)] == base
         return replace(term, input=variable, path=Path(term.path.steps[len(base) :]))
 
-    return to_text(renamed(condition, rename))
+    return str(renamed(condition, rename))
 
 
 def renamed(condition: Predicate, rename: Callable[[Term], Term]) -> Predicate:

@@ -6,7 +6,8 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
-from anabranch.stream.description import And, Comparison, Description, Everything, Not, Or
+from anabranch.logic import And, Not, Or
+from anabranch.stream.description import Comparison, Description
 from anabranch.stream.elements import Punctuation
 from anabranch.stream.path import Path
 
@@ -33,8 +34,6 @@ def covered_below(description: Description, path: Path | None) -> Fraction | flo
 def _below(description: Description, path: Path | None, wanted: bool) -> Fraction | float | None:
     """The largest `v` such that a description holds, or with `wanted` false does not hold, for all values below."""
     match description:
-        case Everything():
-            return math.inf if wanted else None
         case Comparison(at, op, Decimal() | Fraction() as constant) if at == path:
             return Fraction(constant) if (op in ("<", "<=", "!=")) == wanted else None
         case Not(part):
@@ -43,7 +42,7 @@ def _below(description: Description, path: Path | None, wanted: bool) -> Fractio
             found = [_below(part, path, wanted) for part in parts]
             known = [each for each in found if each is not None]
             if isinstance(description, And) == wanted:  # all parts must agree
-                return min(known) if len(known) == len(found) else None
+                return min(known, default=math.inf) if len(known) == len(found) else None
             return max(known, default=None)
         case _:
             return None

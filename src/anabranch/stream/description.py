@@ -14,20 +14,19 @@ Guarantees: `parse(str(d)) == d` for every description within the caps; decimals
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Literal, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from anabranch.errors import StreamError
+from anabranch.logic import EVERYTHING, MIRRORED, And, Not, Operator, Or, Tree, leaves
 from anabranch.stream.path import Path
 
 MAX_LENGTH = 10_000
 MAX_DEPTH = 50
 
-Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
-
-_MIRRORED: dict[Operator, Operator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _STEP = r"@?[^\W\d][\w.\-]*(?::[^\W\d][\w.\-]*)?"
 _TOKEN = re.compile(
     rf"""\s*(?:
@@ -39,14 +38,6 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _HINT = "write comparisons of a path with a constant, as in region = 'A' and s <= 10"
-
-
-@dataclass(frozen=True, slots=True)
-class Everything:
-    """Every item: `true()`."""
-
-    def __str__(self) -> str:
-        return "true()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,50 +59,13 @@ class Comparison:
                 return f"{self.path} {self.op} '{quoted}'"
 
 
-@dataclass(frozen=True, slots=True)
-class And:
-    """All parts hold; there are at least two."""
-
-    parts: tuple[Description, ...]
-
-    def __str__(self) -> str:
-        return " and ".join(f"({part})" if isinstance(part, And | Or) else str(part) for part in self.parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Or:
-    """Some part holds; there are at least two."""
-
-    parts: tuple[Description, ...]
-
-    def __str__(self) -> str:
-        return " or ".join(f"({part})" if isinstance(part, Or) else str(part) for part in self.parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Not:
-    """The part does not hold; an item without its paths fulfils `not(path = 'A')`."""
-
-    part: Description
-
-    def __str__(self) -> str:
-        return f"not({self.part})"
-
-
-Description: TypeAlias = Everything | Comparison | And | Or | Not
+Description: TypeAlias = Tree[Comparison]
 
 
 def paths(description: Description) -> frozenset[Path]:
     """All paths that a description names."""
-    match description:
-        case Everything():
-            return frozenset()
-        case Comparison():
-            return frozenset((description.path,))
-        case And(parts) | Or(parts):
-            return frozenset(path for part in parts for path in paths(part))
-        case Not(part):
-            return paths(part)
+    compared: Iterator[Comparison] = leaves(description)
+    return frozenset(each.path for each in compared)
 
 
 def parse(text: str) -> Description:
@@ -120,7 +74,7 @@ def parse(text: str) -> Description:
         raise StreamError(f"a description may have at most {MAX_LENGTH:,} characters, this has {len(text):,}")
     parser = _Parser(text)
     if not parser.token:
-        return Everything()
+        return EVERYTHING
     description = parser.alternatives(0)
     if parser.token:
         raise parser.unexpected("'and', 'or' or the end")
@@ -193,7 +147,7 @@ class _Parser:
             case "true":
                 self.advance()
                 self.expect(")")
-                return Everything()
+                return EVERYTHING
             case _:
                 raise self.error(f"unknown function '{name}'", place)
 
@@ -211,7 +165,7 @@ class _Parser:
         if self.kind != "name":
             raise self.unexpected("a path")
         place = self.start
-        return Comparison(self.path(self.advance(), place), _MIRRORED[op], constant)
+        return Comparison(self.path(self.advance(), place), MIRRORED[op], constant)
 
     def path(self, name: str, place: int) -> Path:
         try:
@@ -220,7 +174,7 @@ class _Parser:
             raise self.error(error.message, place) from None
 
     def operator(self) -> Operator:
-        if self.token not in _MIRRORED:
+        if self.token not in MIRRORED:
             raise self.unexpected("one of = != < <= > >=")
         return cast(Operator, self.advance())
 

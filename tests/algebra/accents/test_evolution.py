@@ -9,11 +9,11 @@ import pytest
 
 from algebra.accents.generate import description, grid
 from algebra.accents.making import add, alter, drop, item, path, shown, tree
+from anabranch.algebra.accents.boxes import possible
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.index import Box
-from anabranch.algebra.accents.items import altered, number, values
+from anabranch.algebra.accents.items import number, values
 from anabranch.algebra.accents.layers import State
-from anabranch.algebra.accents.possible import possible
 from anabranch.algebra.accents.sets import description_of, fulfils, items_of
 from anabranch.predicate import Finite
 from anabranch.stream import affine
@@ -22,6 +22,7 @@ from anabranch.stream.description import parse
 from anabranch.stream.elements import Accent, Alter, Item, StreamElement
 from anabranch.stream.path import Path
 from models.canonical import canonical
+from models.items import altered
 from models.rules import commuted, composed
 
 CELSIUS = "(. - 32) * 5 div 9"
@@ -291,7 +292,7 @@ def test_an_accent_meets_its_own_alone(where: str, monkeypatch: pytest.MonkeyPat
         return possible(box)
 
     monkeypatch.setattr("anabranch.algebra.accents.boxes.possible", counting)
-    monkeypatch.setattr("anabranch.algebra.accents.dividing.possible", counting)
+    monkeypatch.setattr("anabranch.algebra.accents.boxes.possible", counting)
     costs = []
     for size in (20, 40):
         asked, found = 0, Evolution()

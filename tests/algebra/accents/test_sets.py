@@ -9,13 +9,14 @@ import pytest
 
 from algebra.accents.generate import GRID, description, grid
 from algebra.accents.making import items, path, tree
-from anabranch.algebra.accents.boxes import combined, divided, empty, for_all, for_some, overlap, within
-from anabranch.algebra.accents.items import altered, leaves, number, spelled, values
+from anabranch.algebra.accents.boxes import combined, divided, empty, for_all, for_some, within
+from anabranch.algebra.accents.items import leaves, number, spelled, values
 from anabranch.algebra.accents.sets import description_of, fulfils, items_of, parted, rewritten
 from anabranch.predicate import EVERYTHING, Finite, Reals, and_, not_, or_
 from anabranch.stream import affine
 from anabranch.stream.description import parse
 from anabranch.stream.tree import Element, Name, Text
+from models.items import altered, overlap
 
 ITEMS = grid()
 SEEDS = range(10)

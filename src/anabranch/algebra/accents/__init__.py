@@ -1,13 +1,13 @@
 """Accents as mathematics: the sets of items they describe, and what they make of a stream.
 
 * `sets`: descriptions as sets of items, exact and two-valued, and as descriptions again; rewritten when a path evolves.
-* `boxes`: sets divided into disjoint `conjunctions`, combined, compared; hidden paths quantified away.
-  `dividing` takes them apart, `possible` says whether a box has items, `index` finds those that may overlap.
-* `items`: values at the paths of an item, and what a unit change makes of them.
-* `evolution`: one partition as accents are applied; `states` what can be asked of it: who may carry which path, and in
-  which unit; `layers` what one path is made of, `rows` the same for people.
+* `boxes`: sets divided into disjoint conjunctions, combined, compared; hidden paths quantified away.
+  `index` finds the boxes that may overlap.
+* `items`: values at the paths of an item.
+* `evolution`: one partition as accents are applied: who may carry which path, and in which unit; `layers` is what one
+  path is made of.
 * `passing`: elements one after the other, and which of them are bad.
 
 Canonical streams, the oracle of the tests, are in their `models/`.
-Nothing here knows operators; how they react to accents is in `anabranch.algebra`, beside each of them.
+Nothing here knows operators; how they react to accents is in `algebra/reactions/`.
 """

@@ -1,32 +1,276 @@
-"""Boxes: sets of items taken apart into disjoint conjunctions, and put together again.
+"""Boxes: sets of items divided into disjoint conjunctions, and combined again.
 
-An accent's description is a conjunction (LAWS 4.4), so a set that is none becomes several accents, disjoint ones: then
-each item is described by one, and their order does not matter.
-A box is a tuple of comparisons and denied comparisons, and no two boxes of a division have an item in common:
-`A or B` is A, and B without A (`dividing.py`); whether a box has any items is told in `possible.py`.
+An accent's description is a conjunction of comparisons and denied comparisons, the *literals* (LAWS 4.4), so any other
+set becomes several accents with disjoint descriptions: each item is described by one, and their order does not matter.
+A *box* is such a conjunction, as a tuple of literals.
 
-All terms are independent of each other (descriptions compare with constants only), so what remains of a set when a path
-is hidden is the set without its comparisons of that path, box by box: `for_some`, and `for_all` by two negations.
+* Whether some item is in a box (`possible`) is asked term by term, since terms are independent of each other.
+  A term that may be missing, and that only denials name, is missing: `not(a = 'FOO')` also describes items without `a`.
+  The texts of a listed domain are tried; intervals and texts are decided in `predicate/`.
+* A conjunction of sets is their boxes multiplied out; a disjunction is, of each part, what the earlier ones leave.
+  Box without box is one box per literal: `not(l1)`, `l1 and not(l2)`, ...
+* What remains of a set when a path is hidden is the set without its comparisons of that path, box by box: `for_some`,
+  and `for_all` by two negations.
 
 Cost: boxes that pin a term to different constants (`s = 1`, `s = 2`), or give it different ranges, are known to be
 disjoint without being compared (`index.py`), so a union of ten thousand of them costs ten thousand steps.
-Sets that overlap in many terms can have exponentially many boxes; a division that takes too long is given up with a
-StreamError, and nothing larger than MOST_COMBINED boxes is shortened.
+Sets that overlap in many terms can have exponentially many boxes: a division that takes more than MOST_STEPS questions
+is given up with a StreamError, and nothing larger than MOST_COMBINED boxes is shortened.
 """
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
 
-from anabranch.algebra.accents.conjunctions import term_of
-from anabranch.algebra.accents.dividing import Dividing
-from anabranch.algebra.accents.index import Box
-from anabranch.algebra.accents.possible import possible
-from anabranch.predicate import NOTHING, Predicate, and_, implies, not_, or_
+from anabranch.algebra.accents.index import Box, Index
+from anabranch.algebra.accents.items import number
+from anabranch.algebra.accents.sets import stands
+from anabranch.errors import StreamError
+from anabranch.logic import OPPOSITE
+from anabranch.predicate import (
+    NOTHING,
+    And,
+    Compare,
+    Finite,
+    Integers,
+    Not,
+    Or,
+    Predicate,
+    Term,
+    and_,
+    implies,
+    not_,
+    or_,
+    satisfiable,
+)
 from anabranch.predicate.formula import atoms
 from anabranch.stream.path import Path
+
+
+def is_conjunction(items: Predicate) -> bool:
+    """Whether a set can be described by one accent (LAWS 4.4)."""
+    match items:
+        case And(parts):
+            return all(map(is_literal, parts))
+        case _:
+            return is_literal(items)
+
+
+def is_literal(items: Predicate) -> bool:
+    """Whether a set is told by one comparison, or by a denied one."""
+    return isinstance(items.part if isinstance(items, Not) else items, Compare)
+
+
+def literals(conjunction: Predicate) -> tuple[Predicate, ...]:
+    """What all items of a conjunction fulfil."""
+    return conjunction.parts if isinstance(conjunction, And) else (conjunction,)
+
+
+def term_of(literal: Predicate) -> Term:
+    """What a comparison is about."""
+    match literal:
+        case Compare(term) | Not(Compare(term)):
+            return term
+        case _:
+            raise AssertionError(literal)
+
+
+def readable(conjunction: Predicate) -> Predicate:
+    """A conjunction for people: what holds before what does not, and by the names of the paths."""
+    plain = map(_plainly, literals(conjunction))
+    return and_(*sorted(plain, key=lambda each: (isinstance(each, Not), term_of(each).path)))
+
+
+def _plainly(literal: Predicate) -> Predicate:
+    """`not(wid <= 1)` is `wid >= 2` where every item has a whole number there."""
+    match literal:
+        case Not(Compare(term, op, Fraction() as bound)) if term.occurs == "one" and isinstance(term.domain, Integers):
+            return _plainly(Compare(term, OPPOSITE[op], bound))
+        case Compare(term, ">", Fraction() as bound) if term.occurs == "one" and isinstance(term.domain, Integers):
+            return Compare(term, ">=", Fraction(math.floor(bound) + 1))
+        case Compare(term, "<", Fraction() as bound) if term.occurs == "one" and isinstance(term.domain, Integers):
+            return Compare(term, "<=", Fraction(math.ceil(bound) - 1))
+        case _:
+            return literal
+
+
+def possible(box: Box) -> bool:
+    """Whether some item is in the box."""
+    of: dict[Term, list[Predicate]] = {}
+    for each in box:
+        of.setdefault(term_of(each), []).append(each)
+    return all(_possible(term, tuple(literals)) for term, literals in of.items())
+
+
+@lru_cache(maxsize=100_000)
+def _possible(term: Term, literals: Box) -> bool:
+    """Whether some value of one term, or none, fulfils all literals."""
+    if term.occurs == "optional" and all(isinstance(each, Not) for each in literals):
+        return True
+    if isinstance(term.domain, Finite) and term.occurs == "one":
+        return _choice(term.domain, literals)
+    return satisfiable(and_(*literals))
+
+
+def _choice(domain: Finite, literals: Sequence[Predicate]) -> bool:
+    """Whether some text of a domain fulfils all literals; those about one constant each are looked up."""
+    denied: set[object] = set()
+    wanted: set[object] = set()
+    others: list[Predicate] = []
+    for each in literals:
+        match each:
+            case Compare(_, "=", constant):
+                wanted.add(constant)
+            case Not(Compare(_, "=", constant)):
+                denied.add(constant)
+            case _:
+                others.append(each)
+    spelt = _spelt(domain)
+    return any(
+        wanted <= {text, value} and denied.isdisjoint((text, value)) and all(_holds(text, each) for each in others)
+        for text, value in (spelt.get(next(iter(wanted)), ()) if wanted else spelt[None])
+    )
+
+
+@lru_cache(maxsize=100)
+def _spelt(domain: Finite) -> dict[object, list[tuple[str, object]]]:
+    """The texts of a domain with their numbers: all under None, and each under its text and its number."""
+    found: dict[object, list[tuple[str, object]]] = {None: []}
+    for text in sorted(domain.texts):
+        value = number(text)
+        for key in (None, text) if value is None else (None, text, value):
+            found.setdefault(key, []).append((text, text if value is None else value))
+    return found
+
+
+def _holds(text: str, literal: Predicate) -> bool:
+    match literal:
+        case Not(part):
+            return not _holds(text, part)
+        case Compare(_, op, constant):
+            return stands(text, op, constant)
+        case _:
+            raise AssertionError(literal)
+
+
+MOST_STEPS = 20_000
+
+
+class Dividing:
+    """One division; it counts its questions."""
+
+    def __init__(self) -> None:
+        self.left = MOST_STEPS
+
+    def possible(self, box: Box) -> bool:
+        self.left -= 1 + len(box) // 10
+        if self.left < 0:
+            raise StreamError("the described items fall into too many parts")
+        return possible(box)
+
+    def boxes(self, items: Predicate, holds: bool) -> list[Box]:
+        """The boxes of a set, or of its complement."""
+        match items:
+            case Not(part):
+                return self.boxes(part, not holds)
+            case And(parts) | Or(parts):
+                return self.meet(parts, holds) if isinstance(items, And) == holds else self.join(parts, holds)
+            case _:
+                box: Box = (items if holds else Not(items),)
+                return [box] if self.possible(box) else []
+
+    def meet(self, parts: Sequence[Predicate], holds: bool) -> list[Box]:
+        """What is in all parts; the plain comparisons together, before what has to be multiplied out."""
+        plain = dict.fromkeys(part if holds else not_(part) for part in parts if is_literal(part))
+        found: list[Box] = [tuple(plain)] if self.possible(tuple(plain)) else []
+        for part in parts:
+            if found and not is_literal(part):
+                inner = self.boxes(part, holds)
+                merged = (tuple(dict.fromkeys((*one, *other))) for one in found for other in inner)
+                found = [box for box in merged if self.possible(box)]
+        return found
+
+    def join(self, parts: Sequence[Predicate], holds: bool) -> list[Box]:
+        """What is in some part: of each what the earlier ones leave."""
+        found: Index[None] = Index()
+        kept: list[Box] = []
+        for part in parts:
+            for box in self.boxes(part, holds):
+                rest = [box]
+                for _, other, _ in sorted(found.near(box), key=lambda each: each[0]):
+                    rest = [left for each in rest for left in self.without(each, other)]
+                for each in rest:
+                    found.put(len(kept), each, None)
+                    kept.append(each)
+        return kept
+
+    def without(self, box: Box, other: Box) -> list[Box]:
+        """A box without another."""
+        if not self.possible(tuple(dict.fromkeys((*box, *other)))):
+            return [box]
+        rest: list[Box] = []
+        inside = box
+        for literal in other:
+            if literal in inside:
+                continue
+            outside = (*inside, not_(literal))
+            if self.possible(outside):
+                rest.append(outside)
+            inside = (*inside, literal)
+        return rest
+
+    def rest(self, box: Box, others: Sequence[Box]) -> list[Box]:
+        """A box without others: those that differ from it in one comparison, which may be many, at once.
+
+        Of what is left it is asked twice: where the comparison that most of the others have does not hold, and where it
+        does; so boxes that are parts of one division cost as much as there are, not as there are pairs of them.
+        """
+        known = set(box)
+        left = [tuple(literal for literal in other if literal not in known) for other in others]
+        denied = [not_(other[0]) for other in left if len(other) == 1]
+        box = tuple(dict.fromkeys((*box, *denied)))
+        if () in left or not self.possible(box):
+            return []
+        larger = [other for other in left if len(other) > 1 and (not denied or self.possible((*box, *other)))]
+        if not larger:
+            return [box]
+        [(most, _)] = Counter(literal for other in larger for literal in other).most_common(1)
+        found: list[Box] = []
+        for inner in ((*box, not_(most)), (*box, most)):
+            if self.possible(inner):
+                found += self.rest(inner, [other for other in larger if self.possible((*inner, *other))])
+        return found
+
+    def left_over(self, box: Box, others: Sequence[Box]) -> Box | None:
+        """A part of a box that is in none of the others.
+
+        One is looked for, not all: first the part that each of the others misses by its first, or by its last
+        comparison, which is there if they are far from covering the box; then deep first.
+        """
+        known = set(box)
+        others = [tuple(literal for literal in other if literal not in known) for other in others]
+        single = [other[0] for other in others if len(other) == 1]
+        box = tuple(dict.fromkeys((*box, *map(not_, single))))
+        if () in others or not self.possible(box):
+            return None
+        larger = [other for other in others if len(other) > 1]
+        for end in (0, -1):
+            missing = tuple(dict.fromkeys((*box, *(not_(other[end]) for other in larger))))
+            if self.possible(missing):
+                return missing
+        pending = [(box, 0)]
+        while pending:
+            box, at = pending.pop()
+            if at == len(larger):
+                return box
+            pending += [(each, at + 1) for each in reversed(self.without(box, larger[at]))]
+        return None
+
 
 MOST_COMBINED = 32
 MOST_REMEMBERED = 50
@@ -104,11 +348,6 @@ def within(items: Predicate, others: Predicate) -> bool:
 def without(items: Predicate, others: Predicate) -> Predicate:
     """The items of one set that are not in another."""
     return items if others == NOTHING else combined(and_(items, not_(others)))
-
-
-def overlap(items: Predicate, others: Predicate) -> bool:
-    """Whether some item is in both sets."""
-    return not empty(and_(items, others))
 
 
 def for_some(items: Predicate, hidden: Iterable[Path]) -> Predicate:

@@ -1,7 +1,10 @@
 """The evolution of one partition: accents are applied one after another, and the state of every path follows.
 
-What can be asked of the place that has been reached is in `states.py`; here is what makes it so.
-All descriptions are told by the raw values of the place, and told anew when a path that they name evolves.
+For an item of the place that was reached it is known, path by path, whether the item may carry the path and in which
+unit, as the exact map from the unit of the path's start (`state`).
+A path is also what the paths above it are: `coord` dropped is `coord/cel/ra` dropped.
+An item that carries a dropped path, or that a punctuation said would not come any more, is bad (LAWS 4.5).
+All descriptions speak of the raw values of the place, and are rewritten when a path that they name evolves.
 
 Validity (accents 3, LAWS 4.5), judged here alone:
 
@@ -15,23 +18,25 @@ Without a schema nobody has said which paths there are: each may be altered and 
 A refused addition changes nothing; a refused alter or drop leaves its path unknown for the items described, until it is
 dropped for them.
 
-Cost: an accent meets the layers of its path that may overlap its description, which for `s = 1`, `s = 2`, ... and for
-stretches of time are its own and those that pin nothing (`index.py`); what an addition or drop covers is removed once.
-What is linear in all live layers, once per accent: an accent on a path that live descriptions name, and an addition or
-alter for a set that pins no constant, where all that was added or dropped for a part has to be asked.
+Cost: an item meets the layers whose boxes it may be in, and an accent those of its path that may overlap its
+description, which for `s = 1`, `s = 2`, ... and for ranges of time are its own and those that pin nothing (`index.py`).
+Linear in all live layers, once per accent, is an accent on a path that live descriptions name, and an addition or alter
+for a set that pins no constant, for which everything that was added or dropped for a part has to be asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from anabranch.algebra.accents.boxes import boxes, for_some, thinned
-from anabranch.algebra.accents.index import Box
-from anabranch.algebra.accents.layers import Layer, Layers
+from anabranch.algebra.accents.boxes import boxes, combined, for_some, left_over, met, thinned
+from anabranch.algebra.accents.index import Box, Index
+from anabranch.algebra.accents.items import leaves, nodes, values
+from anabranch.algebra.accents.layers import Layer, Layers, State
 from anabranch.algebra.accents.sets import (
     UNDECLARED,
     Domains,
+    and_above,
     below,
     description_of,
     items_of,
@@ -41,13 +46,47 @@ from anabranch.algebra.accents.sets import (
     redeclared,
     rewritten,
 )
-from anabranch.algebra.accents.states import States
 from anabranch.errors import StreamError
-from anabranch.predicate import EVERYTHING, NOTHING, Predicate, and_, or_, terms
+from anabranch.predicate import EVERYTHING, NOTHING, Predicate, and_, not_, or_, terms
+from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.description import Description
 from anabranch.stream.elements import Accent, Add, Alter, Drop
 from anabranch.stream.path import Path
+from anabranch.stream.tree import Element
 
+MOST_SHOWN = 60
+"""Layers of a path that are taken apart; of more each is a row, and they overlap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The items described are in this state at the path."""
+
+    path: Path
+    where: Description
+    state: State
+
+
+def rows(path: Path, start: State, layers: Sequence[Layer]) -> Iterator[Row]:
+    """The states of a path that was in one state at the start; the layers come the oldest first."""
+    if len(layers) > MOST_SHOWN:
+        for layer in layers:
+            yield Row(path, description_of(and_(*layer.box)), layer.over(start))
+        return
+    pieces: dict[State, Predicate] = {start: EVERYTHING}
+    for layer in layers:
+        box = and_(*layer.box)
+        parts: dict[State, Predicate] = {}
+        for state, items in pieces.items():
+            for now, part in ((layer.over(state), and_(items, box)), (state, and_(items, not_(box)))):
+                parts[now] = or_(parts[now], part) if now in parts else part
+        pieces = {state: kept for state, items in parts.items() if (kept := combined(items)) != NOTHING}
+    for state, items in pieces.items():
+        yield Row(path, description_of(items), state)
+
+
+MOST_CHANGES = 64
+"""Of more that are in force for parts of the items it is not said which they are."""
 MOST_TOLD = 5
 """Comparisons of an example in a reason."""
 
@@ -61,14 +100,151 @@ class Refusal:
     unknown: Predicate
 
 
-class Evolution(States):
+class Evolution:
     """What the accents of a partition, up to a place in it, have made of its paths; it goes on with each of them."""
 
     def __init__(self, declares: Callable[[Path], bool] | None = None, domains: Domains = UNDECLARED) -> None:
-        super().__init__(declares, domains)
+        self.declares = declares
+        self.domains = domains
+        self._layers: dict[Path, Layers] = {}
+        self._closed = Layers()
+        """The items that do not come any more (LAWS 4.8)."""
         self._named: set[Path] = set()
         """All paths that descriptions have named."""
         self._number = 0
+
+    # --- of an item -------------------------------------------------------------------------------------------
+
+    def state(self, path: Path, tree: Element) -> State:
+        """The state of a path for an item of this place."""
+        state = State(self._start(path))
+        for layer in self._concerning(path, tree):
+            state = layer.over(state)
+        return state
+
+    def units(self, tree: Element) -> dict[Path, Affine]:
+        """The unit of each path of an item that has changed it, as the map from that of the path's start."""
+        found: dict[Path, Affine] = {}
+        for path, layers in self._layers.items():
+            if layers.alters and next(nodes(tree, path), None) is not None:
+                unit = self.state(path, tree).unit
+                if unit is not None and unit != IDENTITY:
+                    found[path] = unit
+        return found
+
+    def dropped(self, tree: Element) -> Path | None:
+        """A path that an item carries although it was dropped for it: such an item is bad (LAWS 4.5).
+
+        An empty element carries nothing: it is what a query's constructor leaves of a path, and JSON's null.
+        """
+        if self._layers:
+            for path in (Path(()), *leaves(tree)):
+                changes = [layer.change for layer in self._concerning(path, tree)]
+                latest = next((each for each in reversed(changes) if not isinstance(each, Affine)), None)
+                if latest == "drop" and any(values(tree, path)):
+                    return path
+        return None
+
+    def bad(self, tree: Element) -> str | None:
+        """Why an item may not stand here (LAWS 4.5), or None."""
+        for layer in self._closed.of(tree):
+            told = description_of(and_(*layer.box))
+            return f"a punctuation said that no item where '{told}' follows"
+        path = self.dropped(tree)
+        return None if path is None else f"it carries '{path}', which was dropped"
+
+    def _concerning(self, path: Path, tree: Element) -> list[Layer]:
+        """The layers that make the state of a path for an item, the oldest first."""
+        found = [
+            layer
+            for each in and_above(path)
+            if each in self._layers
+            for layer in self._layers[each].of(tree)
+            if each == path or not isinstance(layer.change, Affine)
+        ]
+        return sorted(found, key=lambda each: each.number)
+
+    # --- of a set of items ------------------------------------------------------------------------------------
+
+    def may_carry(self, path: Path, box: Box) -> bool:
+        """Whether some items of a box carry a path, or might."""
+        return self._some(path, [box], carried=None) is not None
+
+    def _some(self, path: Path, parts: Iterable[Box], carried: bool | None) -> Box | None:
+        """Some of these items that carry a path, or that do not; for None, that carry it or might."""
+        wanted = (True, None) if carried is None else (carried,)
+        for box in parts:
+            newer: Index[None] = Index()
+            covered: list[Box] = []
+            for layer in self._resets(path, box):
+                if layer.over(State(None)).carried in wanted:
+                    common = met(box, layer.box)
+                    assert common is not None
+                    found = left_over(common, [each for _, each, _ in newer.near(common)])
+                    if found is not None:
+                        return found
+                newer.put(len(covered), layer.box, None)
+                covered.append(layer.box)
+            if self._start(path) in wanted:
+                found = left_over(box, covered)
+                if found is not None:
+                    return found
+        return None
+
+    def _resets(self, path: Path, box: Box) -> Iterator[Layer]:
+        """What was added, dropped or refused of a path or of one above it, for items of a box, the newest first."""
+        above = [self._layers[each] for each in and_above(path) if each in self._layers]
+        found = [layer for layers in above for layer in layers.beginnings(box)]
+        return iter(found if len(above) == 1 else sorted(found, key=lambda each: -each.number))
+
+    def _heard(self, path: Path) -> bool:
+        """Whether some item may have, or may have had, a path."""
+        return self.declares is None or self.declares(path) or any(below(path, each) for each in self._layers)
+
+    def _start(self, path: Path) -> bool | None:
+        return None if self.declares is None else self.declares(path)
+
+    def forbidden(self) -> Iterator[tuple[Path | None, list[Box]]]:
+        """Boxes outside which no item is bad: with a path, only the items that carry it, or something below, are."""
+        for path, layers in ((None, self._closed), *self._layers.items()):
+            if found := layers.boxes("drop"):
+                yield path, found
+
+    # --- of all items -----------------------------------------------------------------------------------------
+
+    def altered(self) -> dict[Path, tuple[tuple[Box, Affine], ...] | None]:
+        """The paths that have changed their unit for some items, and how, the oldest first.
+
+        None where something else has happened to a path, too, or very much.
+        """
+        found: dict[Path, tuple[tuple[Box, Affine], ...] | None] = {}
+        for path, layers in self._layers.items():
+            if layers.alters and len(layers) > MOST_CHANGES:
+                found[path] = None
+            elif layers.alters:
+                above = (each for each in self._above(path) if each.box)
+                every = sorted((*layers, *above), key=lambda each: each.number)
+                changes = tuple((each.box, each.change) for each in every if isinstance(each.change, Affine))
+                found[path] = changes if len(changes) == len(every) else None
+        return found
+
+    def live(self) -> list[tuple[Path, Layer]]:
+        """All that is in force, the oldest first."""
+        found = [(path, layer) for path, layers in self._layers.items() for layer in layers]
+        return sorted(found, key=lambda each: each[1].number)
+
+    def schema(self) -> tuple[Row, ...]:
+        """For people: the state of every path that has evolved, for which items; for very many, the layers as such."""
+        return tuple(row for path in sorted(self._layers) for row in self._rows(path))
+
+    def _rows(self, path: Path) -> Iterator[Row]:
+        layers = sorted((*self._above(path), *self._layers[path]), key=lambda each: each.number)
+        return rows(path, State(self._start(path)), layers)
+
+    def _above(self, path: Path) -> Iterator[Layer]:
+        """What was added, dropped or refused of the paths above a path; their units are not its unit."""
+        layers = (layer for each in and_above(path)[:-1] for layer in self._layers.get(each, ()))
+        return (layer for layer in layers if not isinstance(layer.change, Affine))
 
     def copy(self) -> Evolution:
         """Another one in the same state."""

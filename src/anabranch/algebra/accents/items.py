@@ -1,9 +1,6 @@
-"""Values in items: read at a path, compared exactly, and brought into another unit.
+"""Values in items: read at a path as raw text, and compared exactly.
 
-A value is its raw text.
-What a unit change makes of a number is an exact fraction, written as the decimal that it is, or as a quotient `10/3`
-where no decimal is: such text is for comparing streams with each other, and never leaves.
-Words, NaN and INF have no unit and stay as they are; where the map is the identity the text is copied (LAWS 4.3).
+An exact fraction is written as the decimal that it is, or as a quotient `10/3`: such text never leaves.
 """
 
 from __future__ import annotations
@@ -14,10 +11,9 @@ from decimal import Decimal
 from fractions import Fraction
 
 from anabranch.predicate.writing import number_text
-from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.path import Path
 from anabranch.stream.schema import children_of
-from anabranch.stream.tree import Attribute, Element, Text, copy, string_value
+from anabranch.stream.tree import Attribute, Element, string_value
 from anabranch.values.numbers import exact_number
 
 _QUOTIENT = re.compile(r"-?[0-9]+/[1-9][0-9]*\Z", re.ASCII)
@@ -55,31 +51,6 @@ def number(text: str) -> Fraction | Decimal | None:
 def spelled(value: Fraction) -> str:
     """A fraction as text that `number` reads."""
     return number_text(value).replace(" div ", "/")
-
-
-def altered(tree: Element, path: Path, by: Affine) -> Element:
-    """The item with its numbers at a path mapped: a copy, or the item itself where nothing changes."""
-    if by == IDENTITY or not any(isinstance(_unit_value(node), Fraction) for node in nodes(tree, path)):
-        return tree
-    fresh = copy(tree)
-    assert isinstance(fresh, Element)
-    for node in nodes(fresh, path):
-        value = _unit_value(node)
-        if not isinstance(value, Fraction):
-            continue
-        if isinstance(node, Attribute):
-            node.value = spelled(by(value))
-        else:
-            node.children = []
-            node.append(Text(spelled(by(value))))
-    return fresh
-
-
-def _unit_value(node: Element | Attribute) -> Fraction | Decimal | None:
-    """The number that a node has a unit for; what holds elements has none of its own."""
-    if isinstance(node, Element) and any(True for _ in children_of(node)):
-        return None
-    return number(string_value(node))
 
 
 def leaves(tree: Element) -> Iterator[Path]:

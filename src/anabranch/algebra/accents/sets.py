@@ -20,16 +20,15 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
+from anabranch import logic
 from anabranch.algebra.accents.items import number, values
-from anabranch.predicate import TEXT, Compare, Domain, Not, Operator, Predicate, Term, and_, compare, image, not_, or_
-from anabranch.predicate import And as All
-from anabranch.predicate import Or as Any_
+from anabranch.logic import COMPARES, EVERYTHING, And, Not, Operator, Or
+from anabranch.predicate import TEXT, Compare, Domain, Predicate, Term, and_, compare, image, not_, or_
 from anabranch.predicate import terms as terms_of
-from anabranch.predicate.plain import COMPARES
+from anabranch.predicate.formula import Atom
 from anabranch.predicate.writing import number_text
 from anabranch.stream.affine import Affine
-from anabranch.stream.description import And, Comparison, Description, Everything, Or
-from anabranch.stream.description import Not as Unless
+from anabranch.stream.description import Comparison, Description
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element
 
@@ -52,39 +51,35 @@ def term(path: Path, domains: Domains = UNDECLARED) -> Term:
 
 def items_of(description: Description, domains: Domains = UNDECLARED) -> Predicate:
     """The items that a description describes."""
-    match description:
-        case Everything():
-            return and_()
-        case Comparison(path, op, constant):
-            return compare(term(path, domains), op, constant)
-        case And(parts):
-            return and_(*(items_of(part, domains) for part in parts))
-        case Or(parts):
-            return or_(*(items_of(part, domains) for part in parts))
-        case Unless(part):
-            return not_(items_of(part, domains))
+
+    def compared(each: Comparison) -> Predicate:
+        return compare(term(each.path, domains), each.op, each.constant)
+
+    return logic.replaced(description, compared)
 
 
 def description_of(items: Predicate) -> Description:
     """The description of a set of items: `items_of(description_of(p))` says the same as p."""
     match items:
-        case All(()):
-            return Everything()
-        case Any_(()):
-            return Unless(Everything())
-        case All(parts):
+        case Or(()):
+            return Not(EVERYTHING)
+        case And(parts):
             return And(tuple(map(description_of, parts)))
-        case Any_(parts):
+        case Or(parts):
             return Or(tuple(map(description_of, parts)))
         case Not(part):
-            return Unless(description_of(part))
-        case Compare(of, op, str() as text):
-            return Comparison(of.path, op, text)
-        case Compare(of, op, Fraction() as value):
-            written = number_text(value)
-            return Comparison(of.path, op, value if " div " in written else Decimal(written))
-        case _:
-            raise AssertionError(items)  # descriptions compare with constants only
+            return Not(description_of(part))
+        case atom:
+            compared = _with_constant(atom)
+            value = compared.constant
+            if isinstance(value, Fraction) and " div " not in (written := number_text(value)):
+                return Comparison(compared.term.path, compared.op, Decimal(written))
+            return Comparison(compared.term.path, compared.op, value)
+
+
+def _with_constant(atom: Atom) -> Compare:
+    assert isinstance(atom, Compare), "descriptions compare with constants only"
+    return atom
 
 
 def below(path: Path, above: Path) -> bool:
@@ -130,17 +125,7 @@ def lacking(items: Predicate, path: Path) -> Predicate:
 
 def replaced(items: Predicate, tell: Callable[[Compare], Predicate]) -> Predicate:
     """The set that says the same with something else in the place of each comparison."""
-    match items:
-        case All(parts):
-            return and_(*(replaced(part, tell) for part in parts))
-        case Any_(parts):
-            return or_(*(replaced(part, tell) for part in parts))
-        case Not(part):
-            return not_(replaced(part, tell))
-        case Compare():
-            return tell(items)
-        case _:
-            raise AssertionError(items)  # descriptions compare with constants only
+    return logic.replaced(items, lambda atom: tell(_with_constant(atom)))
 
 
 def redeclared(items: Predicate, domains: Domains) -> Predicate:
@@ -158,17 +143,12 @@ def fulfils(tree: Element, items: Predicate) -> bool:
 
 def has(items: Predicate, values_at: Callable[[Path], Iterable[str]]) -> bool:
     """Whether the item that has these values at its paths is in a set."""
-    match items:
-        case All(parts):
-            return all(has(part, values_at) for part in parts)
-        case Any_(parts):
-            return any(has(part, values_at) for part in parts)
-        case Not(part):
-            return not has(part, values_at)
-        case Compare(of, op, constant):
-            return any(stands(text, op, constant) for text in values_at(of.path))
-        case _:
-            raise AssertionError(items)  # descriptions compare with constants only
+
+    def compared(atom: Atom) -> bool:
+        atom = _with_constant(atom)
+        return any(stands(text, atom.op, atom.constant) for text in values_at(atom.term.path))
+
+    return logic.holds(items, compared)
 
 
 def stands(text: str, op: Operator, constant: Fraction | str) -> bool:

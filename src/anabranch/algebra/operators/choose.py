@@ -17,7 +17,8 @@ from collections.abc import Callable
 from anabranch.algebra.operators.select import Select
 from anabranch.algebra.operators.union import Union
 from anabranch.algebra.plans.interpret import Apply, Plan
-from anabranch.stream.description import Description, Not
+from anabranch.logic import Not
+from anabranch.stream.description import Description
 
 
 def choose(plan: Plan, condition: Description, then: Callable[[Plan], Plan], otherwise: Callable[[Plan], Plan]) -> Plan:

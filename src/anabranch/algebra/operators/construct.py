@@ -12,7 +12,7 @@ All paths but those that are copied are accumulators; those that are neither cop
 are absent: computed fields absorb (LAWS 4.7).
 Items: built anew.
 Accents: come out by the names of the output, once for every place where a path stands; a linear field of one path
-follows its alters by the map that it makes of them (`algebra/reactions/renaming.py`).
+follows its alters by the map that it makes of them (`algebra/reactions/signature.py`).
 Punctuations: come out where the output can tell them.
 What the signature does not cover: the names, which the renaming has.
 """
@@ -28,8 +28,7 @@ from anabranch.algebra.accents.items import nodes, number
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.operators.operator import Passing, Work
 from anabranch.algebra.reactions.readings import Reading
-from anabranch.algebra.reactions.renaming import Renaming, Stands
-from anabranch.algebra.reactions.signature import Paths, Signature
+from anabranch.algebra.reactions.signature import Paths, Renaming, Signature, Stands
 from anabranch.errors import DynamicError
 from anabranch.predicate.writing import number_text
 from anabranch.stream.affine import Affine

@@ -14,8 +14,7 @@ from decimal import Decimal
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from anabranch.algebra.accents.sets import UNDECLARED, Domains
-from anabranch.algebra.reactions.changes import Change, Closing, LetOut
-from anabranch.algebra.reactions.course import Course
+from anabranch.algebra.reactions.course import Change, Closing, Course, LetOut
 from anabranch.algebra.reactions.reaction import Reaction
 from anabranch.algebra.reactions.readings import Reading
 from anabranch.algebra.reactions.signature import Policy, Signature

@@ -23,8 +23,8 @@ from anabranch.algebra.operators.operator import Passing, Work
 from anabranch.algebra.reactions.readings import Reading
 from anabranch.algebra.reactions.signature import Paths, Signature
 from anabranch.algebra.window import Extent
+from anabranch.logic import OPPOSITE
 from anabranch.predicate import Compare, Integers, Not, Operator, Predicate, and_, compare, or_
-from anabranch.predicate.formula import OPPOSITE
 from anabranch.predicate.writing import number_text
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element, Name, Text, copy

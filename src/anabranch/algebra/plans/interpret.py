@@ -1,11 +1,11 @@
 """The reference interpreter of the algebra: plans of operators over accented streams, element by element.
 
 A plan is a tree: sources, and operators applied to plans.
-`Query` feeds each element through all operators above its source before it takes the next one, so what comes out
-follows from the order of the elements alone; whoever feeds it merges the sources (LAWS 1.2).
+`Query` takes each element through all operators above its source before it takes the next one, so what comes out
+follows from the order of the elements alone; whoever drives it merges the sources (LAWS 1.2).
 Values go from operator to operator as readings and are written once, where they leave.
-Every source is judged first (`admitted.py`): what is not valid is set aside, and where it leaves a path unknown, a
-query that reads the path there, or shows it in its answer, aborts (LAWS 4.5).
+Elements have been validated before: an item whose reading says that a path is unknown aborts a query that reads the
+path, or shows it in its answer (LAWS 4.5).
 
 A query can be left and taken up again: what operators know of evolution follows from the accents and punctuations that
 came, so whoever remembers these gives them once more to a query that has seen no item; `save` gives all the rest.
@@ -16,22 +16,19 @@ It is the law in executable form: obviously right, never fast.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from anabranch.algebra.accents.sets import UNDECLARED, Domains, description_of
-from anabranch.algebra.operators.operator import Flowing, Heartbeat, Operation, Operator
+from anabranch.algebra.accents.sets import UNDECLARED, Domains
+from anabranch.algebra.operators.operator import Flowing, Operation, Operator
 from anabranch.algebra.operators.windowed import Numbering
-from anabranch.algebra.plans.admitted import Element, Judged
-from anabranch.algebra.reactions.changes import Change, Closing
-from anabranch.algebra.reactions.readings import Reading, Spelling
+from anabranch.algebra.reactions.course import Change, Closing
+from anabranch.algebra.reactions.readings import Reading
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.errors import Aborted, DynamicError
 from anabranch.predicate import Predicate
-from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation
 from anabranch.stream.path import Path
-from anabranch.values.numbers import nearest_double, spell_double
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +97,7 @@ def plan_text(plan: Plan) -> str:
 
 
 class Query:
-    """A plan at work; only `feed` and `end` change it."""
+    """A plan at work; only `take`, `close` and `end` change it."""
 
     def __init__(
         self,
@@ -108,7 +105,6 @@ class Query:
         *,
         policy: Policy = "accumulate",
         domains: Domains = UNDECLARED,
-        declares: Callable[[Path], bool] | None = None,
         promises: Mapping[str, Domains] | None = None,
     ) -> None:
         """`domains` are promised of the items of all sources, `promises` of those of single ones instead."""
@@ -118,7 +114,6 @@ class Query:
         self._operations: dict[tuple[int, ...], Operation] = {}
         self._ways: dict[str, list[tuple[int, ...]]] = {}
         self._lay(plan, (), policy, domains)
-        self._judged = {source: Judged(declares, domains) for source in self._ways}
 
     def _lay(self, plan: Plan, way: tuple[int, ...], policy: Policy, domains: Domains) -> Domains:
         """Start the operators, and give what is promised of the output.
@@ -140,19 +135,8 @@ class Query:
         """What could not be computed so far (LAWS 2.4)."""
         return [each for operation in self._operations.values() for each in operation.failures]
 
-    @property
-    def bad(self) -> list[DeadLetter]:
-        """What was set aside so far, source by source (LAWS 2.5)."""
-        return [each for judged in self._judged.values() for each in judged.bad]
-
-    def feed(self, source: str, element: Element | DeadLetter) -> Iterator[Flowing]:
-        """Take the next element in; Aborted where the query cannot go on, and then it is over."""
-        found = self._judged[source].take(element) if source in self._judged else None
-        if found is not None:
-            yield from self.take(source, found)
-
     def take(self, source: str, flowing: Flowing) -> Iterator[Flowing]:
-        """The same for what was judged elsewhere."""
+        """Take the next valid element of a source in; Aborted where the query cannot go on, and then it is over."""
         for way in self._ways[source]:
             yield from self._rise(way, flowing)
 
@@ -228,33 +212,3 @@ class Query:
 
 def _named(way: tuple[int, ...]) -> str:
     return "/".join(map(str, way))
-
-
-def run(
-    plan: Plan,
-    elements: Iterable[tuple[str, Element]],
-    *,
-    policy: Policy = "accumulate",
-    domains: Domains = UNDECLARED,
-    declares: Callable[[Path], bool] | None = None,
-    spelling: Spelling = lambda value: spell_double(nearest_double(value)),
-) -> list[Element]:
-    """What a plan answers to finite streams, merged into one sequence of (source, element)."""
-    query = Query(plan, policy=policy, domains=domains, declares=declares)
-    found = [each for source, element in elements for each in query.feed(source, element)]
-    found += query.end()
-    return [leaving(each, index, spelling) for index, each in enumerate(found)]
-
-
-def leaving(flowing: Flowing, index: int, spelling: Spelling) -> Element:
-    """What operators give as an element of the answer; its place counts the elements."""
-    place = Place("answer", "0", index)
-    match flowing:
-        case Reading():
-            return Item(flowing.written(spelling), place)
-        case Change(where, evolution):
-            return Accent(description_of(where), evolution, place)
-        case Closing(where):
-            return Punctuation(description_of(where), place)
-        case Heartbeat(at):
-            return Punctuation(None, place, at)

@@ -1,7 +1,7 @@
 """Courses: how a stream has evolved, from the start of a query up to a place in it.
 
-A course is the list of the accents seen, in order, each with the items it speaks of, told by their raw values at that
-place.
+A course is the list of the accents seen, in order, each with the items it concerns, described by their raw values at
+that place.
 Going back along it leads from what is written at the place to what it means in the units of the start, the *canonical*
 values; going forward leads from there to what has to be written.
 Both ways are open to items and to sets of items, and they are the rules 'commute alter with tuple' and 'commute alter
@@ -9,28 +9,108 @@ with accent' of the accents paper, 5.1, as repaired: a constant that an altered 
 
 A path that is added is a new path, whatever had its name before (LAWS 4.2 f), so changes from before do not concern it.
 
-What is known of sets of items, the unit changes of a path and who may carry it, is reckoned out when it is asked for:
-most operators let most accents pass as they are and never ask.
+What is known of sets of items, the unit changes of a path and who may carry it, is computed when it is asked for: most
+operators let most accents pass as they are and never ask.
+Unit changes are indexed by the boxes of their sets (`accents/index.py`), so one for `s = 1` costs nothing for an item
+of another sensor.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from anabranch.algebra.accents.boxes import combined
-from anabranch.algebra.accents.sets import Domains, below, parted, redeclared, rewritten
-from anabranch.algebra.reactions.changes import Change, Evolution
+from anabranch.algebra.accents.boxes import boxes, combined, is_conjunction, literals, met
+from anabranch.algebra.accents.index import Box, Index
+from anabranch.algebra.accents.items import spelled
+from anabranch.algebra.accents.sets import Domains, below, names, parted, redeclared, rewritten
 from anabranch.algebra.reactions.readings import Reading
 from anabranch.algebra.reactions.tiling import Tiling
-from anabranch.algebra.reactions.unit_changes import Filed
 from anabranch.errors import Aborted
 from anabranch.predicate import EVERYTHING, Predicate, and_, not_, terms
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Add, Alter, Drop
 from anabranch.stream.path import Path
+
+Evolution: TypeAlias = Add | Drop | Alter
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An accent: the items that it concerns, told by their values at its place, and what changes for them."""
+
+    where: Predicate
+    evolution: Evolution
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """A punctuation: none of the items, told by their values at its place, comes any more."""
+
+    where: Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class LetOut:
+    """A change that comes out, and the set of items in canonical values."""
+
+    change: Change
+    items: Predicate
+
+
+class Filed:
+    """Sets of items by number."""
+
+    def __init__(self) -> None:
+        self._sets: dict[int, Predicate] = {}
+        self._boxes: dict[int, list[tuple[int, Box]]] = {}
+        self._index: Index[int] = Index()
+        self._naming: dict[Path, set[int]] = {}
+        """The numbers of the sets that have ever named a path."""
+        self._next = 0
+
+    def __len__(self) -> int:
+        return len(self._sets)
+
+    def __getitem__(self, number: int) -> Predicate:
+        return self._sets[number]
+
+    def put(self, number: int, items: Predicate) -> None:
+        """File a set, in place of the one that the number had."""
+        for key, box in self._boxes.get(number, ()):
+            self._index.take(key, box)
+        self._sets[number] = items
+        self._boxes[number] = []
+        for box in (literals(items),) if is_conjunction(items) else boxes(items):
+            self._index.put(self._next, box, number)
+            self._boxes[number].append((self._next, box))
+            self._next += 1
+        for term in terms(items):
+            self._naming.setdefault(term.path, set()).add(number)
+
+    def naming(self, path: Path) -> list[int]:
+        """The numbers of the sets that name a path, or something below it."""
+        found = {number for each, numbers in self._naming.items() if below(each, path) for number in numbers}
+        return sorted(number for number in found if names(self._sets[number], path))
+
+    def tell(self, path: Path, told: Callable[[Predicate], Predicate]) -> None:
+        """Tell the sets anew that name a path."""
+        for number in self.naming(path):
+            self.put(number, told(self._sets[number]))
+
+    def of(self, reading: Reading) -> set[int]:
+        """The numbers of the sets that an item is in."""
+        return {number for _, number in self._index.of(reading.written(spelled))}
+
+    def near(self, items: Predicate) -> set[int]:
+        """The numbers of the sets that have items in common with one."""
+        return {number for box in boxes(items) for number in self._overlapping(box)}
+
+    def _overlapping(self, box: Box) -> Iterator[int]:
+        return (number for _, other, number in self._index.near(box) if met(box, other) is not None)
+
 
 Alters: TypeAlias = tuple[Affine, ...]
 """Unit changes, one after another."""

@@ -8,18 +8,20 @@ There is one rule for merge and accumulator paths alike: think of an output item
   all of these, the common prefix (LAWS 4.2 d); until then the output stays in the old unit.
 * No more of it come if of *all* of these none do: so punctuations come out (LAWS 4.8).
 
-What an item may have come from is told in `origins.py`, what the output has become in `outgoing.py`.
+What an item may have come from is in `origins.py`, what the output has become in `Outgoing`.
 The rules of the paper's sections 4 and 6.1 for a single input, or for a description that the output can name, are
-special cases: an accent passes as it came, without any reckoning, where input and output are in step in all that it
-speaks of; the paths of which that is true no longer are *apart* (`own_course.py`).
+special cases: an accent passes as it came, without any computation, where input and output are in step in all that it
+names; the paths of which that is true no longer are *apart* (`origins.py`).
 A foundation path that is dropped aborts the query, whatever the description.
 
-Sets are reckoned with in canonical values (`course.py`), in which accents that speak of altered paths can be compared;
-this is what the paper leaves open in 6.1.
+Sets are in canonical values (`course.py`), in which accents that name altered paths can be compared; this is what the
+paper leaves open in 6.1.
+They are let out as descriptions in the values at that place of the output, which are disjoint conjunctions (LAWS 4.4)
+that do not name the path that evolves; a description comes out as it came in where that says the same.
 
-Cost: an accent is reckoned with for the items that it may concern, and only what was said of these is looked at
-(`tiling.py`); with hidden paths that may be all items, and `untouched.py` is why it mostly need not be asked.
-What is linear in all that is live: an accent for a set that pins nothing, a drop that comes out for all items.
+Cost: an accent costs what was said of the items that it may concern (`tiling.py`); with hidden paths that may be all
+items, and `Untouched` is why it mostly need not be asked.
+Linear in all that is live are an accent for a set that pins nothing, and a drop that comes out for all items.
 """
 
 from __future__ import annotations
@@ -27,20 +29,78 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from anabranch.algebra.accents.boxes import divided, empty, without
-from anabranch.algebra.accents.conjunctions import is_conjunction
-from anabranch.algebra.accents.sets import UNDECLARED, Domains, below, description_of, lasting, redeclared
-from anabranch.algebra.reactions.changes import Change, Closing, Evolution, LetOut
-from anabranch.algebra.reactions.origins import Origins, Source
-from anabranch.algebra.reactions.outgoing import Outgoing
-from anabranch.algebra.reactions.own_course import Apart
-from anabranch.algebra.reactions.renaming import renamed
-from anabranch.algebra.reactions.signature import Policy, Signature
+from anabranch.algebra.accents.boxes import divided, empty, for_all, for_some, is_conjunction, readable, within, without
+from anabranch.algebra.accents.sets import UNDECLARED, Domains, below, description_of, lasting, names, redeclared
+from anabranch.algebra.reactions.course import Change, Closing, Course, Evolution, LetOut
+from anabranch.algebra.reactions.origins import Apart, Origins, Source
+from anabranch.algebra.reactions.signature import Policy, Signature, renamed
+from anabranch.algebra.reactions.tiling import Tiling
 from anabranch.errors import Aborted
-from anabranch.predicate import EVERYTHING, NOTHING, Predicate, terms
+from anabranch.predicate import EVERYTHING, NOTHING, Predicate, or_, terms
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Add, Alter, Drop
 from anabranch.stream.path import Path
+
+
+class Outgoing:
+    """What has been let out."""
+
+    def __init__(self, domains: Domains) -> None:
+        self.course = Course()
+        self._domains = domains
+        self._closed = Tiling(False)
+        """Whether none of the items will come."""
+
+    def redeclare(self, domains: Domains) -> None:
+        """Tell all sets under other promises."""
+        self._domains = domains
+        self.course.redeclare(domains)
+        self._closed = self._closed.mapped(lambda items: redeclared(items, domains))
+
+    def close(self, items: Predicate, where: Predicate) -> tuple[Predicate, ...]:
+        """No item of a set comes any more; gives its descriptions, `where` being that which came in."""
+        told = self._told(items, where)
+        self._closed.change(items, lambda _: True)
+        return told
+
+    def let(self, evolution: Evolution, items: Predicate, where: Predicate) -> Iterator[LetOut]:
+        """Let a change of some items out; `where` is the description that came in."""
+        path, told = evolution.path, self.course.forward(items)
+        if names(told, path):
+            told = for_some(told, [path]) if isinstance(evolution, Add) else for_all(told, [path])
+        for each in self._told(self.course.back(told), where, adding=isinstance(evolution, Add)):
+            yield self.let_as_is(Change(each, evolution))
+
+    def let_as_is(self, change: Change) -> LetOut:
+        """Let a change out that is told by values at this place."""
+        known = redeclared(change.where, self._domains)
+        items = self.course.back(known)
+        self.course.see(known, change.evolution, composing=True)
+        return LetOut(change, items)
+
+    def expressible(self, items: Predicate, path: Path) -> Predicate:
+        """The part of a set that a description can tell without naming the path that it is about."""
+        told = self.course.forward(items)
+        return self.course.back(for_all(told, [path])) if names(told, path) else items
+
+    def _told(self, items: Predicate, where: Predicate, *, adding: bool = False) -> tuple[Predicate, ...]:
+        """A set as descriptions: as it came in where that is the same, else as disjoint conjunctions.
+
+        Of closed items none will come, so it does not matter whether they are described, but that nothing is added
+        where it is.
+        """
+        if items == NOTHING:
+            return ()
+        given = redeclared(where, self._domains)
+        around = or_(items, self.course.back(given)) if len(self._closed) else NOTHING
+        closed = self.course.forward(self._closed.where(bool, around))
+        told = self.course.forward(items)
+        if within(told, closed):
+            return ()
+        more = told if adding else or_(told, closed)
+        if is_conjunction(where) and within(told, or_(given, closed)) and within(given, more):
+            return (where,)
+        return tuple(redeclared(readable(each), UNDECLARED) for each in divided(told))
 
 
 class Reaction:

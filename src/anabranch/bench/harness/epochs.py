@@ -7,15 +7,31 @@ the disk and the logs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import count, pairwise
 from pathlib import Path
+from shutil import rmtree
 from statistics import mean
+from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from anabranch.bench.workloads.photons import Rows, Spark
 from anabranch.spark.epoch.finite import Outcome, run_queries
+from anabranch.spark.session import local_session
 from anabranch.stream.reading.source import Source
+
+
+@contextmanager
+def workshop() -> Iterator[tuple[Spark, Path]]:
+    """A Spark of the bench's own, and an empty folder."""
+    spark = local_session(memory="2g", name="bench")
+    try:
+        with TemporaryDirectory(prefix="anabranch-bench-") as folder:
+            yield spark, Path(folder)
+    finally:
+        spark.stop()
+
 
 _NO_LIMIT = 1 << 40
 
@@ -25,7 +41,6 @@ def of_trunk(
     sources: Sequence[Source],
     queries: Mapping[str, str],
     folder: Path,
-    shards: int | None = None,
     *,
     accents: bool = True,
 ) -> tuple[list[float], Outcome]:
@@ -41,7 +56,6 @@ def of_trunk(
         folder,
         epoch_bytes=_NO_LIMIT,
         epoch_files=1,
-        shards=shards,
         accents=accents,
         on_progress=lambda _: ends.append(perf_counter()),
     )
@@ -59,3 +73,25 @@ def of_spark(rows: Rows, folder: Path, files: int) -> float:
     triggers = [each["durationMs"]["triggerExecution"] for each in run.recentProgress if each["numInputRows"]]
     assert len(triggers) == files, "a trigger is a file of each stream"
     return float(mean(triggers[1:])) / 1_000
+
+
+class Trials:
+    """The seconds of an epoch, ours and Spark's, each run in a fresh folder that is removed behind it."""
+
+    def __init__(self, spark: Spark, folder: Path) -> None:
+        self._spark = spark
+        self._fresh = (folder / str(number) for number in count())
+
+    def ours(self, sources: Sequence[Source], queries: Mapping[str, str], *, accents: bool = True) -> float:
+        """Of a trunk with these queries."""
+        folder = next(self._fresh)
+        seconds, _ = of_trunk(self._spark, sources, queries, folder, accents=accents)
+        rmtree(folder)
+        return mean(seconds)
+
+    def theirs(self, rows: Rows, files: int) -> float:
+        """Of a query of plain Spark."""
+        folder = next(self._fresh)
+        seconds = of_spark(rows, folder, files)
+        rmtree(folder)
+        return seconds

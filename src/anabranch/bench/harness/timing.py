@@ -20,7 +20,19 @@ Clock: TypeAlias = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class Rounds:
+    """Rounds to warm up with, then pairs of turns."""
+
+    warm_up: int
+    pairs: int
+
+    @staticmethod
+    def of(quick: bool) -> Rounds:
+        return Rounds(1, 2) if quick else Rounds(6, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
     """Seconds of both sides, and by how much the first is faster, pair by pair."""
 
     first: tuple[float, ...]
@@ -41,24 +53,24 @@ class Compared:
         }
 
 
-def compare(first: Clock, second: Clock, *, warm_up: int, pairs: int, label: str = "bench") -> Compared:
+def compare(first: Clock, second: Clock, rounds: Rounds, label: str = "bench") -> Timings:
     """Compare the seconds that two things take; how far it is goes to standard error, since it takes minutes."""
-    print(f"{label}: {warm_up} warm-up rounds", file=sys.stderr)
-    for _ in range(warm_up):
+    print(f"{label}: {rounds.warm_up} warm-up rounds", file=sys.stderr)
+    for _ in range(rounds.warm_up):
         first()
         second()
     ours: list[float] = []
     theirs: list[float] = []
     ratios: list[float] = []
-    for number in range(1, pairs + 1):
+    for number in range(1, rounds.pairs + 1):
         a = first()
         b = second(), second()
         a_again = first()
         ours += [a, a_again]
         theirs += b
         ratios.append(sum(b) / (a + a_again))
-        print(f"{label}: pair {number} of {pairs}, ratio {ratios[-1]:.2f}", file=sys.stderr)
-    return Compared(tuple(ours), tuple(theirs), tuple(ratios))
+        print(f"{label}: pair {number} of {rounds.pairs}, ratio {ratios[-1]:.2f}", file=sys.stderr)
+    return Timings(tuple(ours), tuple(theirs), tuple(ratios))
 
 
 def timed(work: Work) -> float:

@@ -29,7 +29,7 @@ _Column = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class PhotonPath:
     """A path of photons: where it stands in an item, and how its values are written."""
 
     text: str
@@ -45,9 +45,9 @@ class Path:
         return f'"{value}"' if self.digits is None else f"{value:.{self.digits}f}"
 
 
-RA, DEC = Path("coord/cel/ra", 4), Path("coord/cel/dec", 4)
-EN, PHC = Path("en", 3), Path("phc", 0)
-DX, DY = Path("coord/det/dx", None), Path("coord/det/dy", None)
+RA, DEC = PhotonPath("coord/cel/ra", 4), PhotonPath("coord/cel/dec", 4)
+EN, PHC = PhotonPath("en", 3), PhotonPath("phc", 0)
+DX, DY = PhotonPath("coord/det/dx", None), PhotonPath("coord/det/dy", None)
 _LEAVES = (RA, DEC, DX, DY, PHC, EN)
 """In the order of their texts in an item."""
 
@@ -76,14 +76,14 @@ class Condition:
 class _Sorted:
     """Some photons in the order of a path: which they are, and its values."""
 
-    path: Path
+    path: PhotonPath
     rows: _Column
     values: _Column
 
     def part(self, first: int, last: int) -> _Sorted:
         return _Sorted(self.path, self.rows[first:last], self.values[first:last])
 
-    def among(self, column: _Column, path: Path) -> _Sorted:
+    def among(self, column: _Column, path: PhotonPath) -> _Sorted:
         """The same photons in the order of another path, of which this is the column."""
         order = np.argsort(column[self.rows], kind="stable")
         return _Sorted(path, self.rows[order], column[self.rows][order])
@@ -113,8 +113,8 @@ class Sky:
 
     def __init__(self, lines: Iterable[str]) -> None:
         rows = [[text for text in line.replace("<", ">").split(">")[1:] if _is_value(text)] for line in lines]
-        self._columns: dict[Path, _Column] = {}
-        self._all: dict[Path, _Sorted] = {}
+        self._columns: dict[PhotonPath, _Column] = {}
+        self._all: dict[PhotonPath, _Sorted] = {}
         for number, path in enumerate(_LEAVES):
             texts = [row[number] for row in rows]
             column = np.array(texts) if path.digits is None else np.array(texts, dtype=float)
@@ -156,14 +156,14 @@ class Sky:
         first, second = (half.interval(random, self._count(share / 2))[0] for half in halves)
         return first | second
 
-    def _within(self, chosen: _Sorted, path: Path, random: Random, share: float) -> Condition:
+    def _within(self, chosen: _Sorted, path: PhotonPath, random: Random, share: float) -> Condition:
         return chosen.among(self._columns[path], path).interval(random, self._count(share))[0]
 
     def _count(self, share: float) -> int:
         return round(share * self.items)
 
 
-def _between(path: Path, bounds: Sequence[tuple[str, object]]) -> Condition:
+def _between(path: PhotonPath, bounds: Sequence[tuple[str, object]]) -> Condition:
     literals = [(operator, path.literal(value)) for operator, value in bounds]
     return Condition(
         " and ".join(f"$p/{path.text} {operator} {literal}" for operator, literal in literals),

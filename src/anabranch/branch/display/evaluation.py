@@ -21,7 +21,7 @@ from anabranch.branch.document.projection import KeptDocument
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.law.env import Env
-from anabranch.law.evaluate import Known, Row
+from anabranch.law.evaluate import Known, ResultRow
 from anabranch.law.history.chains import Contents
 from anabranch.law.history.evaluate import Around, HistoryEvaluator
 from anabranch.runtime.units import piece_of
@@ -56,13 +56,15 @@ class PartEvaluator:
         self.aside: list[DeadLetter] = []
         """What the latest evaluation has set aside."""
 
-    def rows(self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, Contents]) -> list[Row]:
+    def rows(
+        self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, Contents]
+    ) -> list[ResultRow]:
         """The results of an expression in the order of the document, with their ranks where it asks for an order."""
         evaluator = self._evaluator(documents, {})
         if isinstance(expression, ast.Flwor) and expression.order:
             rows = evaluator.rows(expression, scope.env)
         else:
-            rows = [Row((), evaluator.top(expression, scope.env))]
+            rows = [ResultRow((), evaluator.top(expression, scope.env))]
         self.aside = list(dict.fromkeys(evaluator.dead))
         return rows
 
@@ -151,7 +153,7 @@ class Entrywise:
         kept[self.part.stream].unsaved.entries.update(dict.fromkeys(met))  # of these, what they give
         return dict.fromkeys((*own, *sorted(met))) if met else own
 
-    def rows(self, entry: int) -> list[Row]:
+    def rows(self, entry: int) -> list[ResultRow]:
         """What an entry gives; nothing where it is gone, or fails so that all fails."""
         try:
             return self.tried(entry)
@@ -159,7 +161,7 @@ class Entrywise:
             self.fails(entry, error)
             return []
 
-    def tried(self, entry: int) -> list[Row]:
+    def tried(self, entry: int) -> list[ResultRow]:
         """What an entry gives; nothing where it is gone."""
         kept = self._site.kept
         self._site.failing.pop((self._id, entry), None)

@@ -19,11 +19,9 @@ from anabranch.branch.evolution.changelog import Said
 from anabranch.branch.held_items import Held
 from anabranch.branch.ports import InputStream
 from anabranch.errors import Aborted
-from anabranch.predicate import Predicate
+from anabranch.predicate import EVERYTHING, Predicate
 from anabranch.runtime.evolution.lineage import Lineage
-from anabranch.runtime.evolution.outlet import Outlet
-from anabranch.runtime.evolution.rewriting import exact
-from anabranch.stream.description import Everything
+from anabranch.runtime.evolution.outlet import Outlet, exact
 from anabranch.stream.elements import Accent, DeadLetter, Doubt, Drop, Punctuation
 from anabranch.stream.path import Path
 from anabranch.values.sequences import Value, Values
@@ -98,9 +96,9 @@ class Follower:
             targets = self.lineage.targets(clause, Drop(path)) if self.lineage.need(clause, path) is None else ()
             if not targets:
                 self.aborted = f"'{path}' is unknown from here on: {reason}"
-                yield Doubt(Path(()), Everything())
+                yield Doubt(Path(()), EVERYTHING)
                 return
-            yield from (Doubt(each.at, Everything()) for each in targets)
+            yield from (Doubt(each.at, EVERYTHING) for each in targets)
 
     def _heard(self, clause: int, said: Said) -> tuple[Accent, ...]:
         found: tuple[Accent, ...] = ()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from anabranch.branch.intake.lookahead import Entries
 from anabranch.branch.intake.merge import Merge, Source
-from anabranch.columnar.joins.merging import merged
+from anabranch.columnar.joins.kernels import merged
 from anabranch.columnar.scan.entries import Decimals, common_unit, in_unit
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.law.inputs import element_time

@@ -20,9 +20,8 @@ from anabranch.branch.intake.lookahead import Entries
 from anabranch.branch.ports import InputStream
 from anabranch.columnar.match.condition import UNCLEAR, YES, judge
 from anabranch.columnar.match.selecting import CompiledFor
-from anabranch.columnar.scan.entries import Decimals, shred_entries
+from anabranch.columnar.scan.entries import SELECTED, SHOWN, VOID, Decimals, shred_entries
 from anabranch.columnar.scan.kernels import Bytes, Flags
-from anabranch.columnar.scan.kernels_entries import SELECTED, SHOWN, VOID
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.template import is_plain_around
 from anabranch.errors import DynamicError, StreamError

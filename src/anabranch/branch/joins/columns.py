@@ -6,15 +6,19 @@ items that columns cannot show, everything where no query or its streams are mad
 So which way an item takes never shows in an answer, nor who had the state before.
 
 The entries of each stream are taken apart once for all queries of the operator; each pairing then moves its own windows
-over them, unless a wider one has all its pairs (`nested.py`), and each query makes its own of the pairs
+over them, unless a wider one has all its pairs, and each query makes its own of the pairs
 (`answers.py`).
 
 Made for it are joins that `columnar.pairs` compiles, of streams of one partition.
+
+All values, sizes and steps of both sides are integers of one unit; what is too large for that raises OverflowError, and
+is left to the operator.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -23,15 +27,80 @@ from anabranch.branch.held_items import Held, Kept, Shelf
 from anabranch.branch.intake.arrivals import NOWHERE, Order, limit, order_of
 from anabranch.branch.intake.batches import Batch, BatchReader
 from anabranch.branch.intake.lookahead import SAMPLE, Entries, Sight
-from anabranch.branch.intake.merge import Merge
-from anabranch.branch.joins.answers import CompiledJoins, InWindow, PairingAnswers
-from anabranch.branch.joins.nested import Leaders, Led
-from anabranch.branch.joins.positions import JoinSide, Shown, shown, unit_of
+from anabranch.branch.intake.merge import Merge, Source
+from anabranch.branch.joins.answers import CompiledJoins, InWindow, Leaders, Led, PairingAnswers
 from anabranch.branch.joins.step_join import Side, StepJoin
+from anabranch.branch.windows.selection import Judge
 from anabranch.columnar.joins import step_join as joining
 from anabranch.columnar.joins.step_join import Lane, PairColumns
-from anabranch.columnar.scan.kernels import Indices
+from anabranch.columnar.scan.entries import VOID, common_unit, in_unit
+from anabranch.columnar.scan.kernels import Bytes, Indices
 from anabranch.columnar.scan.template import Template, is_plain_root
+
+
+@dataclass(frozen=True, slots=True)
+class JoinSide:
+    """What one side of the joins consists of: its input, its `for`, its windows; and who reads its entries."""
+
+    source: Source
+    judge: Judge
+    windows: Sequence[Side]
+    """One for each pairing."""
+    reader: BatchReader
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A side in units: the values of its items, and what those that arrive show of the stream."""
+
+    slack: int
+    extents: Sequence[tuple[int, int]]
+    """The sizes and steps of its windows."""
+    values: Indices
+    status: Bytes
+    late: Indices
+    """The numbers of items that are late."""
+    first: Fraction | None
+    largest: Fraction | None
+    """The first and the largest value that arrive."""
+
+
+def unit_of(sides: Sequence[JoinSide], batches: Sequence[Batch]) -> int:
+    """The unit for all values and sizes."""
+    exact: list[Fraction] = []
+    for side in sides:
+        exact += [each for window in side.windows for each in (window.extent.size, window.extent.step)]
+        exact += [side.source.stream.slack, side.source.stream.origin]
+        largest = side.judge.progress.largest(0)
+        if isinstance(largest, float):
+            raise OverflowError  # infinity: a punctuation said that nothing follows at all
+        exact += [] if largest is None else [largest]
+    return common_unit([each.values for each in batches], exact)
+
+
+def shown(side: JoinSide, batch: Batch, taken: int, unit: int) -> Shown:
+    """Where items stand, and which of those that arrive are late (LAWS 3.2)."""
+    stream = side.source.stream
+    slack = in_unit(stream.slack, unit)
+    extents = [(in_unit(each.extent.size, unit), in_unit(each.extent.step, unit)) for each in side.windows]
+    for window in side.windows:
+        in_unit(window.extent.start(window.next), unit)  # no position may be too large either
+    values = batch.values.in_units(unit)[: batch.before + taken] - in_unit(stream.origin, unit)
+    status = batch.status[: len(values)].copy()
+    numbers = batch.before + np.flatnonzero(status[batch.before :] != VOID)
+    if not len(numbers):
+        return Shown(slack, extents, values, status, numbers, None, None)
+    new = values[numbers]
+    largest = side.judge.progress.largest(0)
+    start = new[0] if largest is None else in_unit(Fraction(largest), unit)
+    running = np.maximum.accumulate(np.concatenate([[start], new]))
+    late = numbers[new < running[:-1] - slack]
+    status[late] = VOID
+    first, last = Fraction(int(new[0]), unit), Fraction(int(running[-1]), unit)
+    return Shown(slack, extents, values, status, late, first, last)
+
+
+# --- columns ---------------------------------------------------------------------------------------------------
 
 
 class JoinColumns:

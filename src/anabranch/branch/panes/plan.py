@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.accents.rows import MOST_SHOWN
+from anabranch.algebra.accents.evolution import MOST_SHOWN, Evolution
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.window import Extent, Panes
 from anabranch.branch.panes.results import WindowResult, window_result

@@ -25,7 +25,7 @@ import pyarrow as pa
 from anabranch.algebra.accents.sets import description_of, items_of, term
 from anabranch.algebra.operators.operator import Flowing, Heartbeat
 from anabranch.algebra.plans.interpret import Plan, Query
-from anabranch.algebra.reactions.changes import Change, Closing
+from anabranch.algebra.reactions.course import Change, Closing
 from anabranch.algebra.reactions.readings import Reading
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch import cache as left

@@ -32,8 +32,8 @@ from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
 from anabranch.runtime.evolution.outlet import Outlet
 from anabranch.runtime.standing import standing
+from anabranch.sharing.remote import named_aggregates, window_of
 from anabranch.sharing.render import render
-from anabranch.sharing.sent import named_aggregates, window_of
 from anabranch.sharing.tree import PropertyTree
 from anabranch.stream.path import Path
 

@@ -14,7 +14,7 @@ from anabranch.errors import Unsupported, UsageError
 from anabranch.language import check, parse
 from anabranch.runtime.standing import standing
 from anabranch.sharing.match_joins import select_windows
-from anabranch.sharing.sent import PutTogether, ReadWindows, named_aggregates, window_of
+from anabranch.sharing.remote import PutTogether, ReadWindows, named_aggregates, window_of
 from anabranch.sharing.tree import PropertyTree
 
 

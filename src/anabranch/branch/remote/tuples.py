@@ -24,8 +24,8 @@ from anabranch.errors import AnabranchError
 from anabranch.language import ast, check, parse
 from anabranch.runtime.standing import Standing, standing
 from anabranch.sharing.forest import PropertyForest
+from anabranch.sharing.loops import over_tuples
 from anabranch.sharing.render import render_join
-from anabranch.sharing.restructuring.tuples import over_tuples
 from anabranch.stream.path import Path
 
 _JOINS = ("step join", "interval join")

@@ -18,10 +18,10 @@ from typing import Any
 from anabranch.errors import AnabranchError, StateError, UsageError
 from anabranch.language import check, parse
 from anabranch.sharing.match import matches
+from anabranch.sharing.remote import MakeWindows, OverWindows, PutTogether, ReadWindows, SendTuples, SentOperator
 from anabranch.sharing.render import render
-from anabranch.sharing.restructuring.restructure import restructure
+from anabranch.sharing.restructure import restructure
 from anabranch.sharing.rules.derive import derive
-from anabranch.sharing.sent import MakeWindows, OverWindows, PutTogether, ReadWindows, SendTuples, SentOperator
 from anabranch.sharing.tree import PropertyTree
 
 _BEGINS = ('{"windows":', '{"tuples":')

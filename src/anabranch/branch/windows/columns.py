@@ -25,9 +25,8 @@ from anabranch.branch.intake.lookahead import SAMPLE, Entries, Sight
 from anabranch.branch.intake.merge import Merge
 from anabranch.branch.windows.items import Windows
 from anabranch.columnar.match.selecting import CompiledFor, compile_for
-from anabranch.columnar.scan.entries import common_unit, in_unit
+from anabranch.columnar.scan.entries import SELECTED, VOID, common_unit, in_unit
 from anabranch.columnar.scan.kernels import Flags, Indices
-from anabranch.columnar.scan.kernels_entries import SELECTED, VOID
 from anabranch.columnar.scan.template import Template, is_plain_root
 
 

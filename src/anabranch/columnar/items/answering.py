@@ -8,42 +8,223 @@ What remains is read by the real parser and answered by the reference evaluator,
 another look, items whose condition is unclear, and every item for a query that is not made for columns.
 So which way an item takes never shows in an answer.
 
-Queries that differ in constants only are compiled together, and a query is answered once, however many asked it.
+Answers are handed out all in one buffer, those to each query together, with rows that say whose is what: what columns
+answer and the pieces that the law gave stand between each other in the order of the items.
+
+Queries that differ in constants only are compiled together, and a query is answered once, however many asked it: it is
+in the buffer once, with a row for each of them.
 The template is learned from the stream, and learned anew when most items no longer fit it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anabranch.columnar.items.course import Course, Follows, changes, suspects
-from anabranch.columnar.items.delivery import Answers, Delivery
-from anabranch.columnar.items.programs import Compile, ItemQueries, Program, program_of
-from anabranch.columnar.items.single_items import ByLaw
-from anabranch.columnar.items.stretches import Stretch
+from anabranch.columnar.items.layout import NO_FRAGMENTS, Dealt, Fragments, Scratch, dealt
+from anabranch.columnar.items.programs import Compile, ItemQueries, ItemQuery, Program, program_of
 from anabranch.columnar.items.units import NO_UNITS, Followed, Units, units_of
 from anabranch.columnar.match.index import NO_MATCHES, Matches
 from anabranch.columnar.scan import untemplated as guided
-from anabranch.columnar.scan.kernels import Flags, Indices
+from anabranch.columnar.scan.kernels import Flags, Indices, Places
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.columnar.scan.template import Template, is_plain_root
-from anabranch.errors import BadItem
-from anabranch.stream.elements import Accent, DeadLetter, Item, Punctuation, Region, Update
+from anabranch.errors import BadItem, DynamicError
+from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Cut
 from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.reader import Format
 from anabranch.stream.schema import Schema
+from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element
+
+_Sayings: TypeAlias = Mapping[int, StreamElement | DeadLetter]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Entries in a row, which of them are good items for certain, and what they say of those behind them."""
+
+    shredded: Shredded
+    known: Flags
+    said: _Sayings
+
+    @property
+    def is_said(self) -> bool:
+        """Whether there is nothing but what is said, and no item."""
+        return len(self.said) == len(self.known)
+
+    def part(self, first: int, last: int) -> Stretch:
+        return self._cut(first, last, {entry: each for entry, each in self.said.items() if first <= entry < last})
+
+    def _cut(self, first: int, last: int, said: _Sayings) -> Stretch:
+        """A part in which this is said."""
+        moved = {entry - first: each for entry, each in said.items()}
+        return Stretch(self.shredded.part(first, last), self.known[first:last], moved)
+
+    def without(self, doubtful: Flags) -> Stretch:
+        """The same, with entries that are not known after all."""
+        return replace(self, shredded=self.shredded.unfit(doubtful), known=self.known & ~doubtful)
+
+    def between_accents(self, course: Course | None) -> Iterator[Stretch]:
+        """The stretches between which the state of paths changes; an accent, also a bad one, is one of its own.
+
+        Each is taken in by the course before the next is asked for.
+        """
+        begin = 0
+        passed: dict[int, StreamElement | DeadLetter] = {}
+        for entry, each in self.said.items():
+            if isinstance(each, Punctuation) and not (course and course.parted):
+                passed[entry] = each
+                continue
+            if begin < entry:
+                yield self._cut(begin, entry, passed)
+            yield self._cut(entry, entry + 1, {entry: each})
+            begin, passed = entry + 1, {}
+        if begin < len(self.known):
+            yield self._cut(begin, len(self.known), passed) if begin else self
+
+
+ROW = np.dtype(
+    [(name, "<i8") for name in ("subscription", "offset", "length", "entries", "first")] + [("check", "<u4")]
+)
+"""`entries` answers to one subscription at `offset`, of which the first is `first` bytes long; and their checksum."""
+Rows: TypeAlias = NDArray[Any]
+_NONE = np.empty(0, np.int64)
+
+
+class Answers(Protocol):
+    """Where answers and dead letters go."""
+
+    def lay(self, data: memoryview, rows: Rows) -> None:
+        """Take answers, which are gone afterwards; the rows say what is whose, and have no checksums yet."""
+
+    def bury(self, letter: DeadLetter) -> None:
+        """Set a dead letter down."""
+
+
+class Piece(NamedTuple):
+    """What the law gives to a query for an entry."""
+
+    query: int
+    entry: int
+    data: bytes
+
+
+class Delivery:
+    """Who asked the queries of a stream."""
+
+    def __init__(self, queries: Sequence[ItemQueries]) -> None:
+        asked = [[number for number, _ in each.subscribers] for group in queries for each in group.members]
+        self.count = len(asked)
+        self.scratch = Scratch()
+        self._bounds = np.cumsum([0, *map(len, asked)])
+        self._numbers = np.array([number for each in asked for number in each], np.int64)
+
+    def of(self, shredded: Shredded, program: Program | None, matches: Matches) -> Batch:
+        """What columns answer to the entries of one batch."""
+        if program is None or not self.count:  # all that is found is for takers then
+            return Batch(self, shredded, NO_FRAGMENTS, _NONE, NO_MATCHES.conditions, NO_MATCHES.pairs)
+        given = program.sets[matches.conditions]
+        gives = program.gives[given]  # some take items and give nothing, and takers are no queries
+        if gives.all():
+            return Batch(self, shredded, program.fragments, given, matches.conditions, matches.pairs)
+        pairs = given[gives], matches.conditions[gives], matches.pairs[gives]
+        return Batch(self, shredded, program.fragments, *pairs)
+
+    def rows(self, found: Dealt) -> Rows:
+        """What is whose."""
+        answered = np.flatnonzero(found.counts)
+        counts = self._bounds[answered + 1] - self._bounds[answered]
+        query = np.repeat(answered, counts)
+        within = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
+        rows = np.zeros(len(query), ROW)
+        rows["subscription"] = self._numbers[self._bounds[query] + within]
+        rows["offset"] = found.begins[query]
+        rows["length"] = found.sizes[query]
+        rows["entries"] = found.counts[query]
+        rows["first"] = found.firsts[query]
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Answers to the entries of a batch, in the order of the entries."""
+
+    delivery: Delivery
+    shredded: Shredded
+    fragments: Fragments
+    given: Indices
+    """Which set of fragments each is made of."""
+    queries: Places
+    """Whose it is."""
+    entries: Places
+
+    def deliver(self, entries: range, pieces: Sequence[Piece], out: Answers) -> None:
+        """Hand out what some entries give, with the pieces that the law gave for them."""
+        given, queries, at = self.given, self.queries, self.entries
+        if entries.start or entries.stop <= at.max(initial=-1):
+            mine = (at >= entries.start) & (at < entries.stop)
+            given, queries, at = given[mine], queries[mine], at[mine]
+        if pieces:
+            at = np.concatenate([at, np.array([piece.entry for piece in pieces], np.int32)])
+            order = np.argsort(at, kind="stable")
+            at = at[order]
+            given = np.concatenate([given, ~np.arange(len(pieces))])[order]
+            queries = np.concatenate([queries, np.array([piece.query for piece in pieces], np.int32)])[order]
+        if len(queries):
+            ready = [piece.data for piece in pieces]
+            owners = queries, self.delivery.count
+            found = dealt(self.shredded, self.fragments, given, at, *owners, ready, self.delivery.scratch)
+            out.lay(found.data.data, self.delivery.rows(found))
+
+
+class ByLaw:
+    """Answers single items by the law, and holds the pieces."""
+
+    def __init__(self, members: Sequence[ItemQuery], out: Answers, course: Course | None) -> None:
+        self._members = members
+        self._out = out
+        self._course = course
+        self._pieces: list[Piece] = []
+        self.held = 0
+
+    def answer(self, entry: int, item: Item, queries: Iterable[int]) -> None:
+        """Show an item to the queries for which its entry is open."""
+        for number in queries:
+            member = self._members[number]
+            try:
+                follows = self._course.follows if self._course else None
+                piece = follows.piece(number, item) if follows else member.slow(item.tree)
+            except DynamicError as error:  # LAWS 2.4: it concerns this query and this item only
+                raw = serialize(item.tree)[:LONGEST_RAW]
+                for _, name in member.subscribers:
+                    self._out.bury(DeadLetter(item.place, error.message, raw, error.code, name))
+            else:
+                self.add(number, entry, piece)
+
+    def add(self, number: int, entry: int, text: str) -> None:
+        """Hold what an entry gives to a query."""
+        if text:
+            self._pieces.append(Piece(number, entry, text.encode()))
+            self.held += len(text)
+
+    def take(self) -> list[Piece]:
+        """What is held, which is then no longer held."""
+        pieces, self._pieces, self.held = self._pieces, [], 0
+        return pieces
+
 
 _SAMPLE_BYTES, _SAMPLE = 1 << 14, 20
 _HELD = 4 << 20
 """How many bytes of slow answers are held before they are handed out."""
 
-_NONE = np.empty(0, np.int64)
 
 Shown: TypeAlias = Item | Punctuation | Accent | Region | Update | DeadLetter
 """What takers see; of dead letters those that leave paths in doubt (LAWS 4.5), regions and updates where there are."""

@@ -21,27 +21,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import reduce
 from typing import TypeAlias
 
 from anabranch.columnar.match.condition import (
+    ALWAYS,
     NO,
     YES,
-    Both,
     Condition,
-    Either,
-    Not,
+    ItemTest,
     NumberTest,
     Settled,
     TextTest,
-    Then,
     tests,
 )
 from anabranch.columnar.scan.kernels import MOST_DIGITS
 from anabranch.columnar.scan.template import Template
 from anabranch.language import ast
+from anabranch.logic import MIRRORED, And, Not, Operator, Or, Tree
 from anabranch.stream.serialize import escape_attribute, escape_text
-from anabranch.values.operators import ComparisonOperator
 
 MOST_VISITS = 100_000
 COPIED = 100
@@ -120,7 +117,7 @@ def _compiled(hole: ast.Expression, root: str, template: Template) -> CompiledQu
         case ast.Flwor((ast.For(variable, source, None),), where, (), result):
             conditions, found = source_spots(source, root, template)
             if not found:
-                return CompiledQuery(one_after_the_other(conditions), ())
+                return CompiledQuery(tuple(conditions) or ALWAYS, ())
             if len(found) > 1:
                 raise Other  # several rounds to an item
             scope = Scope({variable: found[0]})
@@ -129,17 +126,17 @@ def _compiled(hole: ast.Expression, root: str, template: Template) -> CompiledQu
             while isinstance(result, ast.If) and result.otherwise == ast.Sequence(()):
                 conditions.append(scope.condition(result.condition))
                 result = result.then
-            return CompiledQuery(one_after_the_other(conditions), joined(scope.result(result), (template,)))
+            return CompiledQuery(tuple(conditions) or ALWAYS, joined(scope.result(result), (template,)))
         case ast.Path():
             conditions, found = source_spots(hole, root, template)
-            return CompiledQuery(one_after_the_other(conditions), joined([each.copy for each in found], (template,)))
+            return CompiledQuery(tuple(conditions) or ALWAYS, joined([each.copy for each in found], (template,)))
         case _:
             raise Other
 
 
 def source_spots(
     source: ast.Expression, root: str, template: Template, side: int = 0
-) -> tuple[list[Condition], list[Spot]]:
+) -> tuple[list[Tree[ItemTest]], list[Spot]]:
     """The conditions in the predicates of a path over a stream, and what the path leads to."""
     match source:
         case ast.Path(ast.Source("stream"), (top, *steps)) if steps and not top.tail:
@@ -147,7 +144,7 @@ def source_spots(
         case _:
             raise Other
     found = [Spot(template, -1, side)] if _child_name(top) in (root, "*") else []
-    conditions: list[Condition] = []
+    conditions: list[Tree[ItemTest]] = []
     for step in steps:
         found = [each for parent in found for each in parent.children(step)]
         for predicate in step.tail:
@@ -205,33 +202,33 @@ class Scope:
     names: Mapping[str | None, Spot]
     visits: Visits = field(default_factory=Visits)
 
-    def condition(self, expression: ast.Expression) -> Condition:
+    def condition(self, expression: ast.Expression) -> Tree[ItemTest]:
         """A condition on one item."""
         match expression:
             case ast.And(operands):
-                return Both(tuple(self.condition(each) for each in operands))
+                return And(tuple(self.condition(each) for each in operands))
             case ast.Or(operands):
-                return Either(tuple(self.condition(each) for each in operands))
+                return Or(tuple(self.condition(each) for each in operands))
             case ast.Call("not" | "fn:not", (operand,)):
                 return Not(self.condition(operand))
             case ast.Comparison(operator, left, right):
                 if is_literal(left):
-                    return self._test(_TURNED[operator], right, left)
+                    return self._test(MIRRORED[operator], right, left)
                 return self._test(operator, left, right)
             case ast.Path():
                 return Settled(YES if self.spots(expression) else NO)
             case _:
                 raise Other
 
-    def _test(self, operator: ComparisonOperator, path: ast.Expression, literal: ast.Expression) -> Condition:
+    def _test(self, operator: Operator, path: ast.Expression, literal: ast.Expression) -> Tree[ItemTest]:
         """A comparison holds if it holds for one of the elements at the path."""
-        tests: list[Condition] = []
+        tests: list[ItemTest] = []
         for spot in self.spots(path):
             if isinstance(literal, ast.String):
                 tests.append(TextTest(spot.leaf, operator, literal.value.encode()))
             else:
                 tests.append(NumberTest(spot.leaf, operator, simple_number(literal)))
-        return Either(tuple(tests)) if tests else Settled(NO)
+        return Or(tuple(tests)) if tests else Settled(NO)
 
     def result(self, expression: ast.Expression) -> list[Fragment]:
         """What an expression gives, in fragments."""
@@ -313,11 +310,6 @@ class Scope:
                 raise Other
 
 
-_TURNED: dict[ComparisonOperator, ComparisonOperator] = {
-    "=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=",
-}  # fmt: skip
-
-
 def _child_name(step: ast.Step) -> str:
     """The name that a step asks for; `*` for any."""
     match step:
@@ -344,11 +336,6 @@ def simple_number(literal: ast.Expression) -> float:
             if len(digits) + max(0, exponent) <= MOST_DIGITS and exponent >= -MOST_DIGITS:
                 return float(exact)
     raise Other
-
-
-def one_after_the_other(conditions: Sequence[Condition]) -> Condition:
-    """All of them, each looked at where those before it are clear."""
-    return reduce(Then, conditions) if conditions else Settled(YES)
 
 
 def joined(fragments: Sequence[Fragment], templates: Sequence[Template]) -> tuple[Fragment, ...]:

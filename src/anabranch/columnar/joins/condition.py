@@ -8,11 +8,18 @@ what really compares the two.
 Exactness (LAWS 2.3): numbers of at most 15 digits compare as doubles as they would exactly; arithmetic is that of
 doubles, operation by operation in the order in which it was written; `=` and `!=` between two texts compare texts.
 An expression is unclear where one of its leaves is, not where its value is NaN: that may be what was computed.
+
+*Relaxed* is one condition for several joins: where it is false for a pair, it is false in each of them.
+It is not their exact union, which would cost as much as all of them.
+Kept is what they all compare in the same way, with the weakest of their constants: of `$x/en >= $y/en + 0.5` and
+`$x/en >= $y/en and $x/phc > 3` that is `$x/en >= $y/en`.
+Adding a constant to a number rounds, and rounding keeps the order, so the weakest is the weakest in doubles too; and
+as the same leaves are looked at, what is unclear in one of them is not false here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Literal, TypeAlias
@@ -20,11 +27,22 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.joins.kernels_pairs import same_text
-from anabranch.columnar.match.condition import OPERATORS, UNCLEAR, YES, Condition, Settled, Verdicts, judge
+from anabranch.columnar.joins.kernels import same_text
+from anabranch.columnar.match.condition import (
+    OPERATORS,
+    UNCLEAR,
+    YES,
+    Condition,
+    Settled,
+    Verdicts,
+    greatest,
+    judge,
+    least,
+    opposite,
+)
 from anabranch.columnar.scan.kernels import Indices
 from anabranch.columnar.scan.shred import Shredded
-from anabranch.values.operators import ComparisonOperator
+from anabranch.logic import And, Operator, Tree, fold, leaves
 
 # --- numbers ----------------------------------------------------------------------------------------------
 
@@ -57,7 +75,7 @@ Amount: TypeAlias = Leaf | Constant | Computed
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class OneSided:
     """A condition on one item of the pair."""
 
     side: int
@@ -66,7 +84,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    operator: ComparisonOperator
+    operator: Operator
     left: Amount
     right: Amount
 
@@ -80,50 +98,24 @@ class SameText:
     right: Leaf
 
 
-@dataclass(frozen=True, slots=True)
-class BothOfPair:
-    operands: tuple[PairCondition, ...]
+PairTest: TypeAlias = Settled | OneSided | Compared | SameText
+PairCondition: TypeAlias = Tree[PairTest]
 
 
-@dataclass(frozen=True, slots=True)
-class EitherOfPair:
-    operands: tuple[PairCondition, ...]
+def pair_tests(condition: PairCondition) -> Iterator[PairTest]:
+    """What it asks of a pair."""
+    return leaves(condition)
 
 
-@dataclass(frozen=True, slots=True)
-class NotOfPair:
-    operand: PairCondition
-
-
-PairCondition: TypeAlias = Settled | Judged | Compared | SameText | BothOfPair | EitherOfPair | NotOfPair
-
-
-def leaves_of(part: PairCondition | Amount) -> set[Leaf]:
+def leaves_of(part: PairTest | Amount) -> set[Leaf]:
     """The leaves that pairs are compared by; those of conditions on one item are not among them."""
     match part:
         case Leaf():
             return {part}
         case Compared(_, left, right) | Computed(_, left, right) | SameText(_, left, right):
             return leaves_of(left) | leaves_of(right)
-        case BothOfPair(operands) | EitherOfPair(operands):
-            return set().union(*map(leaves_of, operands))
-        case NotOfPair(operand):
-            return leaves_of(operand)
-        case Settled() | Constant() | Judged():
+        case Settled() | Constant() | OneSided():
             return set()
-
-
-def judged_of(condition: PairCondition) -> list[Judged]:
-    """The conditions on one item in it."""
-    match condition:
-        case Judged():
-            return [condition]
-        case BothOfPair(operands) | EitherOfPair(operands):
-            return [found for each in operands for found in judged_of(each)]
-        case NotOfPair(operand):
-            return judged_of(operand)
-        case _:
-            return []
 
 
 # --- judging ----------------------------------------------------------------------------------------------
@@ -136,6 +128,8 @@ _COMPUTE: dict[str, Callable[[_Numbers, _Numbers], Any]] = {"+": np.add, "-": np
 
 
 _Judge: TypeAlias = Callable[[_Picks], Verdicts]
+_Sided: TypeAlias = tuple[_Judge, set[int]]
+"""How pairs are judged, and the sides that are looked at."""
 _Read: TypeAlias = Callable[[_Picks], tuple[_Numbers, _Unclear]]
 
 
@@ -166,32 +160,34 @@ class PairJudge:
                 found = np.where(unfit.take(picks), np.uint8(UNCLEAR), found)
         return found
 
-    def _condition(self, condition: PairCondition) -> tuple[_Judge, set[int]]:
+    def _condition(self, condition: PairCondition) -> _Sided:
         """How a condition is judged, and the sides it looks at."""
-        match condition:
+        return fold(
+            condition,
+            self._test,
+            lambda parts: self._combined(least, parts),
+            lambda parts: self._combined(greatest, parts),
+            lambda part: self._folded(lambda picks: opposite(part[0](picks)), part[1]),
+        )
+
+    def _test(self, test: PairTest) -> _Sided:
+        match test:
             case Settled(verdict):
                 return lambda picks: np.full(len(picks[0]), verdict, np.uint8), set()
-            case Judged(side, inner):
+            case OneSided(side, inner):
                 return _known(side, judge(inner, self._sides[side])), {side}
             case Compared(operator, left, right):
                 (a, on_left), (b, on_right) = self._amount(left), self._amount(right)
                 return self._folded(lambda picks: _compared(operator, a(picks), b(picks)), on_left | on_right)
             case SameText(operator, left, right):
                 return self._folded(self._same_text(operator, left, right), {left.side, right.side})
-            case BothOfPair(operands):
-                return self._combined(np.minimum, [self._condition(each) for each in operands])
-            case EitherOfPair(operands):
-                return self._combined(np.maximum, [self._condition(each) for each in operands])
-            case NotOfPair(operand):
-                inside, on = self._condition(operand)
-                return self._folded(lambda picks: YES - inside(picks), on)
 
-    def _combined(self, by: np.ufunc, operands: list[tuple[_Judge, set[int]]]) -> tuple[_Judge, set[int]]:
-        judges = [each for each, _ in operands]
-        on = set().union(*(each for _, each in operands))
-        return self._folded(lambda picks: reduce(by, (each(picks) for each in judges)), on)
+    def _combined(self, by: Callable[[Iterator[Verdicts]], Verdicts], parts: Iterator[_Sided]) -> _Sided:
+        found = list(parts)
+        on = set().union(*(sides for _, sides in found))
+        return self._folded(lambda picks: by(judging(picks) for judging, _ in found), on)
 
-    def _folded(self, judging: _Judge, on: set[int]) -> tuple[_Judge, set[int]]:
+    def _folded(self, judging: _Judge, on: set[int]) -> _Sided:
         """What looks at one side only is judged here and now, for all of its items."""
         if len(on) != 1:
             return judging, on
@@ -256,9 +252,7 @@ def _computed(
     return _COMPUTE[operator](left[0], right[0]), _either(left[1], right[1])
 
 
-def _compared(
-    operator: ComparisonOperator, left: tuple[_Numbers, _Unclear], right: tuple[_Numbers, _Unclear]
-) -> Verdicts:
+def _compared(operator: Operator, left: tuple[_Numbers, _Unclear], right: tuple[_Numbers, _Unclear]) -> Verdicts:
     found: Verdicts = OPERATORS[operator](left[0], right[0]).view(np.uint8) * np.uint8(YES)
     unclear = _either(left[1], right[1])
     if unclear is not None:
@@ -270,3 +264,73 @@ def _either(left: _Unclear, right: _Unclear) -> _Unclear:
     if left is None or right is None:
         return right if left is None else left
     return left | right
+
+
+# --- one condition for several joins ---------------------------------------------------------------------------
+
+
+_Pick: TypeAlias = Callable[[float, float], float]
+_LOOSE: dict[Operator, Operator] = {">": ">=", "<": "<="}
+
+
+def relaxed(conditions: Sequence[PairCondition]) -> PairCondition:
+    """What is false only where all of them are."""
+    return reduce(_relaxed, dict.fromkeys(conditions))
+
+
+def _relaxed(one: PairCondition, other: PairCondition) -> PairCondition:
+    if one == other:
+        return one
+    kept: dict[PairCondition, None] = {}
+    for left in _conjuncts(one):
+        for right in _conjuncts(other):
+            if (found := _weaker(left, right)) is not None:
+                kept[found] = None
+    parts = tuple(kept) or (Settled(YES),)
+    return And(parts) if len(parts) > 1 else parts[0]
+
+
+def _conjuncts(condition: PairCondition) -> tuple[PairCondition, ...]:
+    return condition.parts if isinstance(condition, And) else (condition,)
+
+
+def _weaker(one: PairCondition, other: PairCondition) -> PairCondition | None:
+    """The weaker of two comparisons of the same; None where they have nothing in common."""
+    if one == other:
+        return one
+    match one, other:
+        case Compared(operator, a, b), Compared(also, c, d) if _loose(operator) == _loose(also) in (">=", "<="):
+            larger, smaller = (max, min) if _loose(operator) == ">=" else (min, max)
+            left, right = _extreme(a, c, larger), _extreme(b, d, smaller)
+            if left is not None and right is not None:
+                return Compared(operator if operator == also else _loose(operator), left, right)
+    return None
+
+
+def _loose(operator: Operator) -> Operator:
+    return _LOOSE.get(operator, operator)
+
+
+def _extreme(one: Amount, other: Amount, pick: _Pick) -> Amount | None:
+    """The one of two amounts that is picked whatever the items are; None where that depends on them."""
+    if one == other:
+        return one
+    a, b = _shifted(one), _shifted(other)
+    if a is None or b is None or a[0] != b[0]:
+        return None
+    return one if pick(a[1], b[1]) == a[1] else other
+
+
+def _shifted(amount: Amount) -> tuple[Leaf | None, float] | None:
+    """A leaf, or none, and what is added to it."""
+    match amount:
+        case Leaf():
+            return amount, 0.0
+        case Constant(number):
+            return None, number
+        case Computed("+", Leaf() as leaf, Constant(number)) | Computed("+", Constant(number), Leaf() as leaf):
+            return leaf, number
+        case Computed("-", Leaf() as leaf, Constant(number)):
+            return leaf, -number
+        case _:
+            return None

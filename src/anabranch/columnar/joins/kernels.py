@@ -1,4 +1,4 @@
-"""The compiled loops of the step join: moving windows, pairing.
+"""The compiled loops of joins: merging inputs by time, moving windows, pairing, laying the answers of pairs out.
 
 The two sides are numbered 0 and 1, and their items one behind the other: first all of side 0, then all of side 1.
 Values, sizes and steps are integers of one unit.
@@ -8,11 +8,13 @@ window is taken out when the other side next looks, which costs no more than wha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.scan.kernels import Bytes, Indices, compiled
-from anabranch.columnar.scan.kernels_entries import SELECTED, VOID
+from anabranch.columnar.scan.entries import SELECTED, VOID
+from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Places, compiled
 
 NEVER = np.iinfo(np.int64).max
 """No position: that of a side on which nothing waits."""
@@ -209,3 +211,132 @@ def pair(
         done[0] += 1
         done[1] = 0
     return int(count)
+
+
+# --- pairs -----------------------------------------------------------------------------------------------------
+
+
+STRIDE = 16
+
+
+@compiled
+def same_text(
+    data: Bytes,
+    starts: Places,
+    ends: Places,
+    picks: Indices,
+    other: Bytes,
+    other_starts: Places,
+    other_ends: Places,
+    other_picks: Indices,
+    found: Flags,
+) -> None:
+    """Whether texts of one side are those of another, pair by pair."""
+    for number in range(len(found)):
+        start, length = starts[picks[number]], ends[picks[number]] - starts[picks[number]]
+        other_start = other_starts[other_picks[number]]
+        same = other_ends[other_picks[number]] - other_start == length
+        place = 0
+        while same and place < length:
+            same = data[start + place] == other[other_start + place]
+            place += 1
+        found[number] = same
+
+
+@compiled
+def measure_pairs(
+    runs: NDArray[np.int64], edges: Indices, x: Indices, y: Indices, picks: Indices, bounds: Indices, offsets: Indices
+) -> None:
+    """Where each piece of an answer ends that `lay_out_pairs` is going to write; `offsets[0]` is 0.
+
+    A pick is the number of a pair, or the complement of the number of a piece that is ready, as in `measure`.
+    A run is (side, place): the bytes it takes of an item stand between two `edges`, of which item 0's are at `place`.
+    """
+    for number in range(len(picks)):
+        pick = picks[number]
+        size = 0
+        if pick < 0:
+            size = bounds[-pick] - bounds[-pick - 1]
+        else:
+            for run in range(len(runs)):
+                edge = runs[run, 1] + (y[pick] if runs[run, 0] else x[pick])
+                size += edges[edge + 1] - edges[edge]
+        offsets[number + 1] = offsets[number] + size
+
+
+@compiled
+def lay_out_pairs(
+    runs: NDArray[np.int64],
+    edges: Indices,
+    store: Bytes,
+    x: Indices,
+    y: Indices,
+    picks: Indices,
+    ready: Bytes,
+    bounds: Indices,
+    out: Bytes,
+) -> None:
+    """Write the pieces of an answer one behind the other; what the arguments are says `measure_pairs`.
+
+    Runs are copied `STRIDE` bytes at a time; what is too much is overwritten by what follows, so `store` and `out`
+    have that much room behind their ends.
+    """
+    at = np.uint64(0)  # unsigned, because then no place has to be looked at twice for being negative
+    for number in range(len(picks)):
+        pick = picks[number]
+        if pick < 0:
+            for place in range(bounds[-pick - 1], bounds[-pick]):
+                out[at] = ready[place]
+                at += np.uint64(1)
+            continue
+        for run in range(len(runs)):
+            edge = runs[run, 1] + (y[pick] if runs[run, 0] else x[pick])
+            start = np.uint64(edges[edge])
+            size = np.uint64(edges[edge + 1]) - start
+            done = np.uint64(0)
+            while done < size:
+                for place in range(STRIDE):
+                    out[at + done + np.uint64(place)] = store[start + done + np.uint64(place)]
+                done += np.uint64(STRIDE)
+            at += size
+
+
+# --- the merge of inputs ---------------------------------------------------------------------------------------
+
+
+def merged(times: Sequence[Indices], limits: Sequence[int]) -> Indices:
+    """The inputs of the arrivals with these times, in order, as far as that is known.
+
+    Behind its last element here, each input will bring nothing at or before the limit that it has.
+    """
+    bounds = np.cumsum([0, *map(len, times)])
+    inputs = np.empty(bounds[-1], np.int64)
+    everything = np.concatenate([np.empty(0, np.int64), *times])
+    return inputs[: _merge(everything, bounds, np.array(limits, np.int64), inputs)]
+
+
+@compiled
+def _merge(times: Indices, bounds: Indices, limits: Indices, inputs: Indices) -> int:
+    """Merge by the heads, ties to the first; gives how many arrivals there are.
+
+    An input that has no head lets the others go on up to its limit.
+    """
+    heads = bounds[:-1].copy()
+    known = np.iinfo(np.int64).max  # the least limit of those that have no head
+    for each in range(len(limits)):
+        if heads[each] == bounds[each + 1]:
+            known = min(known, limits[each])
+    count = 0
+    while count < len(inputs):
+        first = -1
+        for each in range(len(heads)):
+            if heads[each] < bounds[each + 1] and (first < 0 or times[heads[each]] < times[heads[first]]):
+                first = each
+        if times[heads[first]] > known:
+            break
+        inputs[count] = first
+        count += 1
+        heads[first] += 1
+        if heads[first] == bounds[first + 1]:
+            known = min(known, limits[first])
+    return count

@@ -27,30 +27,28 @@ from anabranch.columnar.items.query import (
     Spot,
     Taken,
     joined,
-    one_after_the_other,
     simple_number,
     source_spots,
 )
 from anabranch.columnar.joins.condition import (
     Amount,
-    BothOfPair,
     Compared,
     Computed,
     Constant,
-    EitherOfPair,
-    Judged,
     Leaf,
-    NotOfPair,
+    OneSided,
     PairCondition,
+    PairTest,
     SameText,
-    judged_of,
     leaves_of,
+    pair_tests,
 )
-from anabranch.columnar.match.condition import NO, YES, Condition, NumberTest, Settled, tests
+from anabranch.columnar.match.condition import ALWAYS, NO, YES, Condition, NumberTest, Settled, tests
 from anabranch.columnar.match.selecting import CompiledFor, only, reference_leaf, time_leaf, wanted_leaves
 from anabranch.columnar.scan.shred import Wanted
 from anabranch.columnar.scan.template import Template
 from anabranch.language import ast
+from anabranch.logic import And, Not, Or
 from anabranch.stream.path import Path
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
 
@@ -125,7 +123,7 @@ def _side(clause: ast.For, side: int, root: str, template: Template, time: Path 
         raise Other
     spot = only(found)
     reference = reference_leaf(clause.window, root, spot)
-    return _Side(clause.variable, spot, one_after_the_other(conditions), reference, time_leaf(time, template))
+    return _Side(clause.variable, spot, tuple(conditions) or ALWAYS, reference, time_leaf(time, template))
 
 
 class _Compiler:
@@ -142,10 +140,11 @@ class _Compiler:
         runs = _runs(joined(self._scope.result(result), [side.spot.template for side in self._sides]))
         taken = [each for run in runs for each in run.fragments if isinstance(each, Taken)]
         copied = {Leaf(each.side, leaf) for each in taken for leaf in (each.first, each.last)}
-        read = leaves_of(condition)
+        asked = list(pair_tests(condition))
+        read = set().union(*map(leaves_of, asked))
         for number, side in enumerate(self._sides):
-            conditions = [side.condition, *(each.condition for each in judged_of(condition) if each.side == number)]
-            for test in (test for each in conditions for test in tests(each)):
+            mine = (each.condition for each in asked if isinstance(each, OneSided) and each.side == number)
+            for test in (test for each in (side.condition, *mine) for test in tests(each)):
                 (read if isinstance(test, NumberTest) else copied).add(Leaf(number, test.leaf))
             read |= {Leaf(number, leaf) for leaf in (side.reference, side.time) if leaf is not None}
         first, second = (self._compiled(number, copied | read, read) for number in range(2))
@@ -163,11 +162,11 @@ class _Compiler:
         """A condition on the pair."""
         match expression:
             case ast.And(operands):
-                return BothOfPair(tuple(self.condition(each) for each in operands))
+                return And(tuple(self.condition(each) for each in operands))
             case ast.Or(operands):
-                return EitherOfPair(tuple(self.condition(each) for each in operands))
+                return Or(tuple(self.condition(each) for each in operands))
             case ast.Call("not" | "fn:not", (operand,)):
-                return NotOfPair(self.condition(operand))
+                return Not(self.condition(operand))
             case ast.Comparison(_, ast.String(), path) | ast.Comparison(_, path, ast.String()):
                 return self._judged(expression, path)
             case ast.Comparison(operator, left, right):
@@ -178,7 +177,7 @@ class _Compiler:
                     raise Other  # compared with nothing it may still fail
                 if len(found) == 1:
                     return found[0]
-                return EitherOfPair(tuple(found)) if found else Settled(NO)
+                return Or(tuple(found)) if found else Settled(NO)
             case ast.Path():
                 return Settled(YES if self._scope.spots(expression) else NO)
             case _:
@@ -186,7 +185,7 @@ class _Compiler:
 
     def _judged(self, test: ast.Comparison, path: ast.Expression) -> PairCondition:
         spots = self._scope.spots(path)
-        return Judged(spots[0].side, self._scope.condition(test)) if spots else Settled(NO)
+        return OneSided(spots[0].side, (self._scope.condition(test),)) if spots else Settled(NO)
 
     def _amounts(self, expression: ast.Expression) -> list[Amount]:
         """The numbers that an operand stands for: of a path all, of arithmetic one."""
@@ -221,7 +220,7 @@ def _computed(operator: ArithmeticOperator, left: Amount, right: Amount) -> Amou
     return Computed(operator, left, right)
 
 
-def _test(operator: ComparisonOperator, left: Amount, right: Amount) -> PairCondition:
+def _test(operator: ComparisonOperator, left: Amount, right: Amount) -> PairTest:
     match left, right:
         case Constant(), Constant():
             raise Other

@@ -33,9 +33,11 @@ from anabranch.columnar.joins.kernels import (
     SLACK,
     SOONEST,
     STEP,
+    STRIDE,
     WAITING,
+    lay_out_pairs,
+    measure_pairs,
 )
-from anabranch.columnar.joins.kernels_pairs import STRIDE, lay_out_pairs, measure_pairs
 from anabranch.columnar.joins.pairs import CompiledJoin, Run
 from anabranch.columnar.match.condition import UNCLEAR, YES, Verdicts
 from anabranch.columnar.scan.kernels import Bytes, Indices

@@ -1,12 +1,14 @@
 """Conditions over columns: which items a query takes.
 
-A condition has three outcomes for an item: no, yes, and *unclear*, which leaves it to the reference evaluator.
+A condition is made of Boolean trees (`logic.py`) over tests of leaves.
+It has three outcomes for an item: no, yes, and *unclear*, which leaves it to the reference evaluator.
 Unclear is what may raise an error (text that is no number) or has too many digits for a double; `and` and `or` go on
 over it where the other side decides, as LAWS 2.4 has it for errors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 from typing import TypeAlias
@@ -16,11 +18,10 @@ from numpy.typing import NDArray
 
 from anabranch.columnar.scan import kernels
 from anabranch.columnar.scan.shred import Shredded
-from anabranch.values.operators import ComparisonOperator
+from anabranch.logic import And, Operator, Tree, fold, leaves
 
 Verdicts: TypeAlias = NDArray[np.uint8]
 NO, UNCLEAR, YES = 0, 1, 2
-"""What `and` gives is the least of its operands', what `or` gives the greatest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class NumberTest:
     """The number in a leaf against a literal of few enough digits to be compared as a double (LAWS 2.3)."""
 
     leaf: int
-    operator: ComparisonOperator
+    operator: Operator
     number: float
 
 
@@ -44,74 +45,59 @@ class TextTest:
     """The text of a leaf against a string."""
 
     leaf: int
-    operator: ComparisonOperator
+    operator: Operator
     text: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Both:
-    operands: tuple[Condition, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Either:
-    operands: tuple[Condition, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Not:
-    operand: Condition
-
-
-@dataclass(frozen=True, slots=True)
-class Then:
-    """Like `Both`, but the second is not looked at where the first is unclear: its error would hide the first's."""
-
-    first: Condition
-    second: Condition
-
-
-Condition: TypeAlias = Settled | NumberTest | TextTest | Both | Either | Not | Then
+ItemTest: TypeAlias = Settled | NumberTest | TextTest
+Condition: TypeAlias = tuple[Tree[ItemTest], ...]
+"""Trees that must all hold, one after the other: none is looked at where one before it is unclear, whose error its own
+would hide."""
+ALWAYS: Condition = (Settled(YES),)
 
 
 def tests(condition: Condition) -> list[NumberTest | TextTest]:
     """The comparisons in a condition."""
-    match condition:
-        case Settled():
-            return []
-        case NumberTest() | TextTest():
-            return [condition]
-        case Both(operands) | Either(operands):
-            return [test for each in operands for test in tests(each)]
-        case Not(operand):
-            return tests(operand)
-        case Then(first, second):
-            return tests(first) + tests(second)
+    found: Iterator[ItemTest] = leaves(And(condition))
+    return [each for each in found if not isinstance(each, Settled)]
 
 
 def judge(condition: Condition, shredded: Shredded) -> Verdicts:
     """The outcome for each entry; an entry that does not fit is judged by numbers alone, where they are known."""
-    match condition:
-        case Settled(verdict):
-            return np.where(shredded.fits, np.uint8(verdict), np.uint8(UNCLEAR))
-        case NumberTest(leaf, operator, number):
-            values = shredded.values[_row(shredded, leaf)]
-            return _verdicts(operator, values, number, np.isnan(values))
-        case TextTest(leaf, operator, text):
-            row = _row(shredded, leaf)
-            order = np.empty(len(shredded.fits), np.int8)
-            other = np.frombuffer(text, np.uint8)
-            kernels.compare(shredded.data, shredded.starts[row], shredded.ends[row], other, order)
-            return _verdicts(operator, order, 0, ~shredded.fits)
-        case Both(operands):
-            return reduce(np.minimum, (judge(each, shredded) for each in operands))
-        case Either(operands):
-            return reduce(np.maximum, (judge(each, shredded) for each in operands))
-        case Not(operand):
-            return YES - judge(operand, shredded)
-        case Then(first, second):
-            before = judge(first, shredded)
-            return np.where(before == UNCLEAR, before, np.minimum(before, judge(second, shredded)))
+
+    def test(leaf: ItemTest) -> Verdicts:
+        match leaf:
+            case Settled(verdict):
+                return np.where(shredded.fits, np.uint8(verdict), np.uint8(UNCLEAR))
+            case NumberTest(number, operator, constant):
+                values = shredded.values[_row(shredded, number)]
+                return _verdicts(operator, values, constant, np.isnan(values))
+            case TextTest(text, operator, constant):
+                row = _row(shredded, text)
+                order = np.empty(len(shredded.fits), np.int8)
+                other = np.frombuffer(constant, np.uint8)
+                kernels.compare(shredded.data, shredded.starts[row], shredded.ends[row], other, order)
+                return _verdicts(operator, order, 0, ~shredded.fits)
+
+    def then(before: Verdicts, behind: Verdicts) -> Verdicts:
+        return np.where(before == UNCLEAR, before, np.minimum(before, behind))
+
+    return reduce(then, (fold(tree, test, least, greatest, opposite) for tree in condition))
+
+
+def least(parts: Iterator[Verdicts]) -> Verdicts:
+    """What `and` gives."""
+    return reduce(np.minimum, parts)
+
+
+def greatest(parts: Iterator[Verdicts]) -> Verdicts:
+    """What `or` gives."""
+    return reduce(np.maximum, parts)
+
+
+def opposite(verdicts: Verdicts) -> Verdicts:
+    """What `not` gives."""
+    return YES - verdicts
 
 
 def _row(shredded: Shredded, leaf: int) -> int:
@@ -130,7 +116,7 @@ OPERATORS = {
 
 
 def _verdicts(
-    operator: ComparisonOperator,
+    operator: Operator,
     left: NDArray[np.float64] | NDArray[np.int8],
     right: float,
     unclear: NDArray[np.bool_],

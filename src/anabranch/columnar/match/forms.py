@@ -1,35 +1,35 @@
 """Conditions taken apart so that thousands of them can be judged together (`index.py`).
 
 Conditions that differ in their constants only have one *form*.
-A form has stages, one behind the other (`Then`); a stage is a disjunction of clauses, a clause a conjunction of tests.
+A form has stages, one behind the other; a stage is a disjunction of clauses, a clause a conjunction of tests.
 Kleene's three-valued logic is a distributive lattice with De Morgan's laws, so a stage in this normal form has the same
 outcome as the condition it came from, unclear ones too.
 
 A form is not made of a condition that is always unclear, that asks of the template what may be otherwise in other items
 before it goes on, or whose normal form is too large; such a condition is judged by itself.
+
+Values are *ranks* among the constants they are compared with: a constant has an odd rank, what lies between two of them
+an even one, and what is not known has -1.
+So every comparison is whether a rank lies in an interval, whatever was compared.
+Numbers are found by the cell they lie in: the span of the constants is cut into a few more cells than there are
+constants, and what a cell is given by, (value - least) * scale, never falls while values rise, however it is rounded.
+Texts are found by their first eight bytes as one number, and by the rest where these are equal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
-from anabranch.columnar.match.condition import (
-    NO,
-    UNCLEAR,
-    YES,
-    Both,
-    Condition,
-    Either,
-    Not,
-    NumberTest,
-    Settled,
-    TextTest,
-    Then,
-)
-from anabranch.values.operators import ComparisonOperator
+import numpy as np
+
+from anabranch.columnar.match import kernels
+from anabranch.columnar.match.condition import UNCLEAR, YES, Condition, ItemTest, NumberTest, Settled, TextTest
+from anabranch.columnar.scan.kernels import Places
+from anabranch.columnar.scan.shred import Shredded
+from anabranch.logic import OPPOSITE, And, Not, Operator, Or, Tree, mapped
 
 MOST_CLAUSES = 64
 Constant: TypeAlias = float | bytes
@@ -46,7 +46,7 @@ class Test(NamedTuple):
     """An axis against a constant, which is given by its number."""
 
     axis: Axis
-    operator: ComparisonOperator
+    operator: Operator
     constant: int
 
 
@@ -82,7 +82,7 @@ def formed(condition: Condition) -> tuple[Form, tuple[Constant, ...]] | None:
     """The form of a condition and its constants; None where it must be judged by itself."""
     constants: list[Constant] = []
     try:
-        stages = tuple(_clauses(each, constants) for each in _stages(condition))
+        stages = tuple(_clauses(each, constants) for each in condition)
     except _TooLarge:
         return None
     form = Form(stages)
@@ -95,64 +95,45 @@ def formed(condition: Condition) -> tuple[Form, tuple[Constant, ...]] | None:
 
 def substituted(condition: Condition, values: Mapping[Constant, Constant]) -> Condition:
     """A condition with other constants; a number may stand there with the other sign."""
-    match condition:
-        case NumberTest(leaf, operator, number):
-            turned = -1.0 if number not in values and -number in values else 1.0
-            return NumberTest(leaf, operator, turned * float(values.get(turned * number, turned * number)))
-        case TextTest(leaf, operator, text):
-            other = values.get(text, text)
-            assert isinstance(other, bytes), "a text is replaced by a text"
-            return TextTest(leaf, operator, other)
-        case Both(operands):
-            return Both(tuple(substituted(each, values) for each in operands))
-        case Either(operands):
-            return Either(tuple(substituted(each, values) for each in operands))
-        case Not(operand):
-            return Not(substituted(operand, values))
-        case Then(first, second):
-            return Then(substituted(first, values), substituted(second, values))
-        case Settled():
-            return condition
+
+    def test(leaf: ItemTest) -> Tree[ItemTest]:
+        match leaf:
+            case NumberTest(number, operator, constant):
+                turned = -1.0 if constant not in values and -constant in values else 1.0
+                return NumberTest(number, operator, turned * float(values.get(turned * constant, turned * constant)))
+            case TextTest(text, operator, constant):
+                other = values.get(constant, constant)
+                assert isinstance(other, bytes), "a text is replaced by a text"
+                return TextTest(text, operator, other)
+            case Settled():
+                return leaf
+
+    return tuple(mapped(each, test) for each in condition)
 
 
 class _TooLarge(Exception):
     pass
 
 
-def _stages(condition: Condition) -> list[Condition]:
-    match condition:
-        case Then(first, second):
-            return [*_stages(first), *_stages(second)] if not isinstance(second, Then) else _refuse()
-        case _:
-            return [condition]
-
-
-def _refuse() -> list[Condition]:
-    raise _TooLarge
-
-
-def _clauses(condition: Condition, constants: list[Constant], *, negated: bool = False) -> Stage:
+def _clauses(tree: Tree[ItemTest], constants: list[Constant], *, negated: bool = False) -> Stage:
     """The normal form of one stage."""
-    match condition:
+    match tree:
         case Settled(verdict):
             if verdict == UNCLEAR:
                 raise _TooLarge
-            assert verdict in (YES, NO)
             return ((Fixed((verdict == YES) != negated),),)
         case NumberTest(leaf, operator, constant) | TextTest(leaf, operator, constant):
             constants.append(constant)
-            axis = Axis(leaf, isinstance(condition, TextTest))
-            return ((Test(axis, _OPPOSITE[operator] if negated else operator, len(constants) - 1),),)
-        case Not(operand):
-            return _clauses(operand, constants, negated=not negated)
-        case Both(operands) | Either(operands):
-            stages = [_clauses(each, constants, negated=negated) for each in operands]
-            found = _all(stages) if isinstance(condition, Both) != negated else _any(stages)
+            axis = Axis(leaf, isinstance(tree, TextTest))
+            return ((Test(axis, OPPOSITE[operator] if negated else operator, len(constants) - 1),),)
+        case Not(part):
+            return _clauses(part, constants, negated=not negated)
+        case And(parts) | Or(parts):
+            stages = [_clauses(each, constants, negated=negated) for each in parts]
+            found = _all(stages) if isinstance(tree, And) != negated else _any(stages)
             if len(found) > MOST_CLAUSES:
                 raise _TooLarge
             return found
-        case _:
-            raise _TooLarge
 
 
 def _any(stages: Sequence[Stage]) -> Stage:
@@ -168,6 +149,69 @@ def _all(stages: Sequence[Stage]) -> Stage:
     return found
 
 
-_OPPOSITE: dict[ComparisonOperator, ComparisonOperator] = {
-    "=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<",
-}  # fmt: skip
+# --- ranks -----------------------------------------------------------------------------------------------------
+
+
+_CELLS = 4
+"""So many cells there are to a constant."""
+
+
+class Ranking(Protocol):
+    """The constants of one axis."""
+
+    size: int
+    """How many ranks there are."""
+
+    def places(self, given: Sequence[Constant]) -> Places:
+        """The numbers of some of the constants."""
+
+    def rank(self, shredded: Shredded, ranks: Places) -> None:
+        """Set the ranks of all entries."""
+
+
+def ranking_of(axis: Axis, row: int, constants: Iterable[Constant]) -> Ranking:
+    """The ranking of an axis, whose leaf is in this row."""
+    if axis.is_text:
+        return _Texts(row, sorted(each for each in set(constants) if isinstance(each, bytes)))
+    return NumberRanking(row, sorted({float(each) for each in constants}))
+
+
+class NumberRanking:
+    """The numbers that the leaf in a row is compared with."""
+
+    def __init__(self, row: int, constants: Sequence[float]) -> None:
+        self.size = 2 * len(constants) + 1
+        self.row = row
+        self.constants = found = np.array(constants)
+        count = _CELLS * len(found)
+        span = found[-1] - found[0]
+        self._least, self._scale = float(found[0]), float(count / span) if span else 0.0
+        own = np.minimum(((found - self._least) * self._scale).astype(np.int64), count - 1)
+        self._cells = np.searchsorted(own, np.arange(count + 1))
+
+    def places(self, given: Sequence[Constant]) -> Places:
+        return np.searchsorted(self.constants, np.array(given, np.float64)).astype(np.int32)
+
+    def rank(self, shredded: Shredded, ranks: Places) -> None:
+        cells = self._cells, self._least, self._scale
+        kernels.rank_numbers(shredded.values[self.row], self.constants, *cells, ranks)
+
+
+class _Texts:
+    def __init__(self, row: int, constants: Sequence[bytes]) -> None:
+        self.size = 2 * len(constants) + 1
+        self._row = row
+        self._numbers = {each: number for number, each in enumerate(constants)}
+        self._joined = np.frombuffer(b"".join(constants) + b"\0", np.uint8)
+        self._bounds = np.cumsum([0, *map(len, constants)])
+        self._keys = np.empty(len(constants), np.uint64)
+        kernels.keys(self._joined, self._bounds, self._keys)
+
+    def places(self, given: Sequence[Constant]) -> Places:
+        return np.array([self._numbers[each] for each in given if isinstance(each, bytes)], np.int32)
+
+    def rank(self, shredded: Shredded, ranks: Places) -> None:
+        spans = shredded.starts[self._row], shredded.ends[self._row]
+        constants = self._joined, self._bounds, self._keys
+        given = (shredded.data, *spans, shredded.fits, *constants, ranks)
+        kernels.rank_texts(*given)

@@ -3,11 +3,11 @@
 A `Matcher` is built for some conditions and asked batch by batch which of them take which entries.
 Its cost follows the items and their matches, hardly the number of conditions:
 
-* each value is ranked once among all constants it is compared with (`ranking.py`);
+* each value is ranked once among all constants it is compared with (`forms.py`);
 * each clause of a condition lies in the cells of a *grid* that it touches, over the one or two axes on which it is
   narrowest, so an entry is only tried with the clauses of its cell; where conditions are few, clauses are bits
-  (`clause_bits.py`);
-* conditions of one form (`forms.py`) are arranged together (`arranging.py`), and differ in numbers only.
+  (`arranging.py`);
+* conditions of one form (`forms.py`) are arranged together, and differ in numbers only.
 
 What is unclear for a value that is not known concerns only the conditions that look at it; they are judged in three
 values.
@@ -27,8 +27,8 @@ import numpy as np
 from anabranch.columnar.match import kernels
 from anabranch.columnar.match.arranging import Alike, Arranged, gathered, rankings_of
 from anabranch.columnar.match.condition import NO, UNCLEAR, YES, Condition, NumberTest, judge, tests
+from anabranch.columnar.match.forms import NumberRanking
 from anabranch.columnar.match.kernels import OPEN, TAKEN, Pairs
-from anabranch.columnar.match.ranking import NumberRanking
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers, Places
 from anabranch.columnar.scan.shred import Shredded, Wanted
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from anabranch.columnar.items.query import Other, Scope, Spot, one_after_the_other, source_spots
-from anabranch.columnar.match.condition import Condition, NumberTest, tests
+from anabranch.columnar.items.query import Other, Scope, Spot, source_spots
+from anabranch.columnar.match.condition import ALWAYS, Condition, NumberTest, tests
 from anabranch.columnar.scan.shred import Wanted
 from anabranch.columnar.scan.template import Template
 from anabranch.language import ast
@@ -46,7 +46,7 @@ def compile_for(clause: ast.For, root: str, template: Template, time: Path | Non
         moment = time_leaf(time, template)
     except Other:
         return None
-    condition = one_after_the_other(conditions)
+    condition = tuple(conditions) or ALWAYS
     tested = tests(condition)
     numbers = {each.leaf for each in tested if isinstance(each, NumberTest)}
     numbers |= {leaf for leaf in (reference, moment) if leaf is not None}

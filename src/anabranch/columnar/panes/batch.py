@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.columnar.match.condition import UNCLEAR, YES, Condition, Settled, judge
+from anabranch.columnar.match.condition import ALWAYS, UNCLEAR, YES, Condition, judge
 from anabranch.columnar.match.index import Matches
 from anabranch.columnar.panes.axis import Axis, AxisBatch
 from anabranch.columnar.panes.kernels import best_places, exact_ticks
@@ -255,7 +255,7 @@ class Columns:
         return Place(row, leaf), both
 
     def _condition(self, condition: Condition, sight: Sight) -> tuple[int, Flags | None, Flags | None]:
-        if condition == Settled(YES):
+        if condition == ALWAYS:
             return -1, None, None
         key = id(sight), condition
         if key not in self._flags:

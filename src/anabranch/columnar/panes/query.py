@@ -16,8 +16,8 @@ from functools import cached_property
 
 from anabranch.algebra.aggregate import Function
 from anabranch.algebra.window import Panes
-from anabranch.columnar.items.query import Other, Scope, Spot, one_after_the_other, source_spots
-from anabranch.columnar.match.condition import YES, Condition, NumberTest, Settled, tests
+from anabranch.columnar.items.query import Other, Scope, Spot, source_spots
+from anabranch.columnar.match.condition import ALWAYS, Condition, NumberTest, tests
 from anabranch.columnar.scan.template import Template
 from anabranch.language import ast
 
@@ -110,14 +110,14 @@ def compile_panes(query: PaneQuery, root: str, template: Template) -> CompiledPa
     try:
         conditions, found = source_spots(query.clause.source, root, template)
         if not found:
-            return CompiledPanes(False, one_after_the_other(conditions), None, ())
+            return CompiledPanes(False, tuple(conditions) or ALWAYS, None, ())
         if found != [Spot(template, 0)]:
             raise Other  # the window holds parts of items
         names: Mapping[str | None, Spot] = {query.clause.variable: found[0], None: found[0]}
         window = query.clause.window
         reference = _reference(window, root, Scope({None: found[0]})) if isinstance(window, ast.TimeWindow) else None
         paths = tuple(_given(path, names, each) for path, each in zip(query.paths, query.numeric, strict=True))
-        return CompiledPanes(True, one_after_the_other(conditions), reference, paths)
+        return CompiledPanes(True, tuple(conditions) or ALWAYS, reference, paths)
     except Other:
         return None
 
@@ -144,7 +144,7 @@ def _given(path: ast.Expression, names: Mapping[str | None, Spot], numeric: bool
     """Where a path leads, with the one predicate that it may have."""
     start, steps = (path.start, path.steps) if isinstance(path, ast.Path) else (path, ())
     item = names[None]
-    condition: Condition = Settled(YES)
+    condition = ALWAYS
     if isinstance(start, ast.Filter):
         condition = _condition(item, start.tail)
         start = start.base
@@ -161,7 +161,7 @@ def _condition(spot: Spot, tail: Sequence[ast.Predicate | ast.Qualifier]) -> Con
     """What a predicate asks of a place; that there is only one keeps errors in their order."""
     (predicate,) = tail
     assert isinstance(predicate, ast.Predicate)
-    return Scope({None: spot}).condition(predicate.condition)
+    return (Scope({None: spot}).condition(predicate.condition),)
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,60 @@ from fractions import Fraction
 
 import numpy as np
 
-from anabranch.columnar.scan import kernels_entries
-from anabranch.columnar.scan.kernels import Indices
+from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Numbers, Places, compiled, shred
 from anabranch.columnar.scan.shred import LONGEST_FITTING, PLAIN_BYTES, Shredded, Wanted
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Carry
+
+VOID, SHOWN, SELECTED = 0, 1, 2
+"""An item without a place in time windows; one that only shows how far its stream is; one that is selected."""
+
+_ZERO, _NINE, _POINT, _MINUS = b"09.-"
+
+
+@compiled
+def _shred(
+    data: Bytes,
+    ends: Indices,
+    pieces: Bytes,
+    bounds: Indices,
+    slots: Indices,
+    numeric: Flags,
+    plain: Bytes,
+    longest: int,
+    starts: Places,
+    finishes: Places,
+    values: Numbers,
+    fits: Flags,
+) -> None:
+    """Like `kernels.shred`, for entries that stand one behind the other and end at `ends`: each fits, or does not."""
+    begins, behind = np.empty(len(fits) + 1, np.int32), np.empty(len(fits) + 1, np.int32)
+    begin = 0
+    for entry in range(len(fits)):
+        end = ends[entry]
+        count, _ = shred(
+            data, begin, end, False, pieces, bounds, slots, numeric, plain, longest,
+            starts, finishes, values, begins, behind, fits[: entry + 1], entry,
+        )  # fmt: skip
+        fits[entry] = count == entry + 1 and begins[entry] == begin and behind[entry] == end
+        begin = end
+
+
+@compiled
+def _decimals(data: Bytes, starts: Places, ends: Places, mantissas: Indices, places: Indices) -> None:
+    """The digits of numbers that were read as simple ones, and how many of them stand behind the point."""
+    for item in range(len(starts)):
+        mantissa, point = np.int64(0), -1
+        for place in range(starts[item], ends[item]):
+            byte = data[place]
+            if _ZERO <= byte <= _NINE:
+                mantissa = mantissa * 10 + (byte - _ZERO)
+            elif byte == _POINT:
+                point = place
+        negative = ends[item] > starts[item] and data[starts[item]] == _MINUS
+        mantissas[item] = -mantissa if negative else mantissa
+        places[item] = ends[item] - 1 - point if point >= 0 else 0
+
 
 LARGEST = 1 << 60
 """What values may reach in units: so much that sums of a few of them still are no more than an int64 holds."""
@@ -35,7 +84,7 @@ def shred_entries(data: bytes, ends: Indices, wanted: Wanted, limits: Limits) ->
     fits = np.zeros(count, np.bool_)
     starts, finishes = np.zeros((rows, count), np.int32), np.zeros((rows, count), np.int32)
     values = np.full((rows, count), np.nan)
-    kernels_entries.shred_entries(
+    _shred(
         places,
         ends,
         *wanted.arrays,
@@ -73,7 +122,7 @@ class Decimals:
             assert shredded.wanted is not None
             row = shredded.wanted.leaves.index(leaf)
             spans = shredded.starts[row, :count], shredded.ends[row, :count]
-            kernels_entries.decimals(shredded.data, *spans, digits, places)
+            _decimals(shredded.data, *spans, digits, places)
             unclear = np.isnan(shredded.values[row, :count])
             digits[unclear] = places[unclear] = 0
         return Decimals(digits, places, others)

@@ -7,8 +7,15 @@ Expat, the parser behind `stream/reading/parse.py`, then judges about a thousand
 inside one element: since each is closed in itself, all are well-formed if that element is.
 Where it finds a fault, they are judged one by one.
 
+The loop knows just enough of XML to follow elements in a text that a parser will call well-formed: tags with quoted
+values, comments, CDATA sections, instructions.
+What it cannot follow, and whatever has to do with namespaces, it leaves alone.
+
 Guarantees: an item that is called good is one that `parse_item` would accept; a number that comes out is that of the
 only element at its path.
+An item that is called closed begins and ends between elements, leaves nothing open, and holds one element at the top
+with nothing but white space, comments and instructions around it; so an item that is well-formed between others like it
+is so alone, and joining such items cannot hide a fault of one behind another.
 """
 
 from __future__ import annotations
@@ -21,7 +28,7 @@ from xml.parsers import expat
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.scan.markup import scan
+from anabranch.columnar.scan.kernels import SPACE, Bytes, Flags, Indices, Numbers, Places, compiled, is_space, number_at
 from anabranch.columnar.scan.shred import Shredded, Wanted
 from anabranch.columnar.scan.template import is_plain_around
 from anabranch.stream.limits import LONGEST_NAME, Limits
@@ -120,3 +127,149 @@ def _paths(wanted: Wanted) -> Iterator[tuple[tuple[str, ...], int]]:
         leaves = {part.leaf for part, each in zip(parts, paths, strict=True) if each == path}
         # A path that the template has twice is no single number; it stays unclear.
         yield path, rows.get(leaves.pop(), -1) if len(leaves) == 1 else -1
+
+
+# --- markup ----------------------------------------------------------------------------------------------------
+
+
+_OPEN, _CLOSE, _SLASH, _BANG, _QUESTION, _DASH, _COLON = b"<>/!?-:"
+_QUOTE, _APOSTROPHE, _BRACKET, _CLOSING_BRACKET = b"\"'[]"
+_M, _L, _N = b"mln"
+
+
+@compiled
+def scan(
+    data: Bytes,
+    begins: Places,
+    finishes: Places,
+    longest: int,
+    deepest: int,
+    names: Bytes,
+    steps: Indices,
+    values: Numbers,
+    closed: Flags,
+) -> None:
+    """Walk each item `data[begin:finish]` that is not too long; set the numbers at the paths, and what is closed.
+
+    The paths are those of `untemplated.py`: each step leads from a state by a name to another and perhaps to a row.
+    A number stays NaN where its element comes twice, or holds more than one simple number.
+    """
+    states = np.empty(deepest + 1, np.int64)
+    seen = np.empty(len(values), np.int64)
+    for item in range(len(begins)):
+        at, stop = begins[item], finishes[item]
+        if stop - at > longest:
+            continue
+        seen[:] = 0
+        depth = 0
+        elements = 0  # those at the top
+        states[0] = 0
+        while at < stop:
+            if data[at] != _OPEN:
+                if depth == 0 and not is_space(data[at]):
+                    break
+                at += 1
+                continue
+            mark = data[at + 1] if at + 1 < stop else 0
+            if mark in (_BANG, _QUESTION):
+                at = _behind_remark(data, at, stop, depth > 0)
+                if at < 0:
+                    break
+                continue
+            if mark == _SLASH:
+                while at < stop and data[at] != _CLOSE:
+                    at += 1
+                depth -= 1
+                at += 1
+                if depth < 0:
+                    break
+                continue
+            name = at + 1
+            behind = _behind_name(data, name, stop)
+            end, is_empty = _behind_tag(data, behind, stop)
+            if end < 0 or (depth == 0 and elements > 0) or depth >= deepest:
+                break
+            elements += depth == 0
+            state, row = _step(data, name, behind, names, steps, states[depth])
+            at = end
+            if not is_empty:
+                depth += 1
+                states[depth] = state
+            if row >= 0:
+                seen[row] += 1
+                number, after = number_at(data, at, stop)
+                is_alone = not is_empty and after + 1 < stop and data[after] == _OPEN and data[after + 1] == _SLASH
+                values[row, item] = number if is_alone and seen[row] == 1 else np.nan
+        closed[item] = at == stop and depth == 0 and elements == 1
+
+
+@compiled
+def _behind_name(data: Bytes, at: int, stop: int) -> int:
+    while at < stop and not (data[at] <= SPACE or data[at] == _SLASH or data[at] == _CLOSE):
+        at += 1
+    return at
+
+
+@compiled
+def _behind_tag(data: Bytes, at: int, stop: int) -> tuple[int, bool]:
+    """Where a start tag ends whose name ends at `at`, and whether it is an empty element's.
+
+    -1 for the end where it has none, or where a colon or the name 'xmlns' says that namespaces are at work.
+    """
+    place = at - 1
+    while place >= 0 and data[place] != _OPEN:  # back over the name
+        if data[place] == _COLON:
+            return -1, False
+        place -= 1
+    while at < stop:
+        byte = data[at]
+        if byte == _CLOSE:
+            return at + 1, data[at - 1] == _SLASH
+        if byte in (_QUOTE, _APOSTROPHE):
+            at += 1
+            while at < stop and data[at] != byte:
+                at += 1
+        elif byte in (_COLON, _OPEN) or (byte == _N and data[at - 1] == _L and data[at - 2] == _M):
+            return -1, False
+        at += 1
+    return -1, False
+
+
+@compiled
+def _behind_remark(data: Bytes, at: int, stop: int, inside: bool) -> int:
+    """Where a comment, a CDATA section or an instruction ends, -1 if it does not, or is something else.
+
+    A CDATA section is text, so it stands `inside` an element only.
+    """
+    if at + 3 < stop and data[at + 1] == _BANG and data[at + 2] == _DASH and data[at + 3] == _DASH:
+        first, second, at = _DASH, _DASH, at + 4
+    elif inside and at + 8 < stop and data[at + 1] == _BANG and data[at + 2] == _BRACKET:
+        first, second, at = _CLOSING_BRACKET, _CLOSING_BRACKET, at + 9
+    elif data[at + 1] == _QUESTION:
+        first, second, at = _QUESTION, 0, at + 2
+    else:
+        return -1
+    while at + 2 < stop + (second == 0):
+        if data[at] == first and (second == 0 or data[at + 1] == second):
+            end = at + 2 if second else at + 1
+            if data[end] == _CLOSE:
+                return end + 1
+        at += 1
+    return -1
+
+
+@compiled
+def _step(data: Bytes, begin: int, end: int, names: Bytes, steps: Indices, state: int) -> tuple[int, int]:
+    """The state and the row that a name leads to, -1 and -1 where it leads nowhere."""
+    for number in range(len(steps)):
+        above, first, last, below, row = steps[number]
+        if above != state or last - first != end - begin:
+            continue
+        same = True
+        for place in range(end - begin):
+            if data[begin + place] != names[first + place]:
+                same = False
+                break
+        if same:
+            return below, row
+    return -1, -1

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from anabranch import logic
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.layers import State
 from anabranch.engine.reports.html import titled_table
@@ -24,7 +25,7 @@ from anabranch.spark.intake.order import Form, OrderLog
 from anabranch.spark.intake.ranges import Position
 from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.stream.affine import IDENTITY
-from anabranch.stream.description import Description, Everything
+from anabranch.stream.description import Description
 from anabranch.stream.elements import Accent, Add, Alter, Drop, Place
 from anabranch.stream.reading.source import Source
 
@@ -241,11 +242,11 @@ def _told_accent(accent: Accent) -> tuple[str, str]:
 
 
 def _items(where: Description) -> str:
-    return EVERYTHING if where == Everything() else str(where)
+    return EVERYTHING if where == logic.EVERYTHING else str(where)
 
 
 def _all(text: str) -> str:
-    return EVERYTHING if text == str(Everything()) else text
+    return EVERYTHING if text == str(logic.EVERYTHING) else text
 
 
 def _words(state: State) -> tuple[str, str]:

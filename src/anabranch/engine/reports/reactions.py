@@ -21,7 +21,7 @@ from anabranch.algebra.accents.sets import items_of
 from anabranch.algebra.plans.interpret import Plan as Operators
 from anabranch.algebra.plans.interpret import Query
 from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
-from anabranch.algebra.reactions.changes import Change, Closing
+from anabranch.algebra.reactions.course import Change, Closing
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch.plans.sources import partitioned, source_of
 from anabranch.errors import Aborted

@@ -32,7 +32,7 @@ MOST_FILES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ItemSample:
     """What was looked at, and the paths that were found there."""
 
     items: int
@@ -60,7 +60,7 @@ def unseen_paths(course: StreamCourse, accent: Accent, partition: int, form: For
             yield f"no item has had '{path}': the newest {sample.items:,} were looked at, in {files}"
 
 
-def sampled(source: Source, partition: int, form: Form) -> Sample:
+def sampled(source: Source, partition: int, form: Form) -> ItemSample:
     """Look at the newest items of a partition."""
     root = parse_root(form.root.encode())
     learner, items, left = Learner(root.name.local), 0, MOST_BYTES
@@ -78,7 +78,7 @@ def sampled(source: Source, partition: int, form: Form) -> Sample:
         left -= len(data)
         if items >= MOST_ITEMS or left <= 0:
             break
-    return Sample(items, tuple(looked), learner.schema())
+    return ItemSample(items, tuple(looked), learner.schema())
 
 
 def _newest(file: FilePath, most: int, *, document: bool) -> bytes:

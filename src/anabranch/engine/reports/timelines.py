@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from anabranch.engine.finite import Letters, Run, both, on_trunk, read_inputs, run_of, updating
 from anabranch.engine.preparing import Inputs, Prepared
 from anabranch.engine.updating import Updating
-from anabranch.law.answer import Shown, reason_of
+from anabranch.law.answer import ShownAnswer, reason_of
 from anabranch.law.arrivals.past import decimal
 from anabranch.law.steps import allow
 from anabranch.runtime.past.timeline import Timeline, timeline_of
@@ -83,6 +83,6 @@ class _Dead:
         return (letter for each in self._timelines for letter in each.dead)
 
 
-def line(shown: Shown) -> str:
+def line(shown: ShownAnswer) -> str:
     """`{"at": 12.5, "answer": "<b>Y</b>"}`, the time as an exact decimal."""
     return f'{{"at": {decimal(shown.at)}, "answer": {visible_json(shown.text)}}}\n'

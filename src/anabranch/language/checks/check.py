@@ -7,27 +7,33 @@ A path that the schema lacks and that is only returned is allowed, with a warnin
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from anabranch.errors import QueryError, Span, did_you_mean
 from anabranch.language import ast
-from anabranch.language.checks.paths import PathCheck
 from anabranch.language.checks.refusals import refuse
-from anabranch.language.checks.scope import UNKNOWN, Known, Scope
-from anabranch.language.checks.streams import check_streams, is_edited, over_updates
+from anabranch.language.checks.streams import UNKNOWN, Known, Position, Scope, check_streams, is_edited, over_updates
 from anabranch.language.checks.unbounded import flowing_fors, flows, qualified, readers
 from anabranch.language.parsing.cursor import MAX_NESTING
-from anabranch.language.printer import print_query
+from anabranch.language.printer import print_path, print_query
 from anabranch.language.rewrite import apart, deepest, flatten, parts, with_input
 from anabranch.language.signatures import SIGNATURES
+from anabranch.stream.path import Path
 from anabranch.stream.schema import Schema
 from anabranch.stream.tree import STREAM_NAMESPACE
 
+_DEEPEST = 200
+"""How far down positions are followed; no input is deeper, and longer paths must not cost more than their length."""
+
+
 _PREDECLARED = dict.fromkeys(("xml", "local", "fn", "xs"), "")
 """What these mean is nobody's business here."""
+
+
+_PATHS = (ast.Path, ast.Filter, ast.Variable, ast.Source, ast.ContextItem, ast.Root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,7 @@ def check(
         raise
 
 
-class _Checker(PathCheck):
+class _Checker:
     def __init__(
         self,
         query: ast.Query,
@@ -79,7 +85,9 @@ class _Checker(PathCheck):
         functions: Collection[str],
         edited: Collection[str],
     ) -> None:
-        super().__init__(text, {name: schema for name, schema in (inputs or {}).items() if schema})
+        self.text = text
+        self.schemas = {name: schema for name, schema in (inputs or {}).items() if schema}
+        self.warnings: list[Warning] = []
         self.query = query
         self.inputs = inputs
         self.registered = functions
@@ -97,8 +105,10 @@ class _Checker(PathCheck):
         query = apart(flatten(self.with_context()))
         self.visit(query.body, Scope(prefixes=prefixes))
         streams, documents = ([s.name for s in self.sources if s.kind == kind] for kind in ("stream", "doc"))
-        warnings = tuple(Warning(message, span) for message, span in self.warnings)
-        return Checked(query, warnings, tuple(streams), tuple(documents))
+        return Checked(query, tuple(self.warnings), tuple(streams), tuple(documents))
+
+    def error(self, message: str, span: Span, code: str | None = None, hint: str | None = None) -> QueryError:
+        return QueryError(message, text=self.text, span=span, code=code, hint=hint)
 
     def with_context(self) -> ast.Query:
         """The query with its own `.` and `/` replaced by its one input."""
@@ -201,7 +211,8 @@ class _Checker(PathCheck):
                 return self.call(expression, scope)
             case ast.Filter(base, tail):
                 known_base = self.visit(base, scope.remembered() if qualified(expression) else scope)
-                return self.tail(known_base, tail, scope, is_path=_is_path(base))
+                is_path = isinstance(base, _PATHS)
+                return self.tail(known_base, tail, scope, is_path=is_path)
             case ast.Path():
                 return self.path(expression, scope)
             case ast.Arithmetic(first, rest):
@@ -302,6 +313,119 @@ class _Checker(PathCheck):
         known = self.visit(flwor.result, inner)
         return replace(known, flowing=bool(places) or known.flowing)
 
+    # --- paths --------------------------------------------------------------------------------------------
 
-def _is_path(expression: ast.Expression) -> bool:
-    return isinstance(expression, ast.Path | ast.Filter | ast.Variable | ast.Source | ast.ContextItem | ast.Root)
+    def lacking(self, span: Span, what: str) -> QueryError:
+        return self.error(
+            f"the schema has no '{what}'", span, "XPST0005", "a condition may only use paths that the schema has"
+        )
+
+    def path(self, path: ast.Path, scope: Scope) -> Known:
+        if path.start is None:
+            known = self.visit(ast.ContextItem(span=path.span), scope)
+        else:
+            known = self.visit(path.start, scope.remembered() if qualified(path) else scope)
+        for step in path.steps:
+            known = self.step(known, step, scope)
+        return known
+
+    def step(self, known: Known, step: ast.Step, scope: Scope) -> Known:
+        if isinstance(step.test, ast.NameTest) and step.test.prefix not in (None, "*"):
+            self.prefix(step.test.prefix or "", step.span, scope)
+        reached = replace(known, position=self.position(known, step), numeric=False)
+        reached = self.in_schema(known, reached, step, scope)
+        return self.tail(reached, step.tail, scope, is_path=True)
+
+    def prefix(self, prefix: str, span: Span, scope: Scope) -> None:
+        if prefix and prefix not in scope.prefixes:
+            hint = f'declare it: declare namespace {prefix} = "...";'
+            raise self.error(f"prefix '{prefix}' is not declared", span, "XPST0081", hint)
+
+    def position(self, known: Known, step: ast.Step) -> Position | None:
+        """Where a step leads, as far as it can be told from its writing."""
+        at = known.position
+        if at is None or len(at) > _DEEPEST or step.deep or step.axis in ("descendant", "descendant-or-self"):
+            return None
+        if step.axis == "parent":
+            if known.source is not None and known.source.kind == "stream" and len(at) <= 2:
+                raise refuse("step out of the item", self.text, step.span)
+            return at[:-1]
+        if step.axis == "self":
+            return at
+        if isinstance(step.test, ast.KindTest):
+            return (*at, f"{step.test.kind}()")
+        name = f"{step.test.prefix}:{step.test.local}" if step.test.prefix else step.test.local
+        return (*at, f"@{name}" if step.axis == "attribute" else name)
+
+    def in_schema(self, before: Known, reached: Known, step: ast.Step, scope: Scope) -> Known:
+        """Look the step up; a path that the schema lacks is an error or a warning, by what it is for."""
+        schema = self.schemas.get(before.source.name) if before.source else None
+        if schema is None or before.missing or _has(schema, reached.position):
+            return reached
+        assert reached.position is not None
+        shown = "/".join(reached.position[2:]) or reached.position[-1]
+        if scope.condition or len(reached.position) <= 2:
+            raise self.lacking(step.span, shown)
+        message = f"the schema has no '{shown}'; nothing is returned there unless it is added"
+        self.warnings.append(Warning(message, step.span))
+        return replace(reached, missing=step.span)
+
+    def tail(
+        self, known: Known, tail: Sequence[ast.Predicate | ast.Qualifier], scope: Scope, *, is_path: bool
+    ) -> Known:
+        for each in tail:
+            match each:
+                case ast.Predicate(condition):
+                    found = self.visit(condition, scope.within(replace(known, flowing=False)))
+                    if found.numeric:
+                        raise refuse("positional predicate", self.text, each.span)
+                case ast.Qualifier(kind, window, amount):
+                    if not is_path and kind == "version":
+                        raise refuse("version of what is no path", self.text, each.span)
+                    if not is_path and window:
+                        raise refuse("window of the past on what is no path", self.text, each.span)
+                    if kind == "version" and not amount.text.isdigit():
+                        raise self.error(f"version '{amount.text}' is no whole number", amount.span)
+                    if "e" in amount.text.lower():
+                        hint = "write it without an exponent"
+                        raise self.error(f"'{amount.text}' is no number of seconds", amount.span, hint=hint)
+                    known = replace(known, flowing=False)  # a bounded piece of the past
+        return known
+
+    def window(self, window: ast.CountWindow | ast.TimeWindow, known: Known, scope: Scope) -> None:
+        """The reference of a time window is a condition on the item."""
+        if not isinstance(window, ast.TimeWindow):
+            return
+        path = window.reference
+        for step in path.steps:
+            plain = step.axis in ("child", "attribute", "self") and not step.deep and not step.tail
+            if not plain or not isinstance(step.test, ast.NameTest | ast.KindTest):
+                raise self.error(
+                    f"'{print_path(path)}' is no plain path", path.span, hint="a window's reference has names only"
+                )
+        context = replace(known, flowing=False)
+        if isinstance(path.start, ast.Root):
+            below = replace(UNKNOWN, position=())
+            for step in path.steps:
+                below = replace(below, position=self.position(below, step))
+            names = below.position or ()
+            if known.position is not None and names[: len(known.position)] != known.position:
+                raise self.error(
+                    f"'{print_path(path)}' is not below '/{'/'.join(known.position)}'",
+                    path.span,
+                    hint="an absolute reference goes from the stream's root to below the item",
+                )
+            context = replace(UNKNOWN, source=known.source, position=())
+        self.path(replace(path, start=ast.ContextItem()), replace(scope, context=context, condition=True))
+
+
+def _has(schema: Schema, position: Position | None) -> bool:
+    """Whether the schema has a position; what it cannot tell, it has."""
+    if position is None or any("*" in name or ":" in name or name.endswith("()") for name in position):
+        return True
+    if len(position) <= 1:
+        return position in ((), (schema.root,))
+    root, item, *below = position
+    if root != schema.root or item not in schema.items:
+        return False
+    return not below or schema.has(Path(tuple(below)), item)

@@ -1,17 +1,78 @@
-"""Static checks of the streams, windows and joins in one FLWR expression (LAWS 3.4, 3.5)."""
+"""What the checks know of variables and the context item before any data is seen.
+
+Static checks of the streams, windows and joins in one FLWR expression (LAWS 3.4, 3.5).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import TypeAlias
 
-from anabranch.errors import QueryError
+from anabranch.errors import QueryError, Span
 from anabranch.language import ast
 from anabranch.language.checks.refusals import refuse
-from anabranch.language.checks.scope import Scope
 from anabranch.language.intervals import bounded
 from anabranch.language.rewrite import parts
 from anabranch.language.signatures import AGGREGATES
+
+Position: TypeAlias = tuple[str, ...]
+"""Names from the root element down to a node; the document itself is the empty position."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a value.
+
+    Nodes from an input know it, and their position while it can be told; `missing` is where a path was written that
+    the schema lacks; `flowing` says that the value is all of a stream.
+    """
+
+    source: ast.Source | None = None
+    position: Position | None = None
+    missing: Span | None = None
+    flowing: bool = False
+    numeric: bool = False
+
+
+UNKNOWN = Known()
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What names mean at a place, and what the place asks for."""
+
+    variables: Mapping[str, Known] = field(default_factory=dict)
+    context: Known | None = None
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+    """The namespaces that are declared."""
+    in_round: bool = False
+    """Inside the round of a stream's `for`, where no other stream may be read."""
+    condition: bool = False
+    """Inside a condition, where a path that the schema lacks is an error."""
+
+    def bind(self, name: str, known: Known) -> Scope:
+        return replace(self, variables={**self.variables, name: known})
+
+    def within(self, context: Known) -> Scope:
+        """Inside a predicate on nodes of which `context` is known."""
+        return replace(self, context=context, condition=True, in_round=self.in_round or context.source is not None)
+
+    def asking(self) -> Scope:
+        return replace(self, condition=True)
+
+    def remembered(self) -> Scope:
+        """Under a temporal qualifier, where another stream may be read: its past is bounded."""
+        return replace(self, in_round=False)
+
+    def round(self) -> Scope:
+        return replace(self, in_round=True)
+
+    @property
+    def flowing(self) -> frozenset[str]:
+        return frozenset(name for name, known in self.variables.items() if known.flowing)
+
 
 MAX_OVERLAP = 10_000
 """How many windows may hold one item; more would let one short query cost without bound."""

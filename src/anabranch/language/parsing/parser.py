@@ -8,14 +8,14 @@ What the language refuses by name is in `language/checks/refusals.py`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, cast
 
 from anabranch.errors import QueryError
 from anabranch.language import ast
 from anabranch.language.checks.refusals import refuse
-from anabranch.language.parsing.cursor import MAX_NESTING
+from anabranch.language.parsing.cursor import MAX_NESTING, QueryToken
 from anabranch.language.parsing.paths import PathParser
-from anabranch.language.parsing.scanner import Token
 from anabranch.language.rewrite import deepest
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
 
@@ -80,7 +80,7 @@ class Parser(PathParser):
                 raise refuse("prolog declaration", self.text, what.span)
         self.expect(";")
 
-    def declare_namespace(self, namespaces: dict[str, str], prefix: str, at: Token) -> None:
+    def declare_namespace(self, namespaces: dict[str, str], prefix: str, at: QueryToken) -> None:
         if prefix in namespaces:
             raise self.error(f"namespace prefix '{prefix}' is declared twice", at.span, "XQST0033")
         if prefix in ("xml", "xmlns"):
@@ -168,20 +168,19 @@ class Parser(PathParser):
         return ast.Quantified(which, tuple(bindings), condition, span=self.since(kind.start))
 
     def or_expr(self) -> ast.Expression:
-        start = self.token.start
-        operands = [self.and_expr()]
-        while self.at_name("or"):
-            self.advance()
-            operands.append(self.and_expr())
-        return operands[0] if len(operands) == 1 else ast.Or(tuple(operands), span=self.since(start))
+        return self.chain("or", self.and_expr, ast.Or)
 
     def and_expr(self) -> ast.Expression:
+        return self.chain("and", self.comparison_expr, ast.And)
+
+    def chain(self, word: str, operand: Callable[[], ast.Expression], made: type[ast.And | ast.Or]) -> ast.Expression:
+        """Operands with a word between them; one alone is itself."""
         start = self.token.start
-        operands = [self.comparison_expr()]
-        while self.at_name("and"):
+        operands = [operand()]
+        while self.at_name(word):
             self.advance()
-            operands.append(self.comparison_expr())
-        return operands[0] if len(operands) == 1 else ast.And(tuple(operands), span=self.since(start))
+            operands.append(operand())
+        return operands[0] if len(operands) == 1 else made(tuple(operands), span=self.since(start))
 
     def comparison_expr(self) -> ast.Expression:
         start = self.token.start
@@ -195,21 +194,21 @@ class Parser(PathParser):
         return ast.Comparison(operator, left, right, span=self.since(start))
 
     def additive_expr(self) -> ast.Expression:
-        start = self.token.start
-        first = self.multiplicative_expr()
-        rest: list[tuple[ArithmeticOperator, ast.Expression]] = []
-        while self.at_symbol("+", "-"):
-            operator = cast(ArithmeticOperator, self.advance().text)
-            rest.append((operator, self.multiplicative_expr()))
-        return ast.Arithmetic(first, tuple(rest), span=self.since(start)) if rest else first
+        return self.arithmetic(("+", "-"), (), self.multiplicative_expr)
 
     def multiplicative_expr(self) -> ast.Expression:
+        return self.arithmetic(("*",), ("div", "mod"), self.unary_expr)
+
+    def arithmetic(
+        self, symbols: tuple[str, ...], words: tuple[str, ...], operand: Callable[[], ast.Expression]
+    ) -> ast.Expression:
+        """Operands with operators of one precedence between them."""
         start = self.token.start
-        first = self.unary_expr()
+        first = operand()
         rest: list[tuple[ArithmeticOperator, ast.Expression]] = []
-        while self.at_symbol("*") or self.at_name("div", "mod"):
+        while self.at_symbol(*symbols) or self.at_name(*words):
             operator = cast(ArithmeticOperator, self.advance().text)
-            rest.append((operator, self.unary_expr()))
+            rest.append((operator, operand()))
         return ast.Arithmetic(first, tuple(rest), span=self.since(start)) if rest else first
 
     def unary_expr(self) -> ast.Expression:

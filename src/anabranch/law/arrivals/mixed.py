@@ -22,12 +22,12 @@ from typing import TypeAlias, Unpack
 from anabranch.errors import DynamicError, Unsupported
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
-from anabranch.law.answer import Shown
+from anabranch.law.answer import ShownAnswer
 from anabranch.law.arrivals.qualified import Qualified, Wanted, is_path, qualified
 from anabranch.law.arrivals.recall import asks
 from anabranch.law.construct import content_text
 from anabranch.law.env import Env
-from anabranch.law.evaluate import Row
+from anabranch.law.evaluate import ResultRow
 from anabranch.law.history.chains import Contents
 from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.evaluate import Around, HistoryEvaluator, Rounds, Unit
@@ -49,7 +49,7 @@ class Stood:
 
     items: frozenset[str]
     """The streams of items."""
-    rows: dict[tuple[int, Place], list[Row]] = field(default_factory=dict)
+    rows: dict[tuple[int, Place], list[ResultRow]] = field(default_factory=dict)
 
 
 class MixedEvaluator(HistoryEvaluator):
@@ -92,7 +92,7 @@ class MixedEvaluator(HistoryEvaluator):
 
     def _run(
         self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], environments: Sequence[Env], entry: Child
-    ) -> list[Row]:
+    ) -> list[ResultRow]:
         """The results of one item's round; what fails is set aside."""
         rounds = Rounds()
         self.apart(partial(self._entry_rounds, flwor, clauses, environments, (entry,), rounds))
@@ -215,7 +215,7 @@ def mixed_displays(
     arriving: Iterable[Arriving],
     dead: list[DeadLetter],
     **around: Unpack[Around],
-) -> Iterator[Shown]:
+) -> Iterator[ShownAnswer]:
     """What is on display after every moment, also where that is the same; as `history.timeline.displays` otherwise."""
     refuse_asking_items(query, items, around.get("text"))
     stood = Stood(items)
@@ -226,9 +226,9 @@ def mixed_displays(
             contents = {name: document.contents for name, document in documents.items()}
             evaluator = MixedEvaluator(query, contents, now, stood, **around)
             try:
-                shown = Shown(now, content_text(evaluator.top(query.body, Env.of(query))))
+                shown = ShownAnswer(now, content_text(evaluator.top(query.body, Env.of(query))))
             except DynamicError as error:
-                shown = Shown(now, "", error)
+                shown = ShownAnswer(now, "", error)
                 if error.message != failing:
                     letter = DeadLetter(each.element.place, error.message, "", error.code, around.get("name"))
                     evaluator.dead.append(letter)

@@ -36,7 +36,7 @@ from anabranch.law.arrivals.past import BEFORE, Moments
 from anabranch.law.arrivals.qualified import Qualified, Wanted, is_path, qualified
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
-from anabranch.law.evaluate import Evaluator, Row
+from anabranch.law.evaluate import Evaluator, ResultRow
 from anabranch.law.inputs import Arrival, Input
 from anabranch.law.paths import Walker, base_of
 from anabranch.law.rounds.rounds import Round
@@ -101,13 +101,13 @@ class Recalling(Evaluator):
             return self._placed(self.over_whole(expression, env))
         return found
 
-    def _unit(self, unit: Sequence[Round], flwor: ast.Flwor, others: Sequence[ast.For | ast.Let]) -> list[Row]:
+    def _unit(self, unit: Sequence[Round], flwor: ast.Flwor, others: Sequence[ast.For | ast.Let]) -> list[ResultRow]:
         arrivals = unit[0].arrivals
         moments = [self._past.number[each] for each in arrivals]
         with self.at(max(moments, default=self._moment)), self._within(flwor, arrivals):
             return super()._unit(unit, flwor, others)
 
-    def _rows(self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[Row]:
+    def _rows(self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], env: Env) -> Iterator[ResultRow]:
         """The rows of some clauses; each tuple of items, however it has come about, stands or falls by itself."""
         if not clauses or (self._in_unit and flwor is not self._round):
             yield from super()._rows(flwor, clauses, env)
@@ -129,7 +129,7 @@ class Recalling(Evaluator):
 
     def _all_rows(
         self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], environments: Sequence[Env]
-    ) -> list[Row]:
+    ) -> list[ResultRow]:
         return [row for env in environments for row in self._rows(flwor, clauses, env)]
 
     def _found(self, expression: ast.Expression, env: Env) -> Found:
@@ -148,7 +148,7 @@ class Recalling(Evaluator):
         finally:
             self._round, self._items = before
 
-    def _inside(self, rows: Callable[[], list[Row]]) -> list[Row]:
+    def _inside(self, rows: Callable[[], list[ResultRow]]) -> list[ResultRow]:
         """Run a part of a unit: what fails in it is the unit."""
         before, self._in_unit = self._in_unit, True
         try:

@@ -27,7 +27,7 @@ from anabranch.language.printer import print_query
 from anabranch.language.rewrite import parts
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
-from anabranch.law.evaluate import Evaluator, Row
+from anabranch.law.evaluate import Evaluator, ResultRow
 from anabranch.law.history.chains import Contents
 from anabranch.law.history.versions import Asked, cut, within
 from anabranch.law.history.view import Lives, View
@@ -64,7 +64,7 @@ Unit: TypeAlias = tuple[Child | None, ...]
 class Rounds:
     """What rounds give, each with its unit, and the units of which some round fails: they fall with all of it."""
 
-    found: list[tuple[Unit, Row]] = field(default_factory=list)
+    found: list[tuple[Unit, ResultRow]] = field(default_factory=list)
     failed: dict[Unit, DynamicError] = field(default_factory=dict)
 
 
@@ -265,13 +265,13 @@ class HistoryEvaluator(Evaluator):
             rows.sort(key=lambda row: row.ranks[index], reverse=flwor.order[index].descending)
         return [value for row in rows for value in row.values]
 
-    def rows(self, flwor: ast.Flwor, env: Env) -> list[Row]:
+    def rows(self, flwor: ast.Flwor, env: Env) -> list[ResultRow]:
         """The results of all rounds that do not fail, in the order in which they are run."""
         rounds = Rounds()
         self._rounds(flwor, flwor.clauses, env, (), rounds)
         return self._surviving(rounds)
 
-    def _surviving(self, rounds: Rounds) -> list[Row]:
+    def _surviving(self, rounds: Rounds) -> list[ResultRow]:
         """The results of units that do not fail; the others are set aside."""
         for unit, error in rounds.failed.items():
             self._bury(unit[-1], error)

@@ -16,7 +16,7 @@ from typing import Unpack
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.law.answer import Answer, NoAnswer, Shown
+from anabranch.law.answer import Answer, NoAnswer, ShownAnswer
 from anabranch.law.env import Env
 from anabranch.law.evolution.vantage import Change
 from anabranch.law.history.admission import Admission
@@ -65,7 +65,7 @@ def displays(
     arriving: Iterable[Arriving],
     dead: list[DeadLetter],
     **around: Unpack[Around],
-) -> Iterator[Shown]:
+) -> Iterator[ShownAnswer]:
     """What is on display after every moment, also where that is the same, while elements arrive in their merged order.
 
     `documents` are taken as they stand and follow what arrives; `dead` gets what fails in the query, each thing once,
@@ -85,7 +85,7 @@ def displays(
                 letters = letters if failed else [*letters, letter]
                 now, why = "", error
             dead += [letter for letter in dict.fromkeys(letters) if letter not in dead]
-            yield Shown(max(moment, *(each.now for each in documents.values())), now, why)
+            yield ShownAnswer(max(moment, *(each.now for each in documents.values())), now, why)
 
 
 def arrivals(

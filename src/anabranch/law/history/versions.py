@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from anabranch.language import ast
-from anabranch.law.axes import Namespaces, fulfils, step
 from anabranch.law.history.view import Lives, Standing
+from anabranch.law.paths import Namespaces, fulfils, step
 from anabranch.law.slices import Slice, WholeNeeded
 from anabranch.stream.tree import (
     Attribute,

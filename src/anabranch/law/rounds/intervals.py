@@ -12,7 +12,7 @@ from typing import Literal
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.language.intervals import Bound, Term, interval_bounds, ties
+from anabranch.language.intervals import Bound, PathTerm, interval_bounds, ties
 from anabranch.law.inputs import Arrival, Input, Signal, texts_at
 from anabranch.law.rounds.windows import Progress
 from anabranch.law.slices import path_in_item
@@ -32,7 +32,7 @@ def time_bounds(
     """
     paths = {clause.variable: clause.source for clause in fors}
 
-    def is_time(term: Term) -> bool:
+    def is_time(term: PathTerm) -> bool:
         path = path_in_item(paths[term.variable], term.path, Spelling())
         return path is not None and path == times.get(term.variable)
 

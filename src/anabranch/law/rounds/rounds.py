@@ -18,8 +18,7 @@ from anabranch.law.env import Env
 from anabranch.law.inputs import Arrival, Input, Signal
 from anabranch.law.rounds.intervals import judged_by_time, time_bounds
 from anabranch.law.rounds.joins import Entry, Moved, Side, step_join
-from anabranch.law.rounds.references import reference_value
-from anabranch.law.rounds.windows import Progress, count_windows, extent_of, time_windows
+from anabranch.law.rounds.windows import Progress, count_windows, extent_of, reference_value, time_windows
 from anabranch.law.slices import path_in_item
 from anabranch.law.spelling import Spelling
 from anabranch.stream.cover import passed

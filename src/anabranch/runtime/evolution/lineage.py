@@ -29,7 +29,7 @@ from itertools import takewhile
 from typing import Literal, TypeAlias
 
 from anabranch.algebra.accents.sets import below
-from anabranch.algebra.reactions.renaming import following
+from anabranch.algebra.reactions.signature import following
 from anabranch.language.signatures import Aggregate
 from anabranch.stream.affine import MAX_DIGITS, Affine
 from anabranch.stream.elements import Add, Alter, Drop

@@ -21,10 +21,10 @@ from anabranch.language.signatures import AGGREGATES, SIGNATURES
 from anabranch.law.env import Env
 from anabranch.law.paths import base_of
 from anabranch.law.spelling import Namespaces, Spelling
-from anabranch.runtime.evolution.calculating import MOST_DIGITS, calculated, operand
 from anabranch.runtime.evolution.lineage import Lineage, Look, Need, Origin, Site
 from anabranch.runtime.evolution.parts import (
     ITSELF,
+    MOST_DIGITS,
     MOST_PARTS,
     Computed,
     Constant,
@@ -36,12 +36,14 @@ from anabranch.runtime.evolution.parts import (
     Scope,
     at_top,
     bound,
+    calculated,
     few,
     inside,
     is_element,
     is_node,
     looks_of,
     maybe,
+    operand,
     stepped,
     value_site,
 )

@@ -36,9 +36,8 @@ from anabranch.algebra.accents.index import Box, Index
 from anabranch.algebra.accents.layers import Change, Layer
 from anabranch.algebra.accents.sets import and_above, below, description_of, names, rewritten
 from anabranch.errors import StreamError
-from anabranch.predicate import Predicate, and_, or_, terms
+from anabranch.predicate import EVERYTHING, Predicate, and_, or_, terms
 from anabranch.stream.affine import IDENTITY, Affine
-from anabranch.stream.description import Everything
 from anabranch.stream.elements import Accent, Add, Alter, Doubt, Drop, Place
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element, Name
@@ -251,7 +250,7 @@ def _accents(shown: _Shown, place: Place) -> Iterator[Accent | Doubt]:
     try:
         parts = divided(shown.items) if shown.retold else (shown.items,)
     except StreamError:  # what cannot be told apart is taken as all items
-        yield Doubt(shown.path, Everything())
+        yield Doubt(shown.path, EVERYTHING)
         return
     for where in map(description_of, parts):
         match shown.layer.change:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.law.answer import Shown
+from anabranch.law.answer import ShownAnswer
 from anabranch.law.arrivals.past import Past
 from anabranch.law.arrivals.recall import Recalling, asks
 from anabranch.law.calls import PythonFunction
@@ -52,10 +52,10 @@ class Timeline:
         self.failure: DynamicError | None = None
         """Why the query fails as a whole at the latest moment, if it does."""
 
-    def __iter__(self) -> Iterator[Shown]:
+    def __iter__(self) -> Iterator[ShownAnswer]:
         return self._from(0, "")
 
-    def _from(self, first: int, shown: str) -> Iterator[Shown]:
+    def _from(self, first: int, shown: str) -> Iterator[ShownAnswer]:
         """What is shown from a moment on, behind what was shown before."""
         for number in range(first, len(self._past.moments)):
             moment = self._past.moments[number]
@@ -66,7 +66,7 @@ class Timeline:
                     self.dead[DeadLetter(moment.place, error.message, "", error.code, self._evaluator.name)] = None
                 answer, self.failure = "", error
             if answer != shown:
-                yield Shown(moment.now, answer)
+                yield ShownAnswer(moment.now, answer)
                 shown = answer
 
     def _at(self, moment: int) -> str:
@@ -98,7 +98,7 @@ class Growing(Timeline):
         self._shape = shape
         self._remembering = Remembering(shape, inputs, functions, name)
 
-    def __iter__(self) -> Iterator[Shown]:
+    def __iter__(self) -> Iterator[ShownAnswer]:
         shown, grown, after_value = "", "", False
         for number, moment in enumerate(self._past.moments):
             try:
@@ -110,7 +110,7 @@ class Growing(Timeline):
             after_value = piece.ends if piece != NOTHING else after_value
             answer = self._shape.around(grown)
             if answer != shown:
-                yield Shown(moment.now, answer)
+                yield ShownAnswer(moment.now, answer)
                 shown = answer
         self.dead |= dict.fromkeys(self._remembering.dead)
 
@@ -133,7 +133,7 @@ class Corrected(Timeline):
         self._whole = False
         """Whether it needs all that was, after all."""
 
-    def _from(self, first: int, shown: str) -> Iterator[Shown]:
+    def _from(self, first: int, shown: str) -> Iterator[ShownAnswer]:
         try:
             yield from super()._from(first, shown)
         finally:

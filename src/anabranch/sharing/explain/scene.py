@@ -19,7 +19,7 @@ from anabranch.sharing.explain.text import Explained, Verdict, verdicts
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.match import Lack, is_plain, merge, merge_all, same
 from anabranch.sharing.match_joins import SharedWindows, level, merge_all_joins, merge_joins, same_join
-from anabranch.sharing.settle import unjoined, unwindowed
+from anabranch.sharing.normalize import unjoined, unwindowed
 from anabranch.sharing.tree import PropertyTree, Steps
 
 MOST, MOST_CARDS = 12, 60

@@ -27,8 +27,8 @@ from anabranch.sharing.match_joins import (
     level,
     merge_all_joins,
 )
+from anabranch.sharing.normalize import unjoined
 from anabranch.sharing.render import render, render_join, window_text
-from anabranch.sharing.settle import unjoined
 from anabranch.sharing.subtract import subtract
 from anabranch.sharing.tree import PropertyTree
 

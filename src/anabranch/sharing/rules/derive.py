@@ -1,10 +1,10 @@
 """From a query to its property tree, if it reads one stream, or to its property forest.
 
-The rules (`rules.py`) find what the query needs, and it is brought into one form (`settle.py`).
+The rules (`rules.py`) find what the query needs, and it is brought into one form (`normalize.py`).
 Trees and forests are in plain form: whatever a query looks at is an output, because the subscriber runs the query
 itself over what it is sent.
 
-A construct without a rule (`fallback.py`) adds everything that it may look at as outputs, and no condition.
+A construct without a rule (`findings.touch`) adds everything that it may look at as outputs, and no condition.
 So does a window or an aggregate that does not fit into the tree, such as a second one; the query is then translated
 once more, without windows.
 A join that is not the only reader of streams in its query, or whose preselections are not understood, has no forest of
@@ -24,10 +24,10 @@ from anabranch.language.checks.unbounded import flowing_fors
 from anabranch.language.rewrite import parts
 from anabranch.predicate import EVERYTHING, NOTHING
 from anabranch.sharing.forest import PropertyForest, alone, is_bounded
+from anabranch.sharing.normalize import forest_of, tree_of
+from anabranch.sharing.rules.conditions import StreamNodes, stream_name
 from anabranch.sharing.rules.findings import Environment, Findings
-from anabranch.sharing.rules.paths import StreamNodes, stream_name
 from anabranch.sharing.rules.rules import input_name, translate
-from anabranch.sharing.settle import forest_of, tree_of
 from anabranch.sharing.tree import OutputAnnotation, PropertyTree
 from anabranch.stream.schema import Schema
 

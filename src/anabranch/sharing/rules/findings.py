@@ -3,20 +3,31 @@
 The judgment of a rule (sharing paper, 3.2.4) is read so: under an *environment*, an expression adds to the *findings*.
 The environment is immutable, and each rule hands its own to the rules of the parts; the findings are one object per
 walk, to which rules only add.
+
+Constructs without a rule (`//`, `*`, attributes, functions, quantifiers, orders, positions) are *touched*: everything
+that such an expression may look at is returned. Sharing may lose by it, answers may not.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from anabranch.language import ast
+from anabranch.language.rewrite import rebuild
 from anabranch.language.signatures import AGGREGATES
 from anabranch.language.signatures import Aggregate as AggregateFunction
 from anabranch.predicate import EVERYTHING, Predicate, and_, simplify
-from anabranch.sharing.rules.conditions import conditions_at_nodes
-from anabranch.sharing.rules.paths import Meaning, Names, StreamNodes, locate
+from anabranch.sharing.rules.conditions import (
+    CONTEXT,
+    Meaning,
+    Names,
+    OpaqueValue,
+    StreamNodes,
+    conditions_at_nodes,
+    locate,
+)
 from anabranch.sharing.tree import (
     ITEM,
     AggregateAnnotation,
@@ -121,3 +132,62 @@ class Findings:
 def _in_one_form(condition: Predicate) -> Predicate:
     """A condition as it is written whoever writes it, so that equal aggregates have equal names."""
     return and_(*sorted(conjuncts(simplify(condition)), key=repr))
+
+
+def touch(node: Any, env: Environment, found: Findings) -> None:
+    """Add everything that an expression may look at, under the condition of its environment.
+
+    Paths are taken as far as they lead by plain steps, those inside predicates too, and aggregates as such.
+
+    for $p in stream("s")/r/i where contains($p/k, "u") and $p/b > 1 return $p/c/@id
+    ->
+    r
+      i  σ b > 1
+        b •
+        c •
+        k •
+    """
+    match node:
+        case ast.Call() if value := found.aggregate(node, env.names):
+            found.select(value, env.when)
+        case ast.Path() | ast.Variable() | ast.Filter() | ast.ContextItem() | ast.Source():
+            _touch_path(node, env, found)
+        case ast.Flwor(clauses, condition, order, result):
+            for each in clauses:
+                touch(each.source if isinstance(each, ast.For) else each.value, env, found)
+                env = env.bind(each.variable, OpaqueValue())
+            touch((condition, order, result), env, found)
+        case ast.Quantified(_, bindings, condition):
+            for name, source in bindings:
+                touch(source, env, found)
+                env = env.bind(name, OpaqueValue())
+            touch(condition, env, found)
+        case _:
+            _touch_parts(node, env, found)
+
+
+def _touch_parts(node: Any, env: Environment, found: Findings) -> None:
+    def visit(part: Any) -> Any:
+        touch(part, env, found)
+        return part
+
+    rebuild(node, visit)
+
+
+def _touch_path(expression: Any, env: Environment, found: Findings) -> None:
+    at = locate(expression, env.names)
+    if at is None:
+        if isinstance(expression, ast.Path | ast.Filter):
+            _touch_parts(expression, env.bind(CONTEXT, OpaqueValue()), found)
+        elif isinstance(expression, ast.Variable) and (value := found.aggregate(expression, env.names)):
+            found.select(value, env.when)
+        return
+    if at.from_stream:  # a look at the stream, whatever item or window it is taken for
+        env = env.under(EVERYTHING)
+        found.unfit()
+    found.output(at.path, env.when, input=at.base.input)
+    for depth, conditions in at.tails:
+        here = StreamNodes(at.path[:depth], usable=False, input=at.base.input)
+        touch(conditions, env.bind(CONTEXT, here), found)
+    if not at.complete and isinstance(expression, ast.Path):
+        touch(tuple(step.tail for step in expression.steps), env.bind(CONTEXT, OpaqueValue()), found)

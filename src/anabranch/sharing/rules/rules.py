@@ -31,10 +31,19 @@ from anabranch.language import ast
 from anabranch.language.rewrite import parts
 from anabranch.language.signatures import AGGREGATES
 from anabranch.predicate import EVERYTHING, Predicate, and_, terms
-from anabranch.sharing.rules.conditions import Understood, conditions_at_nodes, conditions_on_way, understand
-from anabranch.sharing.rules.fallback import touch
-from anabranch.sharing.rules.findings import Environment, Findings
-from anabranch.sharing.rules.paths import CONTEXT, LocatedPath, Names, OpaqueValue, StreamNodes, locate
+from anabranch.sharing.rules.conditions import (
+    CONTEXT,
+    LocatedPath,
+    Names,
+    OpaqueValue,
+    StreamNodes,
+    Understood,
+    conditions_at_nodes,
+    conditions_on_way,
+    locate,
+    understand,
+)
+from anabranch.sharing.rules.findings import Environment, Findings, touch
 from anabranch.sharing.tree import (
     ITEM,
     Steps,

@@ -26,13 +26,13 @@ from anabranch.branch.timeline import moments
 from anabranch.errors import StateError, UsageError
 from anabranch.language import parse
 from anabranch.language.value_types import ValueTypes
-from anabranch.law.answer import Shown
+from anabranch.law.answer import ShownAnswer
 from anabranch.law.arrivals.past import named
 from anabranch.law.calls import PythonFunction
 from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.timeline import answer
 from anabranch.runtime.standing import Standing, standing
-from anabranch.sharing.sent import ReadWindows
+from anabranch.sharing.remote import ReadWindows
 from anabranch.spark.answers.segments import DEAD_LETTERS, Chunk, Index, read_chunk, read_dead_letters, read_index
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest, Manifests
@@ -134,7 +134,7 @@ class Answer:
         """The whole answer."""
         return "".join(self)
 
-    def moments(self) -> Iterator[Shown]:
+    def moments(self) -> Iterator[ShownAnswer]:
         """What was to be seen, after each moment that changed it: a display, or what was there of a timed answer."""
         if not self.subscription.timed:
             yield from self.log.moments(self.subscription)
@@ -144,7 +144,7 @@ class Answer:
             grown += more
             text = f"{self.frame.opening}{grown}{self.frame.closing}" if grown else self.frame.empty
             if text != before:
-                yield Shown(at, text)
+                yield ShownAnswer(at, text)
                 before = text
 
 
@@ -182,7 +182,7 @@ class AnswerLog:
         nothing = {name: EditedDocument(implied_root("root")) for name in named(query)}
         return answer(query, nothing, functions=functions).text
 
-    def moments(self, subscription: Subscription) -> Iterator[Shown]:
+    def moments(self, subscription: Subscription) -> Iterator[ShownAnswer]:
         """What the display of a subscription has shown, after each moment that changed it."""
         if not subscription.shows:
             raise UsageError(
@@ -192,7 +192,7 @@ class AnswerLog:
         replay, before = Replay(), ""
         for moment in self._replayed(subscription, replay):
             if moment.edits and (text := replay.text) != before:
-                yield Shown(Fraction(moment.at), text)
+                yield ShownAnswer(Fraction(moment.at), text)
                 before = text
 
     def check_followed(self, subscription: Subscription) -> None:

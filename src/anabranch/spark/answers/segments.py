@@ -30,7 +30,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.items.delivery import ROW, Rows
+from anabranch.columnar.items.answering import ROW, Rows
 from anabranch.columnar.items.kernels import check_of, checks
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable

@@ -15,8 +15,7 @@ from typing import TypeAlias
 
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.passing import is_change, judged
-from anabranch.columnar.items.answering import Shown, StreamAnswers, Taker
-from anabranch.columnar.items.delivery import Answers
+from anabranch.columnar.items.answering import Answers, Shown, StreamAnswers, Taker
 from anabranch.spark.epoch.job import Job
 from anabranch.spark.evolution.changes import Change, changes_of
 from anabranch.spark.evolution.following import Following

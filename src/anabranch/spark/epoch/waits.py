@@ -27,9 +27,13 @@ from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.ranges import Position
 from anabranch.spark.intake.settings import IntakeStream
 from anabranch.spark.plan.epoch_plan import Plan
+from anabranch.stream.elements import DeadLetter
+from anabranch.stream.limits import Limits
 from anabranch.stream.reading.gzip import PACKED_CHUNK, Damage, gunzip
 from anabranch.stream.reading.lines import START, Carry
+from anabranch.stream.reading.reader import ElementReader
 from anabranch.stream.reading.source import Source
+from anabranch.stream.reading.split import DocumentSplitter
 
 _GLANCE = 1 << 16
 """How much of what is left over is looked at."""
@@ -159,21 +163,33 @@ def _nothing(path: str, *, others: bool) -> Reason:
 
 def _unknown_form(stream: IntakeStream, path: str, there: Mapping[str, int]) -> Reason | None:
     """There are bytes, and none was read."""
-    files = Files(path, document=False)
+    paths = Files(path, document=False).paths(there)
     names = stream.format, stream.implied_root, stream.schema_root
-    if folders.form_of(files, there, *names, decide=False) is not None:
+    if folders.form_of([paths], *names, decide=False) is not None:
         return None
-    where = files.path(next(iter(there)))
-    if not folders.front(where).strip():
+    where = paths[0]
+    front = folders.front(where)
+    if not front.strip():
         if storage.is_packed(where):
             return f"the gzip file '{where}' is not finished: nothing can be unpacked of it yet", "move it in whole"
         return f"'{where}' holds nothing but blanks", "write items behind them"
+    bad = _first_bad(front)
+    if bad is not None:
+        return f"'{where}' cannot be read: {bad}", "it is set aside when a file is there that can be read"
     if stream.format == "document" or stream.schema_root is not None:
         return f"the start tag of the root element of '{where}' is not finished", "write its end"
     return (
         f"'{where}' is one line, and whether it is a document or the first of many lines shows with the second",
         f'a newline and another line settle it, or format = "lines" or "document" for stream \'{stream.name}\'',
     )
+
+
+def _first_bad(front: bytes) -> str | None:
+    """What is wrong with the front of a document whose root cannot be read."""
+    splitter = DocumentSplitter(Limits())
+    found = ElementReader("", "document", Limits()).elements(splitter.feed(front), "")
+    letters = (each for each in found if isinstance(each, DeadLetter))
+    return None if splitter.first else next((each.reason for each in letters), None)
 
 
 def _of_packed(left: _Left) -> Reason | None:

@@ -71,7 +71,7 @@ def _cuts(reader: RangeReader, limits: Limits, needles: Sequence[bytes]) -> Iter
             position += len(part or b"")
             continue
         if reader.lines:  # a line longer than what is read at a time, or the last one, without its newline
-            splitter = splitter or LineSplitter(limits, Carry(position, lenient=True))
+            splitter = splitter or LineSplitter(limits, Carry(position))
             cuts = splitter.finish() if part is None else splitter.feed(part)
         else:
             shredded = reader.shredder.finish() if part is None else reader.shredder.feed(part, None)

@@ -6,7 +6,7 @@ Nothing here remembers anything or knows of epochs; it looks, and says what it h
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from anabranch.errors import StreamError
@@ -17,7 +17,7 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.reading.gzip import PACKED_CHUNK, Damage, gunzip
 from anabranch.stream.reading.parse import implied_root, parse_root
 from anabranch.stream.reading.reader import Format
-from anabranch.stream.reading.source import detect
+from anabranch.stream.reading.source import detect, is_readable
 from anabranch.stream.reading.split import DocumentSplitter
 from anabranch.stream.serialize import serialize
 
@@ -35,6 +35,10 @@ class Files:
     def path(self, file: str) -> str:
         """A file's path; a partition that is a file has this one only."""
         return os.path.join(self.where, file) if os.path.isdir(self.where) else self.where
+
+    def paths(self, there: Iterable[str]) -> list[str]:
+        """The paths of some files."""
+        return [self.path(name) for name in there]
 
     def line_end(self, file: str, position: int, limit: int) -> int:
         return storage.line_end(self.path(file), position, limit)
@@ -87,47 +91,64 @@ def waiting(held: Sequence[Stretch], there: Mapping[str, int], files: Files) -> 
 
 
 def form_of(
-    files: Files,
-    there: Mapping[str, int],
+    partitions: Iterable[Sequence[str]],
     known: Format | None,
     root: str,
     schema_root: str | None,
     *,
     decide: bool,
 ) -> Form | None:
-    """How a stream is written, from the front of its first file; None while more bytes could say otherwise.
+    """How a stream is written, from the fronts of its files; None while more bytes could say otherwise.
 
+    The first file that holds something and can be read tells the format, and the first root that can be read is that
+    of the stream; what stands before them is bad, and set aside when it is read (LAWS 2.5).
     `known` is the format where the user has named it, `root` the root of streams that have none of their own.
     """
-    if not there:
-        return None
-    fronts = (front(files.path(name)) for name in there)
-    first = next((each for each in fronts if each.strip()), b"")  # the first file that holds something decides for all
-    decide = decide or len(there) > 1 or len(first) >= _FRONT
-    form = known or _told(first, schema_root, decide)
-    if form is None:
-        return None
-    if form != "document":
-        return Form(form, serialize(implied_root(root)))
-    splitter = DocumentSplitter(Limits())
-    splitter.feed(first)
-    if splitter.first is None:
-        return Form(form, serialize(implied_root(root))) if decide else None
-    return Form(form, serialize(parse_root(*splitter.first)))
+    implied = serialize(implied_root(root))
+    told, holds = known, False
+    for paths in partitions:
+        for path in paths:
+            if told is not None and told != "document":
+                return Form(told, implied)
+            head = front(path)
+            holds = holds or known is not None or bool(head.strip())
+            if not is_readable(head):
+                continue
+            certain = decide or len(paths) > 1 or len(head) >= _FRONT
+            told = told or _told(head, schema_root, certain)
+            if told == "document" and (tag := _first_root(_unpacked(path) if decide else (head,))) is not None:
+                return Form(told, serialize(parse_root(*tag)))
+            decide = decide or len(head) >= _FRONT
+    if told is not None and told != "document":
+        return Form(told, implied)
+    return Form("document", implied) if decide and holds else None
 
 
-def _told(front: bytes, schema_root: str | None, decide: bool) -> Format | None:
+def _told(front: bytes, schema_root: str | None, certain: bool) -> Format | None:
     """The format that the front tells; a single line could still be a short document or the first of many lines."""
     form = detect(front, schema_root)
-    if decide or form != "document" or schema_root is not None:
-        return form if front.strip() else None
-    return form if b"\n" in front.strip() else None
+    return form if certain or form != "document" or schema_root is not None or b"\n" in front.strip() else None
+
+
+def _first_root(pieces: Iterable[bytes]) -> tuple[bytes, str] | None:
+    """The first root among documents that can be read, as its start tag and encoding."""
+    splitter = DocumentSplitter(Limits())
+    for piece in pieces:
+        splitter.feed(piece)
+        if splitter.first is not None:
+            return splitter.first
+    return None
 
 
 def front(path: str) -> bytes:
     """The first bytes of a file, unpacked."""
+    return next(_unpacked(path), b"")[:_FRONT]
+
+
+def _unpacked(path: str) -> Iterator[bytes]:
+    """The bytes of a file, as far as they can be unpacked."""
     limit = os.path.getsize(path)
     if not storage.is_packed(path):
-        return b"".join(storage.pieces(path, 0, min(limit, _FRONT)))
+        return storage.pieces(path, 0, limit, _FRONT)
     unpacked = gunzip(storage.pieces(path, 0, limit, PACKED_CHUNK))
-    return next((piece for piece in unpacked if not isinstance(piece, Damage)), b"")[:_FRONT]
+    return (piece for piece in unpacked if not isinstance(piece, Damage))

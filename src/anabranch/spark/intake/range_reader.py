@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from decimal import Decimal
 
 from anabranch.columnar.scan.shred import Shredder
@@ -104,11 +103,11 @@ class RangeReader:
 
     def _begin(self, carry: str | None) -> Carry:
         if carry is not None:
-            return replace(Carry.from_json(json.loads(carry)), lenient=True)
+            return Carry.from_json(json.loads(carry))
         if not self._range.start or not self._carries:
-            return Carry(self._range.start, lenient=True)
+            return Carry(self._range.start)
         # The file had ended, a later one was begun, and now it has grown: read its front again for where it stood.
-        splitter = self._split(self._limits, Carry(lenient=True))
+        splitter = self._split(self._limits)
         for piece in self._pieces(0, self._range.start):
             if not isinstance(piece, Damage):
                 splitter.feed(piece)

@@ -237,18 +237,19 @@ class Survey:
     def _views(self, stream: IntakeStream, start: Offset, finite: bool, sight: Sight) -> Iterator[_View]:
         """The partitions of a stream that have something to read."""
         log = self._log(stream.name)
+        if log.form is None:
+            partitions = [
+                Files(path, document=False).paths(sight.files.get(key, {})) for key, path in stream.keys.items()
+            ]
+            names = stream.format, stream.implied_root, stream.schema_root
+            form = folders.form_of(partitions, *names, decide=finite or self._frozen is not None)
+            if form is None:
+                return
+            log.append((form,))
+        assert log.form is not None
         for number, (key, path) in enumerate(stream.keys.items()):
             at = Position.of(start, key)
             there = sight.files.get(key, {})
-            files = Files(path, document=False)
-            if log.form is None:
-                decide = finite or self._frozen is not None
-                names = stream.format, stream.implied_root, stream.schema_root
-                form = folders.form_of(files, there, *names, decide=decide)
-                if form is None:
-                    continue
-                log.append((form,))
-            assert log.form is not None
             files = Files(path, log.form.format == "document")
             held = log.stretches(str(number))
             size = self._size_of_open(held, there, files, at)

@@ -38,7 +38,7 @@ from anabranch.law.arrivals.past import named
 from anabranch.law.calls import PythonFunction
 from anabranch.runtime.shapes import Shapes
 from anabranch.runtime.standing import Standing, standing
-from anabranch.sharing.sent import MakeWindows, SendTuples
+from anabranch.sharing.remote import MakeWindows, SendTuples
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan, Subscription
 from anabranch.spark.plan.files import PlanFile
 from anabranch.stream.reading.parse import parse_document

@@ -11,12 +11,12 @@ fed last is held in memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from anabranch.stream.limits import Limits
-from anabranch.stream.reading.markup import BOM, Window, check_width
+from anabranch.stream.plain import from_plain, to_plain
+from anabranch.stream.reading.markup import BOM, Window
 
 SHOWN = 8_192
 """How many bytes of a bad piece are kept for the dead letter."""
@@ -53,21 +53,17 @@ class Carry:
     encoding: str = "utf-8"
     strict: int = 0
     """Items are read strictly before this position."""
-    lenient: bool = False
-    """Whether what cannot be read because of its encoding is bad, as other bad input is, and no error."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Any:
         """A value that the json module can write."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return to_plain(self)
 
     @staticmethod
-    def from_json(value: Mapping[str, Any]) -> Carry:
+    def from_json(value: Any) -> Carry:
         """The carry that `to_json` gave this value for."""
-        return Carry(**value)
+        return from_plain(Carry, value)
 
 
-FRONT = 4
-"""So many bytes tell a wide encoding."""
 START = Carry()
 """The beginning of a partition."""
 
@@ -82,11 +78,10 @@ class LineSplitter:
         self._window = Window(carry.position)
         self._at = carry.position
         self._skipping = carry.skipping is not None
-        self._lenient = carry.lenient
 
     @property
     def carry(self) -> Carry:
-        return Carry(self._at, "" if self._skipping else None, lenient=self._lenient)
+        return Carry(self._at, "" if self._skipping else None)
 
     def feed(self, data: bytes) -> list[Cut]:
         """Take the next bytes; give the lines that end in them."""
@@ -100,8 +95,6 @@ class LineSplitter:
     def _advance(self, *, final: bool) -> list[Cut]:
         cuts: list[Cut] = []
         window = self._window
-        if self._at == 0 and not self._lenient and not has_front(window, final=final):
-            return cuts  # else every line will be found bad by itself, wherever the lines are cut
         end = window.end
         while (newline := window.find(b"\n", self._at, end)) >= 0:
             self._line(newline, cuts)
@@ -133,13 +126,6 @@ def line_cut(start: int, line: bytes, limits: Limits) -> Cut | None:
         return Cut(start, start + limits.item_bytes, shown, too_long(limits))
     line = line.removesuffix(b"\r")
     return Cut(start, start + len(line), line) if line and not line.isspace() else None
-
-
-def has_front(window: Window, *, final: bool) -> bool:
-    """Whether the first bytes of a partition are there and are no wide encoding."""
-    head = window.read(0, min(FRONT, window.end))
-    check_width(head)
-    return final or len(head) == FRONT
 
 
 def too_long(limits: Limits) -> str:

@@ -96,14 +96,12 @@ class ElementReader:
             try:
                 self.enter(cut.root, cut.encoding)
             except StreamError as error:
-                if self.root is None:
-                    raise
-                raise BadItem(error.message) from None  # a further document must not end the stream
+                raise BadItem(error.message) from None  # it is bad with all that it holds, and ends no stream
         assert self._around
         return self._around[2:]
 
     def enter(self, tag: bytes, encoding: str) -> None:
-        """Begin a document, given its root's start tag; the first root is the stream's, with items or without."""
+        """Begin a document, given its root's start tag; the first that can be read is the root of the stream."""
         root = parse_root(tag, encoding)
         self.root = self.root or root
         self._around = (tag, encoding, root, root.namespaces)

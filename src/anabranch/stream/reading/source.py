@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path as FilePath
 from typing import Literal
 
@@ -22,10 +22,10 @@ from anabranch.stream.elements import DeadLetter, Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
 from anabranch.stream.reading.gzip import MAGIC, PACKED_CHUNK, Damage, gunzip
-from anabranch.stream.reading.markup import BOM, Window
+from anabranch.stream.reading.markup import BOM, Window, check_width
 from anabranch.stream.reading.parse import implied_root
 from anabranch.stream.reading.reader import ElementReader, Format
-from anabranch.stream.reading.split import Carry, Cut, DocumentSplitter, LineSplitter
+from anabranch.stream.reading.split import Cut, DocumentSplitter, LineSplitter
 from anabranch.stream.schema import Schema
 from anabranch.stream.tree import Element
 
@@ -173,27 +173,34 @@ class Contents:
     def __init__(self, source: Source, limits: Limits) -> None:
         self._source = source
         self._limits = limits
-        self._format = None if source.format == "auto" else source.format
+        self.format = source.format if source.format != "auto" else self._told_format()
+        """How the stream is written; one that holds nothing that can be read is a document, as good as any."""
+        self._split = DocumentSplitter if self.format == "document" else LineSplitter
         self._implied_root = implied_root(source.implied_root)
-        self._reader: ElementReader | None = None
+        root = None if self.format == "document" else self._implied_root
+        schema = source.schema if source.strict else None
+        item = source.item or "item"
+        self._reader = ElementReader(source.name, self.format, limits, root, item, schema, source.admission)
+        self._reader.announced = lambda path, tree: self.announced(path, tree)
         self.announced: Callable[[Path, Element], bool] = lambda path, tree: False
         """Whether an item of a strict stream may carry a path that the schema does not declare (LAWS 4.5)."""
         self.partitions = tuple(_Ahead(self._read(source.files_of(each))) for each in source.partitions)
-        """What each partition holds; the format and the root are those of the first that holds something."""
+        """What each partition holds; the format and the root are those of the first that can be read."""
         self._all = chain.from_iterable(self.partitions)
+
+    def _told_format(self) -> Format:
+        schema = self._source.schema
+        heads = (piece for file in self._source.files for piece in islice(_pieces(file), 1))
+        tells = (each for each in heads if isinstance(each, bytes) and is_readable(each))
+        return next((detect(head[:_HEAD], schema.root if schema else None) for head in tells), "document")
 
     @property
     def root(self) -> Element:
-        """The root element: the first one in the stream, or the implied one."""
+        """The root element: the first one in the stream that can be read, or the implied one."""
         for partition in self.partitions:
-            while not (self._reader and self._reader.root) and partition.look_further():
+            while not self._reader.root and partition.look_further():
                 pass
-        return (self._reader and self._reader.root) or self._implied_root
-
-    @property
-    def format(self) -> Format:
-        """How the stream is written, as far as was read; to look at the root is enough to know."""
-        return self._format or "document"
+        return self._reader.root or self._implied_root
 
     def __iter__(self) -> Iterator[StreamElement | DeadLetter]:
         return self
@@ -203,7 +210,7 @@ class Contents:
 
     def _read(self, files: Iterable[FilePath]) -> Iterator[StreamElement | DeadLetter]:
         for file in files:
-            splitter: DocumentSplitter | LineSplitter | None = None
+            splitter = self._split(self._limits)
             damage: DeadLetter | None = None
             position = 0
             for piece in _pieces(file):
@@ -211,33 +218,14 @@ class Contents:
                     damage = DeadLetter(Place(self._source.name, file.name, position), piece.reason, "")
                 else:
                     position += len(piece)
-                    splitter = splitter or self._splitter(piece)
                     yield from self._elements(splitter.feed(piece), splitter, file)
-            if splitter:
-                yield from self._elements(splitter.finish(), splitter, file)
+            yield from self._elements(splitter.finish(), splitter, file)
             if damage:
                 yield damage
-
-    def _splitter(self, head: bytes) -> DocumentSplitter | LineSplitter:
-        if self._format is None and head.strip():  # the first file that holds something decides for all
-            schema = self._source.schema
-            self._format = detect(head[:_HEAD], schema.root if schema else None)
-        # the first document of a stream says what its root is; without one there is no stream
-        carry = Carry(lenient=self.format != "document" or bool(self._reader and self._reader.root))
-        return (DocumentSplitter if self.format == "document" else LineSplitter)(self._limits, carry)
 
     def _elements(
         self, cuts: list[Cut], splitter: DocumentSplitter | LineSplitter, file: FilePath
     ) -> Iterator[StreamElement | DeadLetter]:
-        if not cuts and not splitter.root:
-            return  # an empty file must not decide the format
-        self._format = self.format
-        if self._reader is None:
-            source, root = self._source, None if self._format == "document" else self._implied_root
-            schema = source.schema if source.strict else None
-            item = source.item or "item"
-            self._reader = ElementReader(source.name, self._format, self._limits, root, item, schema, source.admission)
-            self._reader.announced = lambda path, tree: self.announced(path, tree)
         if self._reader.root is None and isinstance(splitter, DocumentSplitter) and splitter.first:
             self._reader.enter(*splitter.first)  # also where it has no items, and another follows
         yield from self._reader.elements(cuts, file.name)
@@ -262,6 +250,15 @@ class _Ahead:
 
     def __next__(self) -> StreamElement | DeadLetter:
         return self._ahead.popleft() if self._ahead else next(self._rest)
+
+
+def is_readable(head: bytes) -> bool:
+    """Whether the front of a file holds something, in an encoding that can be read."""
+    try:
+        check_width(head[:4])
+    except StreamError:
+        return False
+    return bool(head.strip())
 
 
 def detect(head: bytes, schema_root: str | None) -> Format:

@@ -7,20 +7,26 @@ as far as the bytes were read before, which means that a further tag of that nam
 Where there is none either, reading goes on at the first thing further on that looks like the start or the end of such
 an item, or like the end of the root; comments are not respected then, since one that is never closed may be the cause.
 
+A document in an encoding that cannot be read is set aside, and with it the rest of its file.
+
 So nothing is read more than twice, and the work is linear in bytes; what `lines.py` guarantees holds here too.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from anabranch.errors import StreamError
 from anabranch.stream.limits import Limits
-from anabranch.stream.reading.lines import FRONT, SHOWN, START, Carry, Cut, LineSplitter, has_front, too_long
-from anabranch.stream.reading.markup import BOM, Token, Window, declared_encoding, start_tag_name
+from anabranch.stream.reading.lines import SHOWN, START, Carry, Cut, LineSplitter, too_long
+from anabranch.stream.reading.markup import BOM, Token, Window, check_width, declared_encoding, start_tag_name
+from anabranch.stream.reading.parse import parse_root
 
 __all__ = ["Carry", "Cut", "DocumentSplitter", "LineSplitter"]
 
+_FRONT = 4
+"""So many bytes tell a wide encoding."""
 _LOST = b"\x00"
 """What is skipped where no item can be told from another."""
 _DECLARATIONS = (b"<?xml ", b"<?xml\t", b"<?xml\r", b"<?xml\n")
@@ -56,7 +62,6 @@ class DocumentSplitter:
         self._inside = carry.inside
         self._encoding = carry.encoding
         self._strict = carry.strict
-        self._lenient = carry.lenient
         self._item: _Item | None = None
         self._final = False
         self._glance = 0
@@ -65,7 +70,7 @@ class DocumentSplitter:
         """The start tag of the root, once it is seen."""
         self._root_name = b"" if self.root is None else start_tag_name(self.root)
         self.first: tuple[bytes, str] | None = None
-        """The first root that it has seen open, with its encoding; `root` is the last, where documents follow."""
+        """The first root that it has seen open and that can be read, with its encoding; `root` is the last of all."""
 
     @property
     def carry(self) -> Carry:
@@ -77,7 +82,6 @@ class DocumentSplitter:
             self._inside,
             self._encoding,
             self._strict,
-            self._lenient,
         )
 
     @property
@@ -104,16 +108,15 @@ class DocumentSplitter:
         return self._cuts
 
     def _has_front(self) -> bool:
-        """Whether the first bytes are there, and can be read."""
-        if self._lenient and self._window.end < FRONT and not self._final:
+        """Whether the first bytes of the file are there; in a wide encoding the whole file is lost."""
+        if self._window.end < _FRONT and not self._final:
             return False
+        front = self._window.read(0, min(_FRONT, self._window.end))
         try:
-            return has_front(self._window, final=self._final)
+            check_width(front)
         except StreamError as error:
-            if not self._lenient:
-                raise
-            self._lose(0, min(FRONT, self._window.end), error.message)
-            return True
+            self._lose(0, len(front), error.message)
+        return True
 
     def _lose(self, start: int, end: int, reason: str) -> None:
         """Set a document aside that cannot be read, and all behind it in its file, for nobody can tell its end."""
@@ -172,14 +175,15 @@ class DocumentSplitter:
         try:
             self._encoding = declared_encoding(self._window.read(at, end))
         except StreamError as error:
-            if not self._lenient:
-                raise
             self._lose(at, end, error.message)
 
     def _open_root(self, at: int, token: Token) -> None:
         self.root = self._window.read(at, token.end)
         self._root_name = token.name
-        self.first = self.first or (self.root, self._encoding)
+        if self.first is None:
+            with suppress(StreamError):
+                parse_root(self.root, self._encoding)
+                self.first = self.root, self._encoding
         self._inside = True
         self._at = token.end
         if token.kind == "empty":

@@ -18,8 +18,9 @@ from contextlib import suppress
 from decimal import Decimal
 
 from anabranch.errors import BadItem, StreamError
+from anabranch.logic import EVERYTHING
 from anabranch.stream import affine, description
-from anabranch.stream.description import Description, Everything
+from anabranch.stream.description import Description
 from anabranch.stream.elements import (
     Accent,
     Add,
@@ -127,7 +128,7 @@ def tree_of(element: StreamElement) -> Element:
         case Item(tree, _, at):
             return _stamped(tree, f"{at:f}")
         case Accent(where, evolution, _, at):
-            told = None if where == Everything() else str(where)
+            told = None if where == EVERYTHING else str(where)
             accent = _control("accent", where=told, at=_written(at))
             match evolution:
                 case Add(path, type_):
@@ -240,7 +241,7 @@ def _doubts(tree: Element) -> tuple[Doubt, ...]:
     try:
         where = description.parse(tree.get("where") or "")
     except StreamError:
-        where = Everything()
+        where = EVERYTHING
     found: list[Doubt] = []
     for child in tree.children:
         if isinstance(child, Element) and child.name.uri == STREAM_NAMESPACE and child.name.local in ("alter", "drop"):

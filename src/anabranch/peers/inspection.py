@@ -11,10 +11,10 @@ from pathlib import Path
 
 from anabranch.errors import UsageError, did_you_mean
 from anabranch.network.description import Network
+from anabranch.network.explanation import Rates, parts
 from anabranch.network.planner import Planner
-from anabranch.network.rates import Rates, parts
 from anabranch.peers.peer import checkpoint_of, record_of
-from anabranch.peers.records import Planned
+from anabranch.peers.records import SavedPlan
 from anabranch.spark.answers.log import AnswerLog, Frame
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
@@ -42,7 +42,7 @@ class RanNetwork:
         """A planner that stands where the running one does."""
         found = Planner.over(self.network)
         places = {name: each.at for name, each in self.network.streams.items()}
-        planned = Planned.load(self.folder / "plan.json", places, found.schemas, found.need_of)
+        planned = SavedPlan.load(self.folder / "plan.json", places, found.schemas, found.need_of)
         found.resume(planned.now, 0)
         return found
 

@@ -1,21 +1,61 @@
-"""Plans in words and as data: what flows where, what was decided, why, and what the other plans would have cost."""
+"""Plans in words and as data: what flows where, what was decided, why, and what the other plans would have cost.
+
+Rates are as measured where a network has run, else as planned.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from anabranch.network.catalogue import Catalogue, Flow
+from anabranch.network.catalogue import Catalogue, Flow, step_text
 from anabranch.network.estimates import Form
 from anabranch.network.operators import answering, operator, operator_text
 from anabranch.network.options import Option
 from anabranch.network.planner import Decision, Planner
-from anabranch.network.rates import Rates, planned
-from anabranch.network.steps import step_text
 from anabranch.predicate import EVERYTHING
 from anabranch.sharing.forest import PropertyForest, labels
 from anabranch.sharing.render import window_text
 from anabranch.sharing.tree import ITEM, PropertyTree, aggregate_label, condition_text, joined_text, union_of
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Of flows by name, and of peers their part of all the work."""
+
+    flows: Mapping[str, float]
+    works: Mapping[str, float]
+    measured: bool = False
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """For streams, who registered them."""
+
+    def of(self, flow: Flow) -> float:
+        """Bytes per second of a flow; one that has not begun yet has none."""
+        return self.flows.get(flow.name, 0.0)
+
+
+def planned(planner: Planner, sources: Mapping[str, str] | None = None) -> Rates:
+    """What the samples say."""
+    catalogue, estimates = planner.catalogue, planner.estimates
+    flows = {name: estimates.rate(flow.form) for name, flow in catalogue.flows.items()}
+    return Rates(flows, parts(catalogue.load(estimates)), sources=sources or {})
+
+
+def parts(amounts: Mapping[str, float]) -> dict[str, float]:
+    """Each as a part of all."""
+    whole = sum(amounts.values()) or 1.0
+    return {name: amount / whole for name, amount in amounts.items()}
+
+
+def rate_text(rate: float) -> str:
+    """`237 B/s`, `1.2 kB/s`, `34 MB/s`"""
+    for unit in ("B", "kB", "MB", "GB"):
+        if rate < 999.5 or unit == "GB":
+            break
+        rate /= 1_000
+    return f"{rate:.1f} {unit}/s" if unit != "B" and rate < 9.95 else f"{rate:,.0f} {unit}/s"
+
 
 SHOWN = 5
 """So many of the plans that were not chosen are shown."""
@@ -104,7 +144,7 @@ def decision_json(decision: Decision) -> dict[str, Any]:
         "complete": decision.complete,
         "narrowed": list(decision.narrowed),
         "moved": list(decision.moved),
-        "steps": [{"step": type(each).__name__.lower(), "words": step_text(each)} for each in decision.steps],
+        "steps": [{"step": words.partition(" ")[0], "words": words} for words in map(step_text, decision.steps)],
     }
 
 

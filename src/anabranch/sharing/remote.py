@@ -1,7 +1,7 @@
 """What is computed where windows or tuples are sent from one place to another, and not only items.
 
 Windows are made from items, combined into larger windows, or read to make an answer; tuples are made by a join.
-Tuples are elements, so what is computed from them is a query (`restructuring/tuples.py`).
+Tuples are elements, so what is computed from them is a query (`loops.over_tuples`).
 A window is sent as its number and, for each aggregated path, a partial state that can be combined further: for an
 average a sum and a count (LAWS 2.2 and case 8).
 `branch/sent` has the format in which they are sent.
@@ -15,8 +15,8 @@ from typing import TypeAlias
 from anabranch.language import ast
 from anabranch.language.aggregates import Aggregated
 from anabranch.sharing.match_joins import SelectWindows, select_windows
+from anabranch.sharing.rules.conditions import StreamNodes
 from anabranch.sharing.rules.findings import Findings
-from anabranch.sharing.rules.paths import StreamNodes
 from anabranch.sharing.tree import AggregateAnnotation, PropertyTree, Steps, WindowAnnotation
 
 

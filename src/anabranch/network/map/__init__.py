@@ -1,1 +1,0 @@
-"""A plan of the network in words and as a picture."""

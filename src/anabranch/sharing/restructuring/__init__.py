@@ -1,1 +1,0 @@
-"""The optimised form: what a query can leave to the stream, and the restructuring query that its subscriber runs."""
