@@ -42,7 +42,7 @@ class Stranded:
         law = {name: EditedDocument(root) for name, root in ROOTS.items() if name in self.case.given}
         for each in arrivals(law, self.case.given):
             changes = list(self._one(each))
-            told = [[*strand.tell(each.stream, each.element, each.at, each.partition)] for strand in self.strands]
+            told = [[*strand.take(each.stream, each.element, each.at, each.partition)] for strand in self.strands]
             found: dict[int, list[StrandMoment]] = {}
             for several in told:
                 for data in packed(several):

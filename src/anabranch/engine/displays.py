@@ -20,7 +20,7 @@ from rich.live import Live
 from rich.text import Text
 
 from anabranch.algebra.history.display import Edit
-from anabranch.algebra.history.replay import Moment, Replay
+from anabranch.algebra.history.replay import DisplayMoment, Replay
 from anabranch.engine.reports.html import display_html
 from anabranch.errors import UsageError
 from anabranch.visible import visible
@@ -51,10 +51,10 @@ class Display:
         """What is on display after the latest moment; empty before the first one."""
         return self._replay.text
 
-    def __iter__(self) -> Iterator[Moment]:
+    def __iter__(self) -> Iterator[DisplayMoment]:
         return self._moments
 
-    def _follow(self) -> Iterator[Moment]:
+    def _follow(self) -> Iterator[DisplayMoment]:
         frame, registered = self._subscription.frame, self._subscription.registered
         if registered is not None:
             self._subscription.engine.log.check_followed(registered)

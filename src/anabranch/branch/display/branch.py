@@ -23,12 +23,11 @@ from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 from anabranch.algebra.history.publishing import Published
-from anabranch.branch.display.continuous import Continuous
+from anabranch.branch.display.continuous import Continuous, DisplayChange, Machine
 from anabranch.branch.display.publishing import Showing
 from anabranch.branch.display.strands import Braid, Strand, StrandMoment
 from anabranch.branch.document.keeper import document_of, good_time
 from anabranch.branch.document.layers import Resumed
-from anabranch.branch.document.projection import LateStart
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Came, Changed
 from anabranch.branch.intake.merged import Merged
@@ -83,7 +82,7 @@ class BranchContext:
         return {"functions": self.functions, "inputs": self.documents, "name": name, "text": text}
 
 
-M = TypeVar("M", bound=Continuous)
+M = TypeVar("M", bound=Machine[Any])
 
 
 class Hosted(Merged, Generic[M]):
@@ -133,15 +132,12 @@ class Hosted(Merged, Generic[M]):
         """Begin with the documents as they stand, and with what of their elements had to wait until now."""
         for kept in keepers.values():
             self._merge.restore(kept.meta["merge"], kept.tables["waiting"])
-        self._begin({name: document_of(kept, self._inputs[name], limits, spill) for name, kept in keepers.items()})
+        late = {name: document_of(kept, self._inputs[name], limits, spill) for name, kept in keepers.items()}
+        self._tell(self._machine.begin(late))
 
     @abstractmethod
-    def _begin(self, documents: Mapping[str, LateStart]) -> None:
-        """Begin with documents as they stand."""
-
-    @abstractmethod
-    def _take(self, came: Came) -> None:
-        """Take one element."""
+    def _tell(self, news: Iterable[Any]) -> None:
+        """Tell what the machine gives of its moments."""
 
     @abstractmethod
     def _meta(self) -> dict[str, Any]:
@@ -166,8 +162,8 @@ class Hosted(Merged, Generic[M]):
                     pass
                 case Came(stream, element=Accent() as accent) if reason := self._depends.ended_by(stream, accent):
                     self._abort(reason)
-                case Came():
-                    self._take(each)
+                case Came(stream, partition, element, at):
+                    self._tell(self._machine.take(stream, element, at, partition))
                 case Changed(stream, change=change) if reason := self._depends.ended_by(stream.name, change):
                     self._abort(reason)
                 case _:
@@ -210,11 +206,8 @@ class Displayed(Hosted[Continuous]):
     def _open(self, meta: dict[str, Any] | None) -> None:
         self._showing = Showing(self._machine, self._member.out, meta)
 
-    def _begin(self, documents: Mapping[str, LateStart]) -> None:
-        self._showing.show(self._machine.begin(documents))
-
-    def _take(self, came: Came) -> None:
-        for change in self._machine.take(came.stream, came.element, came.at, came.partition):
+    def _tell(self, news: Iterable[DisplayChange]) -> None:
+        for change in news:
             self._showing.show(change)
 
     def _finish(self) -> None:
@@ -243,11 +236,8 @@ class Stranded(Hosted[Strand]):
         self.finished = False
         """Whether all inputs have ended."""
 
-    def _begin(self, documents: Mapping[str, LateStart]) -> None:
-        self.told += self._machine.tell_begun(documents)
-
-    def _take(self, came: Came) -> None:
-        self.told += self._machine.tell(came.stream, came.element, came.at, came.partition)
+    def _tell(self, news: Iterable[StrandMoment]) -> None:
+        self.told += news
 
     def _finish(self) -> None:
         self.finished = True

@@ -12,10 +12,11 @@ entry by entry and the rest apart, all of it or what has changed, and `decode` g
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Unpack
+from typing import Generic, TypeVar, Unpack
 
 from anabranch.algebra.history.display import Display, Edit, Insert, Piece, Remove
 from anabranch.branch.display.evaluation import AnswerScope, PartEvaluator, QuerySite
@@ -57,8 +58,11 @@ class DisplayChange:
     """What was set aside while looking."""
 
 
-class Continuous:
-    """A checked query at work; `roots` are the root elements of its streams."""
+N = TypeVar("N")
+
+
+class Machine(ABC, Generic[N]):
+    """A checked query at work, which gives news of each moment; `roots` are the root elements of its streams."""
 
     def __init__(
         self,
@@ -98,25 +102,23 @@ class Continuous:
 
     # --- elements -----------------------------------------------------------------------------------------
 
-    def take(self, stream: str, element: StreamElement, at: Fraction, partition: int = 0) -> Iterator[DisplayChange]:
-        """Take an element in its merged order (LAWS 1.2); gives what changes on display, moment by moment.
+    def take(self, stream: str, element: StreamElement, at: Fraction, partition: int = 0) -> Iterator[N]:
+        """Take an element in its merged order (LAWS 1.2); gives the news of its moments.
 
         A bad element is set aside (`kept[stream].admission.dead`) and gives nothing.
         """
         for _ in self.kept[stream].take(element, at, partition):
-            yield self._moment(element.place)
+            yield from self._moment(element.place)
 
-    def begin(self, documents: Mapping[str, LateStart]) -> DisplayChange:
+    def begin(self, documents: Mapping[str, LateStart]) -> list[N]:
         """Begin late, with the streams' documents as they stand (LAWS 3.6)."""
         for name, document in documents.items():
             self.kept[name].begin(document)
-        return self._moment(Place("", "", 0))
+        return list(self._moment(Place("", "", 0)))
 
-    def _moment(self, place: Place) -> DisplayChange:
-        changed = self._moved()
-        for stage in self._stages:
-            stage.update(changed)
-        return self._change(place)
+    @abstractmethod
+    def _moment(self, place: Place) -> Iterator[N]:
+        """The news of a moment that an element from a place has brought."""
 
     def _moved(self) -> dict[str, list[int]]:
         """Time has moved; gives what has to be looked at again, first what is gone, then by number."""
@@ -127,15 +129,6 @@ class Continuous:
             changed[name] = each.in_turn(each.changed)
             each.changed.clear()
         return changed
-
-    def _change(self, place: Place) -> DisplayChange:
-        """What has changed with a moment, now that all of it was looked at."""
-        self._is_new = False
-        dead, self._site.dead = self._site.dead, []
-        if self._site.failing and not self._failed:
-            error = next(iter(self._site.failing.values()))
-            dead.append(DeadLetter(place, error.message, "", error.code, self._name))
-        return DisplayChange(self.now, self._edits(), tuple(dead))
 
     def _edits(self) -> tuple[Edit, ...]:
         """What has changed on display; where all fails, nothing is there."""
@@ -286,3 +279,22 @@ class Continuous:
                 case _:
                     self._site.display.write((Piece(""),), id)  # values in different braces are no neighbours
                     self._put(each, id, within)
+
+
+class Continuous(Machine[DisplayChange]):
+    """A query in one piece, which tells what changes on display."""
+
+    def _moment(self, place: Place) -> Iterator[DisplayChange]:
+        changed = self._moved()
+        for stage in self._stages:
+            stage.update(changed)
+        yield self._change(place)
+
+    def _change(self, place: Place) -> DisplayChange:
+        """What has changed with a moment, now that all of it was looked at."""
+        self._is_new = False
+        dead, self._site.dead = self._site.dead, []
+        if self._site.failing and not self._failed:
+            error = next(iter(self._site.failing.values()))
+            dead.append(DeadLetter(place, error.message, "", error.code, self._name))
+        return DisplayChange(self.now, self._edits(), tuple(dead))

@@ -22,7 +22,7 @@ from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Known, ResultRow
-from anabranch.law.history.chains import Contents
+from anabranch.law.history.chains import DocumentContents
 from anabranch.law.history.evaluate import Around, HistoryEvaluator
 from anabranch.runtime.units import piece_of
 from anabranch.stream.elements import DeadLetter
@@ -57,7 +57,7 @@ class PartEvaluator:
         """What the latest evaluation has set aside."""
 
     def rows(
-        self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, Contents]
+        self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, DocumentContents]
     ) -> list[ResultRow]:
         """The results of an expression in the order of the document, with their ranks where it asks for an order."""
         evaluator = self._evaluator(documents, {})
@@ -69,7 +69,7 @@ class PartEvaluator:
         return rows
 
     def texts(
-        self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, Contents]
+        self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, DocumentContents]
     ) -> tuple[str, ...] | None:
         """The texts that an expression over nodes finds; None where something fails on the way."""
         evaluator = self._evaluator(documents, {})
@@ -83,7 +83,7 @@ class PartEvaluator:
         self,
         expression: ast.Expression,
         scope: AnswerScope,
-        documents: Mapping[str, Contents],
+        documents: Mapping[str, DocumentContents],
         known: Known,
     ) -> Values:
         """The value of an expression."""
@@ -92,7 +92,7 @@ class PartEvaluator:
         self.aside = list(dict.fromkeys(evaluator.dead))
         return values
 
-    def _evaluator(self, documents: Mapping[str, Contents], known: Known) -> HistoryEvaluator:
+    def _evaluator(self, documents: Mapping[str, DocumentContents], known: Known) -> HistoryEvaluator:
         self.evaluated += 1
         self.aside = []
         evaluator = HistoryEvaluator(self.query, documents, self.now, **self.around)
@@ -168,7 +168,7 @@ class Entrywise:
         if entry not in kept[self.part.stream].by_number:
             self._site.told.pop((self._id, entry), None)
             return []
-        documents: dict[str, Contents] = {}
+        documents: dict[str, DocumentContents] = {}
         for name in self.part.beside:
             meeting = self._meetings.get(name)
             documents[name] = kept[name].whole() if meeting is None else kept[name].some(meeting.met_by_own(entry))

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from anabranch.algebra.history.display import Edit
-from anabranch.algebra.history.publishing import Published, Told, heartbeat
+from anabranch.algebra.history.publishing import Published, ReaderState, heartbeat
 from anabranch.branch.display.continuous import Continuous, DisplayChange
 from anabranch.branch.document.layers import Resumed, read_layers, shown
 from anabranch.branch.ports import Output
@@ -42,7 +42,7 @@ class Showing:
         self._buried: dict[str, None] = {}
         """What was set aside lately, in short."""
         if meta is not None:
-            self._display.resume(Told(*meta["told"]))
+            self._display.resume(ReaderState(*meta["told"]))
             self._buried = dict.fromkeys(meta["buried"])
 
     @property

@@ -21,17 +21,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from anabranch.branch.display.continuous import Continuous, DisplayChange
+from anabranch.branch.display.continuous import Continuous, DisplayChange, Machine
 from anabranch.branch.display.split import ComputedPart, EachPart, ElementPart, FixedPart, Part, SequencePart, WholePart
 from anabranch.branch.display.stages import Finding
 from anabranch.branch.document.entries import DocumentEntry
-from anabranch.branch.document.projection import NOWHERE, InsertionPoint, KeptDocument, LateStart
+from anabranch.branch.document.projection import NOWHERE, InsertionPoint, KeptDocument
 from anabranch.branch.document.state import read_fraction, write_fraction
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.law.history.chains import Chain, Lived
 from anabranch.sharing.retention import Needs
-from anabranch.stream.elements import DeadLetter, Place, StreamElement
+from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Element
 
@@ -157,7 +157,7 @@ class Share(KeptDocument):
         return super()._begin(chain, at)
 
 
-class Strand(Continuous):
+class Strand(Machine[StrandMoment]):
     """A query at work in one strand: it shows nothing, and tells what its entries give."""
 
     def __init__(self, query: ast.Query, roots: Mapping[str, Element], strand: int, of: int, **given: Any) -> None:
@@ -169,18 +169,7 @@ class Strand(Continuous):
     def _keep(self, root: Element, stream: str, limits: Limits | None) -> Share:
         return Share(root, stream, self.needs, limits, *self._which)
 
-    def tell(self, stream: str, element: StreamElement, at: Fraction, partition: int = 0) -> Iterator[StrandMoment]:
-        """Take an element in its merged order (LAWS 1.2); tells of its moments, where there is something to tell."""
-        for _ in self.kept[stream].take(element, at, partition):
-            yield from self._told(element.place)
-
-    def tell_begun(self, documents: Mapping[str, LateStart]) -> Iterator[StrandMoment]:
-        """Begin late, with the stream's document as it stands (LAWS 3.6)."""
-        for name, document in documents.items():
-            self.kept[name].begin(document)
-        yield from self._told(Place("", "", 0))
-
-    def _told(self, place: Place) -> Iterator[StrandMoment]:
+    def _moment(self, place: Place) -> Iterator[StrandMoment]:
         changed = self._moved()
         found = [self._found(stage.write, each) for stage in self._stages for each in stage.find(changed)]
         (kept,) = self.kept.values()

@@ -20,8 +20,8 @@ from fractions import Fraction
 
 from anabranch.algebra.history.ordered import Ordered
 from anabranch.branch.document.ids import KeptRegister
-from anabranch.law.history.admission import Admission
-from anabranch.law.history.chains import Chain, Content, Contents, Lived, Version, bare_element
+from anabranch.law.history.admission import UpdateAdmission
+from anabranch.law.history.chains import Chain, Content, DocumentContents, Lived, Version, bare_element
 from anabranch.sharing.retention import Needs, Visibility, kept
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Element
@@ -77,7 +77,7 @@ class DocumentEntries:
         self.root = bare_element(root, dict(root.namespaces))
         """The root element, without what stands in it."""
         self.register = KeptRegister()
-        self.admission = Admission(limits, self.register)
+        self.admission = UpdateAdmission(limits, self.register)
         self.now = Fraction(0)
         """The time of the latest element of the stream."""
         self.clock: Fraction | None = None
@@ -280,14 +280,14 @@ class DocumentEntries:
 
     # --- to be looked at ----------------------------------------------------------------------------------
 
-    def some(self, numbers: Collection[int]) -> Contents:
+    def some(self, numbers: Collection[int]) -> DocumentContents:
         """The document with some entries."""
         return self._contents(sorted(numbers, key=self.order.before) if len(numbers) > 1 else numbers)
 
-    def whole(self) -> Contents:
+    def whole(self) -> DocumentContents:
         """The document with all entries."""
         return self._contents(self.order)
 
-    def _contents(self, numbers: Iterable[int]) -> Contents:
+    def _contents(self, numbers: Iterable[int]) -> DocumentContents:
         found = (self.by_number[each].content for each in numbers)
-        return Contents(self.root, [each for each in found if each is not None])
+        return DocumentContents(self.root, [each for each in found if each is not None])

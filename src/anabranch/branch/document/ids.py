@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from anabranch.law.history.admission import Named, Register, Registered
 from anabranch.law.history.chains import Chain
-from anabranch.law.history.register import Named, Register, Registered
 
 Rows: TypeAlias = list[list[Any]]
 

@@ -29,7 +29,7 @@ from anabranch.branch.ports import InputStream, Output, Spill
 from anabranch.branch.state import State
 from anabranch.errors import StateError
 from anabranch.language import ast, parse
-from anabranch.law.history.admission import Admission
+from anabranch.law.history.admission import UpdateAdmission
 from anabranch.law.history.timeline import time_of
 from anabranch.sharing.retention import Needs, needs_of
 from anabranch.stream.elements import StreamElement
@@ -109,7 +109,7 @@ def _layers(state: State, stream: InputStream) -> Data:
 
 
 def good_time(
-    admission: Admission, stream: InputStream, partition: int, element: StreamElement, arrived: Fraction | None
+    admission: UpdateAdmission, stream: InputStream, partition: int, element: StreamElement, arrived: Fraction | None
 ) -> Fraction | None:
     """The time of an element that is good behind all that was taken of its partition (LAWS 1.3); None for a bad one."""
     reached = admission.reached(partition)

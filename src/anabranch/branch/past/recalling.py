@@ -23,7 +23,7 @@ from typing import Any, Literal, Protocol
 import pyarrow as pa
 
 from anabranch.algebra.history.display import Piece as Shown
-from anabranch.algebra.history.publishing import Published, Told, heartbeat
+from anabranch.algebra.history.publishing import Published, ReaderState, heartbeat
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch.display.branch import BranchContext
 from anabranch.branch.display.publishing import SHOWN, wire_time
@@ -153,7 +153,7 @@ class DisplayAnswer:
         if shown:
             (self._text,) = shown
             self._display.rewrite(_REGION, [Shown(self._text)] if self._text else [])
-        self._display.resume(Told(*told))
+        self._display.resume(ReaderState(*told))
 
 
 @dataclass(slots=True)

@@ -28,9 +28,9 @@ from anabranch.language.rewrite import parts
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Evaluator, ResultRow
-from anabranch.law.history.chains import Contents
+from anabranch.law.history.chains import DocumentContents
 from anabranch.law.history.versions import Asked, cut, within
-from anabranch.law.history.view import Lives, View
+from anabranch.law.history.view import DocumentView, Lives
 from anabranch.law.inputs import Input
 from anabranch.law.paths import base_of
 from anabranch.law.slices import Slice, WholeNeeded, slice_of
@@ -56,12 +56,13 @@ class Around(TypedDict, total=False):
 
 
 T = TypeVar("T")
+Clauses: TypeAlias = Sequence[ast.For | ast.Let]
 Unit: TypeAlias = tuple[Child | None, ...]
 """The entries that a round is named by, one for each `for` over a stream so far."""
 
 
 @dataclass(slots=True)
-class Rounds:
+class RoundResults:
     """What rounds give, each with its unit, and the units of which some round fails: they fall with all of it."""
 
     found: list[tuple[Unit, ResultRow]] = field(default_factory=list)
@@ -74,7 +75,7 @@ class HistoryEvaluator(Evaluator):
     def __init__(
         self,
         query: ast.Query,
-        documents: Mapping[str, Contents],
+        documents: Mapping[str, DocumentContents],
         now: Fraction,
         *,
         until: Fraction | None = None,
@@ -84,7 +85,7 @@ class HistoryEvaluator(Evaluator):
         self._lives = lives or Lives()
         self._documents = documents
         self._around = around
-        self._views = {stream: View(each, self._lives, until) for stream, each in documents.items()}
+        self._views = {stream: DocumentView(each, self._lives, until) for stream, each in documents.items()}
         for stream, view in self._views.items():
             self._lives.tops |= {view.document: stream, view.root: stream}
         shown = {stream: Input(view.document) for stream, view in self._views.items()}
@@ -120,7 +121,7 @@ class HistoryEvaluator(Evaluator):
             return [(self._entry(value), value) for value in self.walk(expression, env)]
         return found
 
-    def _slice(self, view: View, entry: Child) -> Slice:
+    def _slice(self, view: DocumentView, entry: Child) -> Slice:
         part = slice_of(view.root, entry)
         part.document.order, part.root.order = view.document.order, view.root.order  # which is before the entry
         self._lives.everything[part.root] = [entry]
@@ -128,7 +129,7 @@ class HistoryEvaluator(Evaluator):
             part.root.children.clear()
         return part
 
-    def _stream(self, expression: ast.Expression) -> View | None:
+    def _stream(self, expression: ast.Expression) -> DocumentView | None:
         """The stream that a path begins with."""
         source = base_of(expression)
         return self._views.get(source.name) if isinstance(source, ast.Source) and source.kind == "stream" else None
@@ -267,19 +268,17 @@ class HistoryEvaluator(Evaluator):
 
     def rows(self, flwor: ast.Flwor, env: Env) -> list[ResultRow]:
         """The results of all rounds that do not fail, in the order in which they are run."""
-        rounds = Rounds()
+        rounds = RoundResults()
         self._rounds(flwor, flwor.clauses, env, (), rounds)
         return self._surviving(rounds)
 
-    def _surviving(self, rounds: Rounds) -> list[ResultRow]:
+    def _surviving(self, rounds: RoundResults) -> list[ResultRow]:
         """The results of units that do not fail; the others are set aside."""
         for unit, error in rounds.failed.items():
             self._bury(unit[-1], error)
         return [row for unit, row in rounds.found if not any(unit[: len(each)] == each for each in rounds.failed)]
 
-    def _rounds(
-        self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], env: Env, unit: Unit, rounds: Rounds
-    ) -> None:
+    def _rounds(self, flwor: ast.Flwor, clauses: Clauses, env: Env, unit: Unit, rounds: RoundResults) -> None:
         """Run the rounds of some clauses, those of a unit."""
         try:
             if clauses and isinstance(clauses[0], ast.For) and self._reads(clauses[0].source, env):
@@ -299,7 +298,12 @@ class HistoryEvaluator(Evaluator):
             rounds.failed.setdefault(unit, error)
 
     def _entry_rounds(
-        self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], bound: Sequence[Env], unit: Unit, rounds: Rounds
+        self,
+        flwor: ast.Flwor,
+        clauses: Clauses,
+        bound: Sequence[Env],
+        unit: Unit,
+        rounds: RoundResults,
     ) -> None:
         """The rounds of one entry, with its nodes bound in turn."""
         for env in bound:

@@ -19,14 +19,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from anabranch.law.history.chains import Chain, Content, Contents, Lived, Version, bare, bare_element
+from anabranch.law.history.chains import Chain, Content, DocumentContents, Lived, Version, bare, bare_element
 from anabranch.stream import tree
 from anabranch.stream.elements import Place
 from anabranch.stream.tree import Child, Element
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class NodeStanding:
     """Where a node stands among the versions around it, the parent element being the last thing that counts."""
 
     levels: tuple[int, ...]
@@ -49,7 +49,7 @@ class Lives:
 
     everything: dict[Element, list[Child]] = field(default_factory=dict)
     """All that ever stood in an element, old versions behind newer ones."""
-    standing: dict[Child, Standing] = field(default_factory=dict)
+    standing: dict[Child, NodeStanding] = field(default_factory=dict)
     origin: dict[Child, Lived] = field(default_factory=dict)
     """What a node of a view is there for, in all views alike."""
     tops: dict[Element | tree.Document, str] = field(default_factory=dict)
@@ -64,10 +64,10 @@ class _Around:
     number: int | None = None
 
 
-class View:
+class DocumentView:
     """A document as of a time, or now."""
 
-    def __init__(self, seen: Contents, lives: Lives, until: Fraction | None = None) -> None:
+    def __init__(self, seen: DocumentContents, lives: Lives, until: Fraction | None = None) -> None:
         self._lives = lives
         self._until = until
         self.document = tree.Document()
@@ -95,7 +95,7 @@ class View:
                 self._put_chain(each, parent, around, levels)
             elif self._has_come(each.start):
                 chain, start = (within[0], within[1].start) if within else (None, each.start)
-                self._put_node(each, parent, around, Standing(levels, chain, start, around.end))
+                self._put_node(each, parent, around, NodeStanding(levels, chain, start, around.end))
 
     def _put_chain(self, chain: Chain, parent: Element, around: _Around, levels: tuple[int, ...]) -> None:
         lived = [
@@ -108,7 +108,7 @@ class View:
             self._put(version.content, parent, inner, (*levels, index), (chain, version))
             inner = _Around(version.start, version.number)  # what came before this one was replaced by it
 
-    def _put_node(self, lived: Lived, parent: Element, around: _Around, standing: Standing) -> None:
+    def _put_node(self, lived: Lived, parent: Element, around: _Around, standing: NodeStanding) -> None:
         node = bare(lived.node, lived.namespaces)
         node.parent = parent
         self._lives.everything[parent].append(node)
