@@ -11,9 +11,10 @@ from random import Random
 from typing import Literal
 
 from algebra.accented import add, alter, closed, drop, item, path
+from anabranch.aggregates import AGGREGATES
+from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.sets import fulfils, items_of
-from anabranch.algebra.aggregate import Function
 from anabranch.algebra.operators.choose import choose
 from anabranch.algebra.operators.construct import Computed, Constant, Construct, Copy, Linear, Value
 from anabranch.algebra.operators.grouped import Aggregate
@@ -37,7 +38,7 @@ from models.interpreter import Element
 from models.items import altered
 
 MAPS = (". * 2", ". + 10", ". * 3 div 2 - 1", "(. - 32) * 5 div 9", ". div 2")
-FUNCTIONS: tuple[Function, ...] = ("min", "max", "sum", "count", "avg")
+FUNCTIONS: tuple[FunctionName, ...] = tuple(AGGREGATES)
 
 
 def description(random: Random, paths: list[str]) -> str:

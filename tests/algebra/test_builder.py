@@ -130,7 +130,8 @@ def test_pairs_within_a_distance() -> None:
             lambda: S.aggregate(avg=["x"], exclude=["y"]),
             "exclude is for all=...: of named paths the others",
         ),
-        (lambda: S.aggregate(all="median"), "'median' is no aggregate"),  # type: ignore[arg-type]
+        (lambda: S.aggregate(all="mode"), "'mode' is no aggregate"),
+        (lambda: S.aggregate(modes=["x"]), "'modes' is no aggregate"),
     ],
 )
 def test_what_is_wrong_is_said(build: Callable[[], object], message: str) -> None:

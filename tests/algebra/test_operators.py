@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from algebra.accented import CELSIUS, HERE, add, alter, answer, closed, drop, item, path, same, shown, together
-from anabranch.algebra.aggregate import Function
+from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.operators.grouped import Aggregate
 from anabranch.algebra.operators.intersect import Intersect
 from anabranch.algebra.operators.join import Join
@@ -40,7 +40,7 @@ def join(mine: str, other: str) -> Join:
     return Join(((path(mine), path(other)),))
 
 
-def aggregate(function: Function, *by: str, exclude: str = "") -> Aggregate:
+def aggregate(function: FunctionName, *by: str, exclude: str = "") -> Aggregate:
     return Aggregate(function, tuple(map(path, by)), frozenset(map(path, exclude.split())))
 
 
@@ -311,11 +311,21 @@ def test_window_closes_windows() -> None:
         ("avg", [TO_CELSIUS, "w=0 t=25"]),
         ("min", [TO_CELSIUS, "w=0 t=20"]),
         ("max", [TO_CELSIUS, "w=0 t=30"]),
+        ("median", [TO_CELSIUS, "w=0 t=25"]),
+        ("stddev", ["alter t by . * 5 div 9", "w=0 t=5"]),
     ],
 )
-def test_aggregates_follow_what_they_can(function: Function, expected: list[str]) -> None:
-    """LAWS case 17 and 4.2 a: sum lets an alter out only where b = 0, count never, avg, min and max always."""
+def test_aggregates_follow_what_they_can(function: FunctionName, expected: list[str]) -> None:
+    """LAWS case 17 and 4.2 a: sum lets an alter out only where b = 0, count never, avg, min and max always;
+    stddev lets out how an alter scales."""
     assert answer(aggregate(function, "w"), "w=0 t=68", "w=0 t=77", alter("t", CELSIUS), "w=0 t=30") == expected
+
+
+def test_stddev_follows_no_shift() -> None:
+    """LAWS 4.2 a: what is added to all values does not spread them; and one value has no spread (2.1)."""
+    elements = "w=0 t=3", "w=1 t=1", alter("t", ". + 2"), "w=0 t=8", alter("t", ". * 2"), "w=0 t=16"
+    expected = ["alter t by . * 2", "w=0 t=3.4641016151377544", "w=1"]
+    assert answer(aggregate("stddev", "w"), *elements) == expected
 
 
 def test_sum_follows_a_scale() -> None:
@@ -382,9 +392,13 @@ def test_a_punctuation_invents_no_drop() -> None:
         ("avg", "0.1 0.2", "0.15"),
         ("sum", "1e308 1e308 -1e308", "1.0E308"),
         ("count", "a b", "2"),
+        ("median", "3 1 2.5 10", "2.75"),
+        ("median", "INF -INF", "NaN"),
+        ("stddev", "1 2 3 4", "1.2909944487358056"),
+        ("stddev", "1 INF", "NaN"),
     ],
 )
-def test_aggregates_are_exact(function: Function, values: str, expected: str) -> None:
+def test_aggregates_are_exact(function: FunctionName, values: str, expected: str) -> None:
     """LAWS 2.1, 2.2: the double nearest to the true value; INF and NaN as XQuery has them."""
     assert answer(aggregate(function), *(f"t={each}" for each in values.split())) == [f"t={expected}"]
 

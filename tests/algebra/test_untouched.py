@@ -8,7 +8,7 @@ import pytest
 
 from algebra.accented import CELSIUS, alter, answer, path, shown
 from algebra.evolving import stream
-from anabranch.algebra.aggregate import Function
+from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.operators.grouped import Aggregate
 from anabranch.algebra.operators.operator import Operator
 from anabranch.algebra.operators.project import Project
@@ -42,7 +42,7 @@ def test_shortcuts_change_nothing(monkeypatch: pytest.MonkeyPatch, domains: dict
 
 
 @pytest.mark.parametrize("function", ["avg", "max"])
-def test_many_sensors_change_one_by_one(function: Function) -> None:
+def test_many_sensors_change_one_by_one(function: FunctionName) -> None:
     """The change comes out with the last of them, where their numbers are declared, and never where they are not."""
     many = 60
     accents = [alter("t", CELSIUS, f"s = {each}") for each in range(1, many + 1)]

@@ -124,7 +124,7 @@ def test_printing_costs_what_the_parts_cost() -> None:
         '{"window":"t","size":"1e999999999","step":"1","of":[{"stream":"s"}]}',
         '{"window":"t","size":"0","step":"1","of":[{"stream":"s"}]}',
         '{"window":"t","size":"1/0","step":"1","of":[{"stream":"s"}]}',
-        '{"aggregate":[["t","median"]],"all":null,"by":[],"exclude":[],"of":[{"stream":"s"}]}',
+        '{"aggregate":[["t","mode"]],"all":null,"by":[],"exclude":[],"of":[{"stream":"s"}]}',
         '{"join":[],"within":[],"of":[{"stream":"s"},{"stream":"t"}]}',
         '{"construct":"o","fields":[["a","b"],["a/c","d"]],"of":[{"stream":"s"}]}',
         '{"select":"","of":[' * 200 + '{"stream":"s"}' + "]}" * 200,

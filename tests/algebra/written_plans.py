@@ -107,7 +107,7 @@ def _aggregated(first: DerivedStream, others: list[DerivedStream], rest: str) ->
         function, _, path = part.partition(" of ")
         named.setdefault(function, []).append(path)
     groups = list(filter(None, by.removeprefix("by ").split(", ")))
-    return first.aggregate(by=groups, all=all, exclude=list(filter(None, but.split(", "))), **named)  # type: ignore[arg-type]
+    return first.aggregate(by=groups, all=all, exclude=list(filter(None, but.split(", "))), **named)
 
 
 _OPERATORS: dict[str, Callable[[DerivedStream, list[DerivedStream], str], DerivedStream]] = {

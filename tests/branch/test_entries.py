@@ -7,7 +7,7 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from anabranch.algebra.aggregate import Failure
+from anabranch.aggregates.partial import Failure
 from anabranch.branch.intake.backlog import Backlog, backlog_table, restore_backlogs
 from anabranch.branch.intake.entries import Origin, cuts, divided, pack, unpack, without
 from anabranch.branch.state import State, reach, written

@@ -8,15 +8,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from anabranch.algebra.aggregate import Partial
+from anabranch.aggregates import AGGREGATES
+from anabranch.aggregates.partial import Partial
 from anabranch.algebra.plans.written import is_plan
 from anabranch.branch.remote.layout import Layout
 from anabranch.branch.remote.lines import (
-    From,
+    FromMark,
     Mark,
     NoLine,
-    Reached,
-    Window,
+    ReachedMark,
+    SentWindow,
     mark_text,
     plain_line,
     read_line,
@@ -24,7 +25,7 @@ from anabranch.branch.remote.lines import (
 )
 from anabranch.branch.remote.making import sent_plan
 from anabranch.branch.remote.queries import can_travel
-from anabranch.branch.remote.tiling import Tiling
+from anabranch.branch.remote.tiling import WindowTiling
 from anabranch.branch.remote.written import is_sent, read_sent, stream_of, write_sent, write_tuples
 from anabranch.errors import DynamicError, StateError, UsageError
 from anabranch.language import check, parse
@@ -125,7 +126,7 @@ def test_nothing_is_lost_on_the_way(values: tuple[str, ...]) -> None:
     known = some(*values)
     text = window_text(7, (known, known), LAYOUT)
     found = read_line(parse_item(text.encode(), Limits()), LAYOUT)
-    assert isinstance(found, Window)
+    assert isinstance(found, SentWindow)
     assert found.number == 7
     more = some("0", "4").moved(100)
     for (read, other), function in (
@@ -141,7 +142,7 @@ def test_nothing_is_lost_on_the_way(values: tuple[str, ...]) -> None:
 
 def outcome(known: Partial, function: str) -> str:
     try:
-        return repr(known.value(function))  # type: ignore[arg-type]  # one of the five
+        return repr(AGGREGATES[function].value(known))
     except DynamicError as error:
         return f"{error.code} {error.message}"
 
@@ -156,7 +157,7 @@ def test_plain_numbers_are_seen_as_such() -> None:
     assert not pattern.fullmatch(b'<w n="7"><v c="1" s="1.2.3"/><v l="" g=""/></w>')
 
 
-@pytest.mark.parametrize("mark", [From(0), From(12), Reached(3), Reached(None)])
+@pytest.mark.parametrize("mark", [FromMark(0), FromMark(12), ReachedMark(3), ReachedMark(None)])
 def test_marks(mark: Mark) -> None:
     """Marks are read as they were written."""
     assert read_line(parse_item(mark_text(mark).encode(), Limits()), LAYOUT) == mark
@@ -186,7 +187,7 @@ def test_other_items_are_no_lines(text: str) -> None:
 def test_windows_of_windows(selection: tuple[int, int, int]) -> None:
     """The panes of a tiling make exactly the windows that SELECTWINDOWS says, and close them with their last part."""
     count, every, step = selection
-    tiling = Tiling(SelectWindows(count, every, step))
+    tiling = WindowTiling(SelectWindows(count, every, step))
     places, panes = tiling.placed(np.arange(40))
     for k in range(6):
         parts = sorted(places[np.isin(panes, tiling.panes.window(k))].tolist())

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anabranch.algebra.aggregate import Failure, ItemAt, Partial, merged
+from anabranch.aggregates.partial import Failure, ItemAt, Partial, merged
 from anabranch.algebra.window import Extent, Panes
 from anabranch.columnar.panes.kernels import NODES, add_up, best_places, exact_ticks, place, read_decimals, text_ticks
 from anabranch.columnar.panes.query import PaneQuery, compile_panes

@@ -23,6 +23,7 @@ WINDOWS = ("ts diff 7", "ts diff 10 step 5", "ts diff 4 step 6", "count 3", "cou
 OF_WINDOWS = (
     "<w>{$w/t}</w>", "<w><a>{avg($w/t)}</a><m>{max($w/x)}</m></w>", "<w>{sum($w/x)}</w>", "<w>{count($w)}</w>",
     "<w>{for $i in $w where $i/t > 10 return $i/x}</w>", "$w", "for $i in $w return <o>{$i/t}{$i/s}</o>",
+    "<w>{median($w/t)}</w>", "<w><s>{stddev($w/t)}</s>{$w/s}</w>",
     "<w n='{min($w/t)}'>{$w/c}</w>", "<w>{$w[s = 1]/p}</w>", "avg($w/t)", "if (avg($w/t) > 12) then $w/x else <no/>",
     "for $i in $w order by $i/t return <o>{$i/t * 2 - 1}</o>",
 )  # fmt: skip

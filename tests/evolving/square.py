@@ -53,6 +53,8 @@ OF_WINDOWS = (
     "<c>{min($w/x) * 2 - 1}</c>",
     "<d>{sum($w/c/v)}</d>",
     "<n>{count($w)}</n>",
+    "<m>{median($w/t)}</m>",
+    "<m>{median($w/x) * 2}</m>",
     "{$w/t}",
     "{$w/p}",
     "{$w/s}",

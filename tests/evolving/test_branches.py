@@ -31,6 +31,8 @@ JOIN = 'for $x in stream("a")/r/i |count 2| for $y in stream("b")/r/i |count 1| 
         ("count", ["<x>3</x>"]),
         ("avg", [f"alter . by {TO_CELSIUS}", "<x>25</x>"]),
         ("max", [f"alter . by {TO_CELSIUS}", "<x>30</x>"]),
+        ("median", [f"alter . by {TO_CELSIUS}", "<x>25</x>"]),
+        ("stddev", ["alter . by . * 5 div 9", "<x>5</x>"]),
     ],
 )
 def test_case_17(function: str, answer: list[str]) -> None:

@@ -96,11 +96,14 @@ def test_calls_of_calls_cost_no_more_than_the_query_is_long() -> None:
         ("sum", ". * 2", ". * 2 - 1"),
         ("sum", ". + 3", None),
         ("count", ". * 2", None),
+        ("median", ". * 2 + 3", ". * 2 + 5"),
+        ("stddev", ". * 2 + 3", ". * 2 - 1"),
+        ("stddev", ". + 3", "."),
     ],
 )
 def test_what_a_computation_follows(function: str | None, by: str, follows: str | None) -> None:
     """`2 * f(x) + 1` under a change of x."""
-    origin = Origin(0, path("t"), function, Fraction(2), Fraction(1))  # type: ignore[arg-type]
+    origin = Origin(0, path("t"), function, Fraction(2), Fraction(1))
     found = origin.follows(parse_map(by))
     assert (None if found is None else str(found)) == follows
 

@@ -49,6 +49,13 @@ CASES = (
         "<o>231 77 68 86 3</o>",
     ),
     (
+        "median and stddev",
+        'for $w in stream("s")/r/i |count 4| return <o>{ median($w/t), stddev($w/t[. > 70]) }</o>',
+        temperatures("20", "25", "30", "1"),
+        temperatures("68", "77", "86", "33.8"),
+        "<o>72.5 6.363961030678928</o>",
+    ),
+    (
         "order",
         f"<o>{{ {FOR} order by $i/t return string($i/t) }}</o>",
         temperatures("100", "20", "9", "-40"),

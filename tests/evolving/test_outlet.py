@@ -47,6 +47,8 @@ JOIN = 'for $x in stream("a")/r/i |count 2| for $y in stream("b")/r/i |count 1| 
         ("avg", [f"alter . by {TO_CELSIUS}", "<x>25</x>"]),
         ("min", [f"alter . by {TO_CELSIUS}", "<x>20</x>"]),
         ("max", [f"alter . by {TO_CELSIUS}", "<x>30</x>"]),
+        ("median", [f"alter . by {TO_CELSIUS}", "<x>25</x>"]),
+        ("stddev", ["alter . by . * 5 div 9", "<x>5</x>"]),
     ],
 )
 def test_case_17(function: str, answer: list[str]) -> None:

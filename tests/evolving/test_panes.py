@@ -13,13 +13,13 @@ from random import Random
 import numpy as np
 import pytest
 
-from anabranch.algebra.aggregate import Partial, merged
+from anabranch.aggregates import AGGREGATES
+from anabranch.aggregates.partial import Partial, merged
 from anabranch.columnar.panes import units as pane_units
 from anabranch.columnar.panes.panes import PaneCounter
 from anabranch.columnar.panes.rows import Pane
 from anabranch.columnar.panes.tables import ManyPanes
 from anabranch.columnar.panes.units import decimals
-from anabranch.law.aggregates import extreme
 from anabranch.spark.epoch.counting import Again, RangeResult
 from anabranch.spark.intake import ranges
 from anabranch.spark.intake.ranges import Range
@@ -360,9 +360,11 @@ def test_partials_of_fractions() -> None:
         found.add(known)
     (known,) = found
     total = sum(Fraction(each) for each in values)
-    assert (known.exact("sum"), known.exact("avg")) == (total, total / 5)
-    assert (known.exact("min"), known.exact("max")) == (Fraction(-2, 7), Fraction(5, 4))
-    assert known.exact("count") is None
+    for name, exact in {"sum": total, "avg": total / 5, "min": Fraction(-2, 7), "max": Fraction(5, 4)}.items():
+        (value,) = AGGREGATES[name].value(known)
+        assert isinstance(value, Rounded)
+        assert value.exact == exact
+    assert AGGREGATES["count"].value(known) == [5]
 
 
 def test_extremes_of_equal_doubles() -> None:
@@ -370,8 +372,8 @@ def test_extremes_of_equal_doubles() -> None:
     texts = ("0.33333333333333331", "0.333333333333333314829616256247", "0.3333333333333333")
     known = merged(Partial.of(text, number) for number, text in enumerate(texts))
     given: list[Atomic] = [Untyped(each) for each in texts]
-    least, greatest = extreme(given, greatest=False), extreme(given, greatest=True)
-    assert isinstance(least, Rounded)
-    assert isinstance(greatest, Rounded)
-    assert (known.value("min"), known.exact("min")) == (least, least.exact)
-    assert (known.value("max"), known.exact("max")) == (greatest, greatest.exact)
+    for name in ("min", "max"):
+        (expected,), (found,) = AGGREGATES[name].law([*given]), AGGREGATES[name].value(known)
+        assert isinstance(expected, Rounded)
+        assert isinstance(found, Rounded)
+        assert (found, found.exact) == (expected, expected.exact)

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 from unittest import mock
 
+from anabranch.aggregates import AGGREGATES
 from anabranch.algebra.history.display import Edit
 from anabranch.branch import cache as left
 from anabranch.branch.display.continuous import Continuous
@@ -142,7 +143,7 @@ class Asking(Writer):
             "fold", "order", "built", "sequence", "own", "inner", "computed", "let", "name", "some", "error"
         ):
             case "fold":
-                function = self.one("count", "sum", "avg", "min", "max", "exists", "empty")
+                function = self.one(*AGGREGATES, "exists", "empty")
                 return f"{function}({path}{self.one('', '', '/@k')})"
             case "order":
                 direction, other = self.one("", "descending"), self.one("", "descending")

@@ -11,16 +11,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anabranch.aggregates import AGGREGATES
+from anabranch.aggregates.folds import Share
 from anabranch.algebra.history.ordered import Ordered
-from anabranch.branch.display.folds import Share, fold
+from anabranch.branch.display.folds import fold
 from anabranch.branch.display.sorted import SortedResults
-from anabranch.branch.document.state import read_fraction, read_rank, write_fraction, write_rank
+from anabranch.branch.document.state import read_rank, write_rank
 from anabranch.errors import DynamicError
 from anabranch.law.functions import BUILTINS
 from anabranch.values.atomic import Untyped, order_rank
+from anabranch.values.numbers import read_fraction, write_fraction
 from anabranch.values.sequences import Values
 
-NUMBERS = st.sampled_from([Untyped("1"), Untyped("2.50"), Untyped("-3"), Untyped("1e3"), 7, Decimal("0.1"), 2.5])
+NUMBERS = st.sampled_from(
+    [Untyped("1"), Untyped("2.50"), Untyped("-3"), Untyped("1e3"), 7, Decimal("0.1"), 2.5, Untyped("-0"), 0]
+)
 SPECIAL = st.sampled_from([Untyped("INF"), Untyped("-INF"), Untyped("NaN"), math.inf, math.nan])
 OTHERS = st.sampled_from([Untyped("text"), Untyped(""), "string", "b", True])
 ATOMS = st.one_of(NUMBERS, NUMBERS, NUMBERS, SPECIAL, OTHERS)
@@ -40,7 +45,7 @@ def outcome(function: str, values: Values) -> list[str]:
         return ["error", str(error.code)]
 
 
-@pytest.mark.parametrize("function", ["count", "sum", "avg", "min", "max", "exists", "empty"])
+@pytest.mark.parametrize("function", [*AGGREGATES, "exists", "empty"])
 @settings(max_examples=60, deadline=None)
 @given(edits=EDITS)
 def test_an_aggregate_is_that_of_all_values(function: str, edits: list[tuple[int, Values]]) -> None:

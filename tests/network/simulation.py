@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from anabranch.aggregates.exact import rounded
 from anabranch.language import check, parse, print_query
 from anabranch.law import evaluate, text_input
-from anabranch.law.aggregates import rounded
 from anabranch.network.catalogue import Catalogue
 from anabranch.network.estimates import Sample
 from anabranch.network.operators import (

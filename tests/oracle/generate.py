@@ -138,7 +138,7 @@ class Writer:
             f"count({path})",
             f"(count({path}) {operator} {self.one('4', '0.5')})",
             f"{self.one('sum', 'avg', 'min', 'max')}({path})",
-            f"{self.one('sum', 'avg', 'min', 'max')}({path})",
+            f"{self.one('sum', 'avg', 'median', 'stddev')}({path})",
         )
 
     def text(self, base: str, kind: Kind) -> str:
@@ -309,7 +309,7 @@ def item_queries(write: Writer) -> Case:
 
 def window_queries(write: Writer) -> Case:
     """One windowed `for`, with and without aggregates."""
-    aggregate = f"{write.one('count', 'sum', 'avg', 'min', 'max')}({write.path('$w', 'item')})"
+    aggregate = f"{write.one('count', 'sum', 'avg', 'min', 'max', 'median', 'stddev')}({write.path('$w', 'item')})"
     where = write.one(
         "", f"where $a {write.one(*COMPARISONS)} {write.one(*LITERALS)} ", lambda: write.where("$w", "item")
     )

@@ -63,6 +63,37 @@ declare function o:avg($items as item()*) as xs:double? {
       return xs:double((if ($sum lt 0) then "-" else "") || $digits || "e-401")
 };
 
+(: Of numbers that rise; those that are infinite are doubles. :)
+declare function o:median($items as item()*) as xs:double? {
+  let $values := o:all(data($items) ! o:exact(.)), $count := count($values)
+  return
+    if (empty($values)) then ()
+    else if (some $value in $values satisfies $value ne $value) then xs:double("NaN")
+    else
+      let $sorted := sort($values), $middle := ($sorted[($count + 1) idiv 2], $sorted[$count idiv 2 + 1])
+      return xs:double(($middle[1] + $middle[2]) * (if ($middle instance of xs:decimal+) then 0.5 else 1))
+};
+
+(: Newton's method from above, in whole numbers. :)
+declare function o:root($square as xs:integer, $guess as xs:integer) as xs:integer {
+  let $next := ($guess + $square idiv $guess) idiv 2
+  return if ($next ge $guess) then $guess else o:root($square, $next)
+};
+
+(: 400 decimal places of the root, and one more that says whether it goes on behind them. :)
+declare function o:stddev($items as item()*) as xs:double? {
+  let $values := o:all(data($items) ! o:exact(.)), $count := count($values)
+  return
+    if ($count lt 2) then ()
+    else if (exists($values[. instance of xs:double])) then xs:double("NaN")
+    else
+      let $sum := sum($values), $spread := ($count * sum($values ! (. * .)) - $sum * $sum) * o:ten-to(800)
+      let $under := $count * ($count - 1), $square := xs:integer($spread idiv $under)
+      let $root := o:root($square, xs:integer(o:ten-to(string-length(string($square)) idiv 2 + 1)))
+      let $is-whole := $spread mod $under eq 0 and $root * $root eq $square
+      return xs:double(string($root) || (if ($is-whole) then "0" else "1") || "e-401")
+};
+
 declare function o:compare($operator as xs:string, $a as xs:anyAtomicType, $b as xs:anyAtomicType) as xs:boolean {
   switch ($operator)
     case "=" return $a = $b

@@ -152,6 +152,30 @@ LAWS = (
         items(*leaves("n", f"0.{'0' * 19}1", f"0.{'0' * 19}2", f"0.{'0' * 19}2")),
     ),
     Law(
+        "2.2, exact medians",
+        'for $w in stream("s")/r/p|count 4| return <o>{ median($w/n), median($w/n[. < 1]), median($w/x) }</o>',
+        "<o>1.6500000000000001 0.1</o>",
+        items(*leaves("n", "0.1", "3.2000000000000003", "1e300", "0.1")),
+    ),
+    Law(
+        "2.2, infinities among medians",
+        'for $w in stream("s")/r/p|count 3| return <o>{ median($w/n), median($w/n[. != 2]), stddev($w/n) }</o>',
+        "<o>2 NaN NaN</o>",
+        items(*leaves("n", "INF", "2", "-INF")),
+    ),
+    Law(
+        "2.2, exact standard deviations",
+        'for $w in stream("s")/r/p|count 4| return <o>{ stddev($w/n), stddev($w/n[. > 4]), stddev($w/m) }</o>',
+        "<o>1.2909944487358056</o>",
+        items(*leaves("n", "1e0", "2", "3.0", "4")),
+    ),
+    Law(
+        "2.2, a standard deviation far from 0",
+        'for $w in stream("s")/r/p|count 3| return <o>{ stddev($w/n) }</o>',
+        "<o>0.1</o>",
+        items(*leaves("n", "100000000000000000000.1", "100000000000000000000.2", "100000000000000000000.3")),
+    ),
+    Law(
         "2.3, exact literals",
         'for $p in stream("s")/r/p where $p/n > 1.3 return $p/n',
         "<n>1.30000000000000000001</n>",

@@ -111,7 +111,7 @@ class Translation:
     def call(self, name: str, arguments: tuple[ast.Expression, ...]) -> str:
         given = list(map(self.argument, arguments))
         name = name.removeprefix("fn:")
-        if name in ("sum", "avg"):
+        if name in ("sum", "avg", "median", "stddev"):
             name = f"o:{name}"
         elif name in ("min", "max"):
             given = [f"o:doubles({each})" for each in given]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anabranch.aggregates.exact import exact_sum
 from anabranch.errors import DynamicError
-from anabranch.law.aggregates import exact_sum
 from anabranch.values.atomic import Atomic, Untyped, compare, exact_number, order_rank, spell
 from anabranch.values.numbers import nearest_double
 from reference.asking import ask, error, leaves, stream, value

@@ -3,7 +3,7 @@
     for $w in stream("s")/r/i |t diff 20 step 10| let $a := avg($w/en) return <o n="{count($w)}">{ $a }</o>
 
 says of `$w` nothing but `avg($w/en)` and `count($w)`.
-Such calls can be made of parts of a window (algebra/aggregate.py), so the items themselves may be forgotten.
+Such calls can be made of parts of a window (aggregates/partial.py), so the items themselves may be forgotten.
 `aggregated` finds the calls and puts a variable in the place of each; the name has a `#` in it, which no query can
 write, so it hides nothing.
 
@@ -26,9 +26,11 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from anabranch.aggregates import BY_PANES
+from anabranch.aggregates.function import FunctionName
 from anabranch.language import ast
 from anabranch.language.rewrite import parts, rebuild
-from anabranch.language.signatures import AGGREGATES, SIGNATURES, Aggregate
+from anabranch.language.signatures import SIGNATURES
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class AggregateCall:
     """One aggregate: the variable that stands for it, its function, and which of the paths it is taken over."""
 
     variable: str
-    function: Aggregate
+    function: FunctionName
     path: int
 
 
@@ -67,7 +69,7 @@ def aggregated(flwor: ast.Flwor, clause: ast.For, registered: Collection[str] = 
     if bound.count(window) > 1 or not _is_plain(clause.source):
         return None
     flwor, names = _without_names(flwor, clause, {each for each in bound if bound.count(each) == 1})
-    calls: dict[tuple[Aggregate, ast.Expression], AggregateCall] = {}
+    calls: dict[tuple[FunctionName, ast.Expression], AggregateCall] = {}
     paths: list[ast.Expression] = []
 
     def visit(node: Any) -> Any:
@@ -138,11 +140,12 @@ def _filtered(path: ast.Path | ast.Variable, tail: tuple[ast.Predicate | ast.Qua
     return replace(path, steps=(*steps, replace(last, tail=tail)))
 
 
-def _function(name: str, argument: ast.Expression, window: str) -> Aggregate | None:
+def _function(name: str, argument: ast.Expression, window: str) -> FunctionName | None:
     """The function of a call that can be made of parts of a window."""
-    function = next((each for each in AGGREGATES if each == name.removeprefix("fn:")), None)
-    able = _is_ours(argument, window) and (function == "count" or _is_valued(argument))
-    return function if able else None
+    function = BY_PANES.get(name.removeprefix("fn:"))
+    if function is None or not _is_ours(argument, window) or (function.takes_numbers and not _is_valued(argument)):
+        return None
+    return function.name
 
 
 def _binds(node: Any) -> tuple[str, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+
+from anabranch.aggregates import AGGREGATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +24,6 @@ class Signature:
 _NUMBER = Signature(1, 1, numeric=True)
 _ONE = Signature(1, 1)
 _TWO = Signature(2, 2)
-
-Aggregate: TypeAlias = Literal["min", "max", "sum", "count", "avg"]
-AGGREGATES: tuple[Aggregate, ...] = ("min", "max", "sum", "count", "avg")
 
 SIGNATURES: Mapping[str, Signature] = {
     **dict.fromkeys(AGGREGATES, _NUMBER),

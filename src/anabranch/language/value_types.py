@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
 from anabranch.language.signatures import SIGNATURES
 
@@ -48,8 +49,9 @@ NOTHING = ValueType("nothing")
 _ANYTHING = ValueType("mixed", many=True, nodes=True)
 _NODES = ValueType("untyped", many=True, nodes=True)
 _CALLS: Mapping[str, Kind] = {
-    **dict.fromkeys(("count", "string-length"), "integer"),
-    **dict.fromkeys(("sum", "avg", "number", "abs", "floor", "ceiling", "round"), "number"),
+    **{name: each.kind for name, each in AGGREGATES.items() if each.kind != "extreme"},
+    "string-length": "integer",
+    **dict.fromkeys(("number", "abs", "floor", "ceiling", "round"), "number"),
     **dict.fromkeys(("not", "boolean", "true", "false", "empty", "exists"), "boolean"),
     **dict.fromkeys(("contains", "starts-with", "ends-with"), "boolean"),
     **dict.fromkeys(("string", "normalize-space", "name", "local-name", "upper-case", "lower-case"), "string"),
@@ -57,7 +59,7 @@ _CALLS: Mapping[str, Kind] = {
     **dict.fromkeys(("concat", "string-join"), "string"),
 }
 _AS_GIVEN = ("data", "distinct-values")
-_EXTREMES = ("min", "max")
+_EXTREMES = tuple(name for name, each in AGGREGATES.items() if each.kind == "extreme")
 assert SIGNATURES.keys() == {*_CALLS, *_AS_GIVEN, *_EXTREMES}
 
 

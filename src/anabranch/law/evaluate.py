@@ -20,11 +20,12 @@ from functools import partial
 from itertools import groupby, product
 from typing import TypeAlias, TypeVar
 
+from anabranch.aggregates import AGGREGATES, BY_PANES
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.aggregates import aggregated
 from anabranch.language.checks.unbounded import flowing_fors, flows
-from anabranch.language.signatures import AGGREGATES, SIGNATURES
+from anabranch.language.signatures import SIGNATURES
 from anabranch.law.calls import PythonFunction, call_python
 from anabranch.law.construct import construct
 from anabranch.law.env import Env
@@ -47,7 +48,7 @@ from anabranch.values.sequences import NODES, Value, Values, at_most_one, atom, 
 
 T = TypeVar("T")
 
-_NUMERIC = frozenset(AGGREGATES) - {"count"}
+_NUMERIC = frozenset(name for name, each in AGGREGATES.items() if each.takes_numbers)
 """The aggregates that take numbers, and fail for what is none."""
 
 Known: TypeAlias = Mapping[str, Callable[[], Values]]
@@ -72,7 +73,7 @@ class _Window:
 
     def aggregates(self, call: ast.Call) -> bool:
         """Whether a call is an aggregate over the window."""
-        if call.name.removeprefix("fn:") not in AGGREGATES:
+        if call.name.removeprefix("fn:") not in BY_PANES:
             return False
         base = base_of(call.arguments[0])
         return isinstance(base, ast.Variable) and base.name in self.names

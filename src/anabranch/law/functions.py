@@ -1,7 +1,7 @@
 """The built-in functions: what those of `language.signatures` do.
 
-Each takes its arguments as sequences and gives a sequence; the meaning is XQuery's, but for sums, which are exact,
-and least and greatest values, which are doubles (LAWS 2.1, 2.2).
+Each takes its arguments as sequences and gives a sequence; the meaning is XQuery's, but for aggregates, which are exact
+(`aggregates/`; LAWS 2.1, 2.2).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
+from anabranch.aggregates import AGGREGATES
 from anabranch.errors import DynamicError
-from anabranch.law.aggregates import exact_sum, extreme, rounded
 from anabranch.stream.tree import Attribute, Element, Instruction
 from anabranch.values.atomic import (
     Atomic,
@@ -33,28 +33,6 @@ _Identity: TypeAlias = tuple[str, object]
 """Equal for equal values."""
 
 _SPACES = re.compile(r"[ \t\r\n]+")  # XML's white space, and no other
-
-
-# --- aggregates -------------------------------------------------------------------------------------------
-
-
-def _sum(values: Values) -> Values:
-    return [rounded(exact_sum(atomize(values)))] if values else [0]
-
-
-def _avg(values: Values) -> Values:
-    atoms = atomize(values)
-    if not atoms:
-        return []
-    return [rounded(exact_sum(atoms) / len(atoms))]
-
-
-def _extreme(greatest: bool) -> Body:
-    def body(values: Values) -> Values:
-        found = extreme(atomize(values), greatest)
-        return [] if found is None else [found]
-
-    return body
 
 
 # --- strings ----------------------------------------------------------------------------------------------
@@ -227,11 +205,7 @@ def _name(local: bool) -> Body:
 
 
 BUILTINS: Mapping[str, Body] = {
-    "count": lambda values: [len(values)],
-    "sum": _sum,
-    "avg": _avg,
-    "min": _extreme(False),
-    "max": _extreme(True),
+    **{name: function.law for name, function in AGGREGATES.items()},
     "not": lambda values: [not truth(values)],
     "boolean": lambda values: [truth(values)],
     "true": lambda: [True],

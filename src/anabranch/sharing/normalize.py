@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from anabranch.aggregates import AGGREGATES
 from anabranch.predicate import EVERYTHING, NOTHING, Predicate, Term, implies
 from anabranch.sharing.forest import JoinKind, PropertyForest, alone
 from anabranch.sharing.tree import (
@@ -155,7 +156,7 @@ def unwindowed(tree: PropertyTree) -> PropertyTree:
         if tree.window.reference:
             found.append(OutputAnnotation(tree.window.reference, pre))
     for each in tree.aggregates:
-        found.append(OutputAnnotation(each.path, pre, whole=each.function != "count"))
+        found.append(OutputAnnotation(each.path, pre, whole=AGGREGATES[each.function].takes_numbers))
         found += [OutputAnnotation(steps, pre) for _, condition in each.pre for steps in paths_of(condition)]
     return tree_of(tree.stream, found, None, (), tree.schema)
 

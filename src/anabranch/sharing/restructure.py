@@ -40,9 +40,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from anabranch.aggregates import AGGREGATES, BY_PANES
 from anabranch.language import ast
 from anabranch.language.rewrite import parts, rebuild
-from anabranch.language.signatures import AGGREGATES
 from anabranch.predicate import Predicate, and_, equivalent, implies, not_, terms
 from anabranch.sharing.loops import (
     Loop,
@@ -111,7 +111,7 @@ class _WindowReader:
             case ast.Variable(name):
                 meaning = names.get(name)
                 return meaning if isinstance(meaning, AggregateAnnotation) else None
-            case ast.Call(name, (argument,)) if name.removeprefix("fn:") in AGGREGATES:
+            case ast.Call(name, (argument,)) if name.removeprefix("fn:") in BY_PANES:
                 found = locate(argument, names)
                 if found is None or not found.complete or not (found.base.window and found.base.exact):
                     return None
@@ -146,7 +146,7 @@ class _WindowReader:
         match node:
             case ast.Call() if (value := self.aggregate(node, self.names)) and value.term in self.elements:
                 sent = ast.Path(window, (child(self.elements[value.term]),))
-                if value.function == "count":
+                if AGGREGATES[value.function].kind == "integer":
                     return ast.Call("data", (sent,))
                 return ast.Call("max", (replace(sent, steps=(*sent.steps, _TEXT)),))
             case ast.Variable() if node == window:
@@ -181,7 +181,7 @@ class _WindowReader:
         match node:
             case ast.Variable(name):
                 meaning = self.names.get(name)
-                return isinstance(meaning, AggregateAnnotation) and meaning.function == "count"
+                return isinstance(meaning, AggregateAnnotation) and AGGREGATES[meaning.function].kind == "integer"
             case ast.Call("data", (ast.Path(ast.Variable(name), (ast.Step(test=ast.NameTest(local)),)),)):
                 return name == self.loop.first.variable and local in self.elements.values()
             case _:

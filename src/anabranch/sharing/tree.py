@@ -27,8 +27,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeAlias
 
+from anabranch.aggregates import AGGREGATES
+from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.window import Extent
-from anabranch.language.signatures import Aggregate as Function
 from anabranch.predicate import (
     EVERYTHING,
     NOTHING,
@@ -79,7 +80,7 @@ class WindowAnnotation:
 class AggregateAnnotation:
     """An aggregate of the elements at `path` that pass `pre`: conditions, each with the number of steps before it."""
 
-    function: Function
+    function: FunctionName
     path: Steps
     pre: tuple[tuple[int, Predicate], ...] = ()
     selection: Predicate = NOTHING
@@ -89,7 +90,7 @@ class AggregateAnnotation:
     def term(self) -> Term:
         """The term for its value in conditions, with the whole path, so that no two aggregates have the same term."""
         name = f"{self.function}({'/'.join(self.path[:ITEM])}: {aggregate_label(self)})"
-        return Term(name, Path(()), "one" if self.function in ("count", "sum") else "optional")
+        return Term(name, Path(()), "one" if AGGREGATES[self.function].is_total else "optional")
 
 
 @dataclass(frozen=True, slots=True)

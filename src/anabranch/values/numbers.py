@@ -83,3 +83,14 @@ def spell_decimal(value: Decimal) -> str:
     text = format(value, "f")
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text in ("-0", "") else text
+
+
+def write_fraction(number: Fraction) -> str:
+    """An exact number in digits of base 16, which take time linear in their number and have no limit in Python."""
+    return f"{number.numerator:x}/{number.denominator:x}"
+
+
+def read_fraction(text: str) -> Fraction:
+    """What `write_fraction` has written."""
+    numerator, _, denominator = text.partition("/")
+    return Fraction(int(numerator, 16), int(denominator, 16))

@@ -19,7 +19,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from anabranch.algebra.aggregate import Function
+from anabranch.aggregates.function import FunctionName
 from anabranch.errors import DynamicError
 from anabranch.values.numbers import exact_number, nearest_double, no_number, spell_double, summand
 from models.pipeline.bodies import Frame
@@ -104,7 +104,7 @@ class Bag:
 class Fold:
     """An aggregate as a state transformer: what the results so far come to."""
 
-    function: Function
+    function: FunctionName
 
     @property
     def initial(self) -> State:
@@ -131,7 +131,7 @@ class Fold:
 class Total(ByResult):
     """An aggregate of an update stream, as an update stream."""
 
-    def __init__(self, function: Function, stream: int = 0) -> None:
+    def __init__(self, function: FunctionName, stream: int = 0) -> None:
         super().__init__(stream)
         self.function = function
         self.failure: DynamicError | None = None

@@ -1,4 +1,4 @@
-"""Aggregate: `min`, `max`, `sum`, `count` or `avg` of every path, group by group.
+"""Aggregate: a function of the registry, such as `avg`, of every path, group by group.
 
 Law (accents 4): items are put together that have the same canonical values at the paths `by`; a group comes out as one
 item with these paths and, at every other path that is not excluded, the aggregate over all values there (LAWS 2.2).
@@ -6,14 +6,13 @@ So a path that an add brings is aggregated from then on, unless it was excluded 
 Some paths may have a function of their own; with no function for the others, these are excluded, whatever is added.
 A group comes out when nothing more comes for it: by a punctuation, or at the end.
 A value that is no number gives nothing for its group, and a failure (LAWS 2.4); a count takes any value.
+A path whose values have no aggregate, as one value has no `stddev`, is left out.
 
 Signature (accents 6.2): the paths `by` are foundation, all others accumulators, and the excluded ones ignored.
 Items: counted in canonical values, in exact fractions, and written in the unit of the output when the group comes out.
-Accents: come out with descriptions over `by`. `min`, `max` and `avg` follow every alter; `sum` follows one that only
-scales, since how many values were summed is not to be seen in it; `count` none (LAWS 4.2 a).
+Accents: come out with descriptions over `by`; the function says what an alter makes of it, if anything (LAWS 4.2 a).
 A drop that comes out purges what the open groups know of the path (LAWS 4.2 g; the square is not claimed there).
 Punctuations: come out, after the groups that they close.
-What the signature does not cover: which alters the function can follow, below.
 """
 
 from __future__ import annotations
@@ -23,14 +22,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from anabranch.aggregates import AGGREGATES
+from anabranch.aggregates.function import AggregateFunction, FunctionName
+from anabranch.aggregates.partial import Partial
+from anabranch.aggregates.written import partial_from_json, partial_to_json
 from anabranch.algebra.accents.items import leaves, nodes, number
 from anabranch.algebra.accents.sets import below
-from anabranch.algebra.aggregate import Function, Partial
 from anabranch.algebra.operators.operator import Ended, Work
 from anabranch.algebra.operators.state import (
     name_to_json,
-    partial_from_json,
-    partial_to_json,
     reading_from_json,
     reading_to_json,
 )
@@ -41,17 +41,18 @@ from anabranch.predicate import Predicate
 from anabranch.stream.affine import Affine
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Document, Element, Name, Text, renumber
-from anabranch.values.numbers import spell_double
+from anabranch.values.atomic import Rounded, spell
+from anabranch.values.sequences import atomize
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
     """The `function` of all paths but the excluded ones, over the items that agree in `by`."""
 
-    function: Function | None
+    function: FunctionName | None
     by: tuple[Path, ...]
     exclude: frozenset[Path] = frozenset()
-    named: tuple[tuple[Path, Function], ...] = ()
+    named: tuple[tuple[Path, FunctionName], ...] = ()
     """Paths with a function of their own."""
     arity: int = 1
 
@@ -63,7 +64,7 @@ class Aggregate:
             accumulator=by.others(),
             ignored=self.excluded,
             computes=self.excluded.others(),
-            lets=self._lets,
+            follows=self._follows,
         )
 
     def __str__(self) -> str:
@@ -81,20 +82,17 @@ class Aggregate:
             return Paths.of(self.exclude)
         return Paths.of((*self.by, *(path for path, _ in self.named))).others()
 
-    def of(self, path: Path) -> Function:
+    def of(self, path: Path) -> AggregateFunction:
         """The function of a path that is not excluded."""
         own = next((function for each, function in self.named if below(path, each)), self.function)
         assert own is not None, "a path without a function is excluded"
-        return own
+        return AGGREGATES[own]
 
     def start(self) -> Work:
         return _Groups(self)
 
-    def _lets(self, path: Path, by: Affine) -> bool:
-        if path in Paths.of(self.by):
-            return True
-        function = self.of(path)
-        return function in ("min", "max", "avg") or (function == "sum" and by.b == 0)
+    def _follows(self, path: Path, by: Affine) -> Affine | None:
+        return by if path in Paths.of(self.by) else self.of(path).follows(by)
 
 
 @dataclass(slots=True)
@@ -105,11 +103,11 @@ class _Group:
     partials: dict[Path, Partial] = field(default_factory=dict)
     names: dict[Path, tuple[Name, ...]] = field(default_factory=dict)
 
-    def take(self, path: Path, texts: Iterable[str]) -> None:
+    def take(self, path: Path, texts: Iterable[str], needs: str) -> None:
         """More values at a path."""
         known = self.partials.get(path, Partial())
         for text in texts:
-            known = known.merge(_partial(text, known.count))
+            known = known.merge(_partial(text, known.count, needs))
         self.partials[path] = known
 
 
@@ -130,7 +128,7 @@ class _Groups:
             group = self._open[key] = _Group(Reading(rebuilt(reading.tree, self._is_by), reading.maps))
         for path in leaves(reading.tree):
             if path not in self._by and path not in self._excluded:
-                group.take(path, reading.texts(path))
+                group.take(path, reading.texts(path), self._operator.of(path).needs)
                 group.names.setdefault(path, _names(next(nodes(reading.tree, path))))
         return ()
 
@@ -175,31 +173,24 @@ class _Groups:
         tree, maps = rebuilt(group.head.tree, lambda *_: True), dict(group.head.maps)
         for path, known in group.partials.items():
             try:
-                text, by = _aggregated(self._operator.of(path), known)
+                found = self._operator.of(path).value(known)
             except DynamicError as error:
                 self.failures.append(error)
                 return None
-            _place(tree, group.names[path], path.steps[-1].startswith("@"), text)
             maps.pop(path, None)
-            if by is not None:
-                maps[path] = by
+            for value in atomize(found):
+                text = spell(value)
+                if isinstance(value, Rounded):
+                    text, maps[path] = "0", Affine(Fraction(1), value.exact)  # not rounded before it leaves
+                _place(tree, group.names[path], path.steps[-1].startswith("@"), text)
         renumber(tree)
         return Reading(tree, maps)
 
 
-def _aggregated(function: Function, known: Partial) -> tuple[str, Affine | None]:
-    """The aggregate of some values: its text, and the map that makes it exact."""
-    value, exact = known.value(function), known.exact(function)
-    if exact is not None:
-        return "0", Affine(Fraction(1), exact)
-    assert value is not None, "a path that is aggregated has a value"
-    return str(value) if isinstance(value, int) else spell_double(value), None
-
-
-def _partial(text: str, order: int) -> Partial:
+def _partial(text: str, order: int, needs: str) -> Partial:
     """What is known of one value; a unit change may have made it a quotient."""
     value = number(text)
-    return Partial.of(value if isinstance(value, Fraction) else text, order)
+    return Partial.of(value if isinstance(value, Fraction) else text, order, needs=needs)
 
 
 def _names(node: Node) -> tuple[Name, ...]:

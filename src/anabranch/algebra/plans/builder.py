@@ -26,8 +26,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
+from anabranch.aggregates import AGGREGATES
+from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.accents.sets import below
-from anabranch.algebra.aggregate import Function
 from anabranch.algebra.operators.choose import choose
 from anabranch.algebra.operators.construct import Constant, Construct, Copy, Linear, Value
 from anabranch.algebra.operators.grouped import Aggregate
@@ -168,13 +169,9 @@ class DerivedStream:
         self,
         *,
         by: Iterable[str] = (),
-        all: Function | None = None,
+        all: FunctionName | None = None,
         exclude: Iterable[str] = (),
-        min: Iterable[str] = (),
-        max: Iterable[str] = (),
-        sum: Iterable[str] = (),
-        count: Iterable[str] = (),
-        avg: Iterable[str] = (),
+        **named: Iterable[str],
     ) -> DerivedStream:
         """Items put together that agree in `by`, with the aggregates asked for.
 
@@ -183,10 +180,12 @@ class DerivedStream:
         """
         groups = tuple(_paths("aggregate", by))
         excluded = frozenset(_paths("aggregate", exclude))
-        asked: dict[Function, Iterable[str]] = {"min": min, "max": max, "sum": sum, "count": count, "avg": avg}
-        named = tuple((path, function) for function, each in asked.items() for path in _paths("aggregate", each))
-        _check_aggregates(groups, excluded, named, all)
-        return self._apply(Aggregate(all, groups, excluded, named))
+        for each in (*named, *(() if all is None else (all,))):
+            if each not in AGGREGATES:
+                raise UsageError(f"'{each}' is no aggregate", hint=f"there are {', '.join(AGGREGATES)}")
+        asked = tuple((path, each) for each in AGGREGATES for path in _paths("aggregate", named.get(each, ())))
+        _check_aggregates(groups, excluded, asked, all)
+        return self._apply(Aggregate(all, groups, excluded, asked))
 
     def __str__(self) -> str:
         return str(self.plan)
@@ -201,13 +200,11 @@ class DerivedStream:
 def _check_aggregates(
     by: tuple[Path, ...],
     exclude: frozenset[Path],
-    named: tuple[tuple[Path, Function], ...],
-    all: Function | None,
+    named: tuple[tuple[Path, FunctionName], ...],
+    all: FunctionName | None,
 ) -> None:
     if all is None and not named:
         raise UsageError("aggregate has nothing to do", hint="write avg=['t'], or all='avg' for every path")
-    if all is not None and all not in ("min", "max", "sum", "count", "avg"):
-        raise UsageError(f"'{all}' is no aggregate", hint="there are min, max, sum, count and avg")
     if all is None and exclude:
         raise UsageError("exclude is for all=...: of named paths the others are left out anyway", hint="leave it out")
     seen: set[Path] = set()

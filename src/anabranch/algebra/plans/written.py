@@ -19,7 +19,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from anabranch.algebra.aggregate import Function
 from anabranch.algebra.operators.construct import Constant, Construct, Copy, Linear, Value
 from anabranch.algebra.operators.grouped import Aggregate
 from anabranch.algebra.operators.intersect import Intersect
@@ -173,19 +172,10 @@ def _read(found: _Fields, depth: int) -> DerivedStream:
 
 
 def _aggregated(first: DerivedStream, _: list[DerivedStream], found: _Fields) -> DerivedStream:
-    named: dict[Function, list[str]] = {"min": [], "max": [], "sum": [], "count": [], "avg": []}
+    named: dict[str, list[str]] = {}
     for path, function in found["aggregate"]:
-        named[function].append(path)
-    return first.aggregate(
-        by=found["by"],
-        all=found["all"],
-        exclude=found["exclude"],
-        min=named["min"],
-        max=named["max"],
-        sum=named["sum"],
-        count=named["count"],
-        avg=named["avg"],
-    )
+        named.setdefault(_text(function), []).append(path)
+    return first.aggregate(by=found["by"], all=found["all"], exclude=found["exclude"], **named)
 
 
 def _field(found: Any) -> str | Value:

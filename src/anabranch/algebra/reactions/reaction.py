@@ -37,7 +37,7 @@ from anabranch.algebra.reactions.signature import Policy, Signature, renamed
 from anabranch.algebra.reactions.tiling import Tiling
 from anabranch.errors import Aborted
 from anabranch.predicate import EVERYTHING, NOTHING, Predicate, or_, terms
-from anabranch.stream.affine import Affine
+from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.elements import Add, Alter, Drop
 from anabranch.stream.path import Path
 
@@ -222,7 +222,9 @@ class Reaction:
             len(sources) == 1
             and path not in self._apart
             and not any(each in self.signature.accumulator or each in self._apart for each in named)
-            and not (isinstance(change.evolution, Alter) and not self._lets(path, change.evolution.by))
+            and not (
+                isinstance(change.evolution, Alter) and self._follows(path, change.evolution.by) != change.evolution.by
+            )
         )
 
     def _waits(self, evolution: Evolution, where: Predicate) -> bool:
@@ -267,9 +269,11 @@ class Reaction:
                 ready = self._outgoing.expressible(found, path)
                 if not empty(ready):
                     apart.take(ready, by)
-                    if self._lets(path, by):
-                        yield from self._outgoing.let(Alter(path, by), ready, where)
+                    out = self._follows(path, by)
+                    if out is not None and (out != IDENTITY or by == IDENTITY):
+                        yield from self._outgoing.let(Alter(path, out), ready, where)
                     going = True
 
-    def _lets(self, path: Path, by: Affine) -> bool:
-        return self.policy != "absorb" and self.signature.lets(path, by)
+    def _follows(self, path: Path, by: Affine) -> Affine | None:
+        """What a unit change of a path makes of what comes out there; None where it does not come out."""
+        return None if self.policy == "absorb" else self.signature.follows(path, by)

@@ -7,8 +7,9 @@
   until a description without it says the same.
 
 What the paper adds to its signatures in words is said here, too: `absent` are the paths that the output does not have,
-so no accent on them comes out, and `ignored` those that the operator does not even look at; `lets` says which unit
-changes the results can follow, and `link` what hidden paths have to do with those that can be seen.
+so no accent on them comes out, and `ignored` those that the operator does not even look at; `follows` says what a
+unit change of values makes of the results, None where that is unknown, and `link` what hidden paths have to do with
+those that can be seen.
 
 A *renaming* says where the paths of the input stand in an output of another form: a path may stand in several places,
 each with its value, or with an affine function `a*x + b` of it, `a` not 0.
@@ -180,7 +181,7 @@ class Signature:
     """The paths that results are computed from, besides the foundation: their values have to be known."""
     disjoint: bool = False
     """Whether no path may come from two inputs, but for those that are merged."""
-    lets: Callable[[Path, Affine], bool] = lambda _, __: True
+    follows: Callable[[Path, Affine], Affine | None] = lambda _, by: by
     link: Link = unlinked
     made: Mapping[Path, Domain] = field(default_factory=dict)
     """The paths that the operator itself gives every item, and what they hold."""

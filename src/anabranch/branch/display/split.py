@@ -28,6 +28,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import takewhile
 from typing import Any, TypeAlias
 
+from anabranch.branch.display.folds import FOLDS
 from anabranch.branch.display.join_keys import JoinKey, bindings_in, key_between
 from anabranch.language import ast
 from anabranch.language.checks.unbounded import flows, readers
@@ -124,10 +125,6 @@ def splits(part: Part) -> bool:
             )
         case _:
             return True
-
-
-FOLDS = frozenset({"count", "sum", "avg", "min", "max", "exists", "empty"})
-"""The aggregates that are kept up to date from what each entry gives."""
 
 
 def split(query: ast.Query, roots: Mapping[str, str]) -> Part:

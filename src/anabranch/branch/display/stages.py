@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from anabranch.aggregates.folds import Fold, Share
 from anabranch.algebra.history.display import Piece
 from anabranch.branch.display.evaluation import AnswerScope, Changed, Entrywise, QuerySite
-from anabranch.branch.display.folds import Fold, Share, fold
+from anabranch.branch.display.folds import fold
 from anabranch.branch.display.sorted import ResultId, SortedResults
 from anabranch.branch.display.split import ComputedPart, EachPart, WholePart
 from anabranch.branch.document.state import read_rank, write_rank

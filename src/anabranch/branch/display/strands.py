@@ -26,7 +26,6 @@ from anabranch.branch.display.split import ComputedPart, EachPart, ElementPart, 
 from anabranch.branch.display.stages import Finding
 from anabranch.branch.document.entries import DocumentEntry
 from anabranch.branch.document.projection import NOWHERE, InsertionPoint, KeptDocument
-from anabranch.branch.document.state import read_fraction, write_fraction
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.law.history.chains import Chain, Lived
@@ -34,6 +33,7 @@ from anabranch.sharing.retention import Needs
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Element
+from anabranch.values.numbers import read_fraction, write_fraction
 
 _MOST = 1_000
 """So many moments are sent at a time."""

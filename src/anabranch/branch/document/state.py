@@ -28,17 +28,7 @@ from anabranch.sharing.retention import Visibility
 from anabranch.stream.elements import Place
 from anabranch.stream.tree import Child, Comment, Element, Instruction, Name, Text
 from anabranch.values.atomic import OrderRank
-
-
-def write_fraction(number: Fraction) -> str:
-    """An exact number."""
-    return f"{number.numerator:x}/{number.denominator:x}"
-
-
-def read_fraction(text: str) -> Fraction:
-    """What `write_fraction` has written."""
-    numerator, _, denominator = text.partition("/")
-    return Fraction(int(numerator, 16), int(denominator, 16))
+from anabranch.values.numbers import read_fraction, write_fraction
 
 
 def write_rank(rank: OrderRank) -> Any:

@@ -10,7 +10,6 @@ Guarantees: the texts are those of `WindowResult.text`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 
@@ -19,15 +18,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anabranch.algebra.aggregate import Ranked
+from anabranch.aggregates import AGGREGATES
+from anabranch.aggregates.function import Column
+from anabranch.aggregates.partial import Ranked
 from anabranch.branch.panes.results import (
-    Aggregate,
+    AggregateComparison,
+    AggregateValue,
     AllOf,
     AnyOf,
-    Compared,
     Inserted,
     Known,
-    Literal,
+    NumberLiteral,
     Operand,
     Part,
     Tagged,
@@ -43,7 +44,7 @@ from anabranch.language.aggregates import AggregateCall
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.values.atomic import compare, spell, to_double
 from anabranch.values.numbers import nearest_double
-from anabranch.values.sequences import Values, atomize
+from anabranch.values.sequences import atomize
 
 _EXACT = 1 << 53
 """Whole numbers up to here are doubles."""
@@ -51,23 +52,10 @@ _PLAIN = (1e-6, 1e6)
 """Between these a double is spelled without an exponent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """An aggregate by window."""
-
-    values: Numbers | Indices
-    present: Flags | None = None
-    """Where there is a value; None for everywhere."""
-
-    def at(self, window: int) -> Values:
-        """What the evaluator would be given."""
-        return [] if self.present is not None and not self.present[window] else [self.values[window].item()]
-
-
 def is_made_for(result: WindowResult, calls: Sequence[AggregateCall]) -> bool:
     """Whether the comparisons of a result are the same between doubles, and only sums are written in other units."""
-    extremes = {call.variable for call in calls if call.function in ("min", "max")}
-    aggregates = (each for each in _fragments(result.element) if isinstance(each, Aggregate))
+    extremes = {call.variable for call in calls if AGGREGATES[call.function].kind == "extreme"}
+    aggregates = (each for each in _fragments(result.element) if isinstance(each, AggregateValue))
     is_plain = all(each.by == IDENTITY or each.variable not in extremes for each in aggregates)
     return is_plain and is_of_doubles(result.test)
 
@@ -77,20 +65,20 @@ def is_of_doubles(test: Test) -> bool:
     return all(_is_double(each) for each in _literals(test))
 
 
-def _literals(test: Test) -> list[Literal]:
-    if isinstance(test, Compared):
-        return [each for each in (test.left, test.right) if isinstance(each, Literal)]
+def _literals(test: Test) -> list[NumberLiteral]:
+    if isinstance(test, AggregateComparison):
+        return [each for each in (test.left, test.right) if isinstance(each, NumberLiteral)]
     return [each for inner in test.tests for each in _literals(inner)]
 
 
-def _is_double(literal: Literal) -> bool:
+def _is_double(literal: NumberLiteral) -> bool:
     """Whether a number lies on the same side of every integer as the double nearest to it."""
     (value,) = atomize(literal.value)
     double = to_double(value)
     return not double.is_integer() or double == value
 
 
-class WindowColumns:
+class PaneColumns:
     """The aggregates of windows over rows of panes, each found when it is asked for."""
 
     def __init__(self, rows: Rows, calls: Sequence[AggregateCall], begins: Indices, ends: Indices) -> None:
@@ -98,75 +86,26 @@ class WindowColumns:
         self._rows = rows
         self._calls = {call.variable: call for call in calls}
         self._spans = begins, ends
-        self._found: dict[Aggregate, Column] = {}
+        self._found: dict[AggregateValue, Column] = {}
 
     def __len__(self) -> int:
         return len(self._spans[0])
 
-    def at(self, chosen: Indices) -> WindowColumns:
+    def at(self, chosen: Indices) -> PaneColumns:
         """Some of the windows, by their places."""
         begins, ends = self._spans
-        return WindowColumns(self._rows, tuple(self._calls.values()), begins[chosen], ends[chosen])
+        return PaneColumns(self._rows, tuple(self._calls.values()), begins[chosen], ends[chosen])
 
-    def column(self, aggregate: Aggregate) -> Column:
+    def column(self, aggregate: AggregateValue) -> Column:
         """One aggregate, in its unit."""
         if aggregate not in self._found:
-            self._found[aggregate] = self._column(self._calls[aggregate.variable], aggregate.by)
+            call = self._calls[aggregate.variable]
+            self._found[aggregate] = AGGREGATES[call.function].column(self, call.path, aggregate.by)
         return self._found[aggregate]
 
     def known(self, window: int) -> Known:
         """The aggregates of one window."""
         return lambda aggregate: self.column(aggregate).at(window)
-
-    # --- exactly ----------------------------------------------------------------------------------------------
-
-    def counts(self, path: int) -> list[int]:
-        """How many values of a path each window has."""
-        found: list[int] = self._summed(self._rows.counts[path]).tolist()
-        return found
-
-    def sums(self, path: int) -> tuple[list[int], int]:
-        """The sums of a path in units of 10**-places, and the places."""
-        high, low = self._summed(self._rows.high[path]), self._summed(self._rows.low[path])
-        return totals(high, low), int(self._rows.places[path].max(initial=0))
-
-    def extremes(self, path: int, *, greatest: bool) -> list[Ranked | None]:
-        """The least or greatest value of a path in each window; only that of a zero has its true place."""
-        rows = self._rows
-        values, at = (
-            (rows.greatest[path], rows.greatest_at[path]) if greatest else (rows.least[path], rows.least_at[path])
-        )
-        best = self._best(values, at, -1 if greatest else 1).tolist()
-        return [
-            None if each != each else Ranked(each, 0 if each else self._first_zero(values, at, window))
-            for window, each in enumerate(best)
-        ]
-
-    def _first_zero(self, values: Numbers, at: Indices, window: int) -> int:
-        span = slice(self._spans[0][window], self._spans[1][window])
-        return int(at[span][values[span] == 0].min())
-
-    # --- as doubles -------------------------------------------------------------------------------------------
-
-    def _column(self, call: AggregateCall, by: Affine) -> Column:
-        rows, path = self._rows, call.path
-        counts = self._summed(rows.counts[path])
-        present = None if counts.all() else counts > 0
-        match call.function:
-            case "count":
-                return Column(
-                    counts
-                    if by == IDENTITY
-                    else np.array([nearest_double(by(Fraction(each))) for each in counts.tolist()])
-                )
-            case "sum":
-                return Column(self._quotients(path, np.ones(len(self), np.int64), by))
-            case "avg":
-                return Column(self._quotients(path, np.maximum(counts, 1), by), present)
-            case "min":
-                return Column(self._best(rows.least[path], rows.least_at[path], 1), present)
-            case "max":
-                return Column(self._best(rows.greatest[path], rows.greatest_at[path], -1), present)
 
     def _summed(self, values: Indices) -> Indices:
         """The sum of the rows in each window; running sums may wrap around, their differences do not."""
@@ -176,8 +115,20 @@ class WindowColumns:
         found: Indices = running[ends] - running[begins]
         return found
 
-    def _quotients(self, path: int, divisors: Indices, by: Affine) -> Numbers:
+    # --- statistics by window -------------------------------------------------------------------------------------
+
+    def counts(self, path: int) -> Indices:
+        """How many values of a path each window has."""
+        return self._summed(self._rows.counts[path])
+
+    def sums(self, path: int) -> tuple[list[int], int]:
+        """The sums of a path in units of 10**-places, and the places."""
+        high, low = self._summed(self._rows.high[path]), self._summed(self._rows.low[path])
+        return totals(high, low), int(self._rows.places[path].max(initial=0))
+
+    def quotients(self, path: int, divisors: Indices | None, by: Affine) -> Numbers:
         """The double nearest to each sum divided by some number, in a unit."""
+        divisors = np.ones(len(self), np.int64) if divisors is None else divisors
         high, low = self._summed(self._rows.high[path]), self._summed(self._rows.low[path])
         high, low = high + (low >> HALF), low & ((1 << HALF) - 1)
         unit = 10 ** int(self._rows.places[path].max(initial=0))
@@ -196,26 +147,42 @@ class WindowColumns:
             found[window] = nearest_double(by(Fraction(total, unit * int(divisors[window]))))
         return found
 
-    def _best(self, values: Numbers, at: Indices, sign: int) -> Numbers:
+    def extremes(self, path: int, *, greatest: bool) -> Numbers:
+        """The least or greatest value of a path in each window; NaN where there is none."""
         found = np.empty(len(self))
-        best_of(*self._spans, values, at, sign, found)
+        best_of(*self._spans, *self._extremes(path, greatest), -1 if greatest else 1, found)
         return found
+
+    def ranked(self, path: int, *, greatest: bool) -> list[Ranked | None]:
+        """The same as partials have them; only that of a zero has its true place."""
+        values, at = self._extremes(path, greatest)
+
+        def first_zero(window: int) -> int:
+            span = slice(self._spans[0][window], self._spans[1][window])
+            return int(at[span][values[span] == 0].min())
+
+        best = enumerate(self.extremes(path, greatest=greatest).tolist())
+        return [None if each != each else Ranked(each, 0 if each else first_zero(window)) for window, each in best]
+
+    def _extremes(self, path: int, greatest: bool) -> tuple[Numbers, Indices]:
+        rows = self._rows
+        return (rows.greatest[path], rows.greatest_at[path]) if greatest else (rows.least[path], rows.least_at[path])
 
 
 # --- conditions -------------------------------------------------------------------------------------------
 
 
-def held(test: Test, windows: WindowColumns) -> Flags:
+def held(test: Test, windows: PaneColumns) -> Flags:
     """For which windows a test holds."""
     match test:
         case AllOf(tests):
             return reduce(np.logical_and, (held(each, windows) for each in tests), np.ones(len(windows), np.bool_))
         case AnyOf(tests):
             return reduce(np.logical_or, (held(each, windows) for each in tests), np.zeros(len(windows), np.bool_))
-        case Compared(operator, Literal(left), Literal(right)):
+        case AggregateComparison(operator, NumberLiteral(left), NumberLiteral(right)):
             (a,), (b,) = atomize(left), atomize(right)
             return np.full(len(windows), compare(operator, a, b))
-        case Compared(operator, left, right):
+        case AggregateComparison(operator, left, right):
             (a_values, a_present), (b_values, b_present) = _side(left, windows), _side(right, windows)
             found: Flags = OPERATORS[operator](a_values, b_values)
             for present in (a_present, b_present):
@@ -223,8 +190,8 @@ def held(test: Test, windows: WindowColumns) -> Flags:
             return found
 
 
-def _side(operand: Operand, windows: WindowColumns) -> tuple[Numbers | Indices | float, Flags | None]:
-    if isinstance(operand, Literal):
+def _side(operand: Operand, windows: PaneColumns) -> tuple[Numbers | Indices | float, Flags | None]:
+    if isinstance(operand, NumberLiteral):
         (value,) = atomize(operand.value)
         return to_double(value), None
     column = windows.column(operand)
@@ -234,7 +201,7 @@ def _side(operand: Operand, windows: WindowColumns) -> tuple[Numbers | Indices |
 # --- texts ------------------------------------------------------------------------------------------------
 
 
-def texts(result: WindowResult, windows: WindowColumns) -> pa.Array:
+def texts(result: WindowResult, windows: PaneColumns) -> pa.Array:
     """The texts of all windows that add one, in order."""
     chosen = np.flatnonzero(held(result.test, windows))
     if not len(chosen):
@@ -250,7 +217,7 @@ def texts(result: WindowResult, windows: WindowColumns) -> pa.Array:
             parts.append(_spelled(column.values[chosen]))
             if column.present is not None:
                 absent |= ~column.present
-    if not any(isinstance(each, Aggregate) for each in fragments):
+    if not any(isinstance(each, AggregateValue) for each in fragments):
         return pa.repeat(parts[0], len(chosen))
     found = pc.binary_join_element_wise(*parts, "")
     if absent[chosen].any():
@@ -272,7 +239,7 @@ def _spelled(values: NDArray[np.int64] | NDArray[np.float64]) -> pa.Array:
     return found
 
 
-def _fragments(part: Part) -> list[str | Aggregate]:
+def _fragments(part: Part) -> list[str | AggregateValue]:
     """What a part is written as where all aggregates have values."""
     match part:
         case str():
@@ -281,20 +248,20 @@ def _fragments(part: Part) -> list[str | Aggregate]:
             spelled = [_operand(each) for each in operands]
             return [each for number, one in enumerate(spelled) for each in ((" ", one) if number else (one,))]
         case Tagged(name, attributes, content):
-            start: list[str | Aggregate] = [f"<{name}"]
+            start: list[str | AggregateValue] = [f"<{name}"]
             for each, value in attributes:
                 start += [f' {each}="', *(inner for piece in value for inner in _fragments(piece)), '"']
             inside = [inner for piece in content for inner in _fragments(piece)]
             return [*start, ">", *inside, f"</{name}>"] if any(inside) else [*start, "/>"]
 
 
-def _operand(operand: Operand) -> str | Aggregate:
-    return operand if isinstance(operand, Aggregate) else " ".join(map(spell, atomize(operand.value)))
+def _operand(operand: Operand) -> str | AggregateValue:
+    return operand if isinstance(operand, AggregateValue) else " ".join(map(spell, atomize(operand.value)))
 
 
-def _joined(fragments: Sequence[str | Aggregate]) -> list[str | Aggregate]:
+def _joined(fragments: Sequence[str | AggregateValue]) -> list[str | AggregateValue]:
     """With neighbours that are fixed made one."""
-    found: list[str | Aggregate] = []
+    found: list[str | AggregateValue] = []
     for each in fragments:
         if isinstance(each, str) and found and isinstance(found[-1], str):
             found[-1] += each

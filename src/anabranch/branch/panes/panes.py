@@ -33,14 +33,15 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from anabranch.algebra.aggregate import Failure
+from anabranch.aggregates import AGGREGATES
+from anabranch.aggregates.partial import Failure
 from anabranch.algebra.sliding import Sliding
 from anabranch.algebra.window import Panes
 from anabranch.branch.answers import Answers
 from anabranch.branch.intake.progress import Progress
-from anabranch.branch.panes.columns import WindowColumns, is_made_for, texts
+from anabranch.branch.panes.columns import PaneColumns, is_made_for, texts
 from anabranch.branch.panes.plan import PanePlan
-from anabranch.branch.panes.results import WindowResult, in_its_unit, in_units, value_of
+from anabranch.branch.panes.results import WindowResult, in_its_unit, in_units
 from anabranch.branch.panes.states import PaneState
 from anabranch.branch.ports import InputStream, Output
 from anabranch.columnar.panes.counted import Counted
@@ -227,13 +228,13 @@ class PaneWindows:
         k, last, count = self._next, _FAR if ended is None else min(ended, _FAR), room
         while count == room:
             count, k = find_windows(level.panes, k, last, panes.size, panes.step, begins, ends, numbers)
-            write(WindowColumns(level, self._plan.seen.calls, begins[:count], ends[:count]), numbers[:count])
+            write(PaneColumns(level, self._plan.seen.calls, begins[:count], ends[:count]), numbers[:count])
         self._next = max(k if ended is None else ended, self._next)
         open_from = int(np.searchsorted(level.panes, min(self._next * panes.step, _FAR)))
         self.rows = level.part(open_from, len(level))
         return True
 
-    def _column_writer(self) -> Callable[[WindowColumns, Indices], None] | None:
+    def _column_writer(self) -> Callable[[PaneColumns, Indices], None] | None:
         """What answers many windows, given with their numbers; None where they must be answered one by one."""
         result = self._result
         if result is None or not is_made_for(result, self._plan.seen.calls):
@@ -302,9 +303,9 @@ class PaneWindows:
     def _piece(self, window: Pane, result: WindowResult | None, units: Units) -> Piece:
         calls, outlet = self._plan.seen.calls, self._outlet
         if result is not None and not any(each.failure for each in window.partials):
-            values = {call.variable: value_of(window.partials[call.path], call.function) for call in calls}
+            values = {call.variable: AGGREGATES[call.function].value(window.partials[call.path]) for call in calls}
             return Piece(result.text(in_its_unit(values)), begins=False, ends=False)
-        known = {call.variable: partial(value_of, window.partials[call.path], call.function) for call in calls}
+        known = {call.variable: partial(AGGREGATES[call.function].value, window.partials[call.path]) for call in calls}
         return units.window((), known, outlet.forward if outlet else None)
 
     # --- between epochs -----------------------------------------------------------------------------------

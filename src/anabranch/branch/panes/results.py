@@ -19,7 +19,6 @@ from fractions import Fraction
 from itertools import product
 from typing import TypeAlias
 
-from anabranch.algebra.aggregate import Function, Partial
 from anabranch.language import ast
 from anabranch.law.evaluate import number
 from anabranch.runtime.standing import Standing
@@ -34,24 +33,24 @@ from anabranch.values.sequences import Values, atomize
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class AggregateValue:
     variable: str
     by: Affine = IDENTITY
     """The unit that it is written in, as the map from that of query start."""
 
 
-Known: TypeAlias = Callable[[Aggregate], Values]
+Known: TypeAlias = Callable[[AggregateValue], Values]
 """The aggregates of a window, each in its unit."""
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class NumberLiteral:
     """A number that the query wrote."""
 
     value: Values
 
 
-Operand: TypeAlias = Aggregate | Literal
+Operand: TypeAlias = AggregateValue | NumberLiteral
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +64,13 @@ class AnyOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class AggregateComparison:
     operator: ComparisonOperator
     left: Operand
     right: Operand
 
 
-Test: TypeAlias = AllOf | AnyOf | Compared
+Test: TypeAlias = AllOf | AnyOf | AggregateComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +132,11 @@ def _operand(expression: ast.Expression, names: Mapping[str, Operand]) -> Operan
         case ast.Variable(name) if name in names:
             return names[name]
         case ast.Variable(name) if "#" in name:
-            return Aggregate(name)
+            return AggregateValue(name)
         case ast.Number(text):
-            return Literal([number(text)])
+            return NumberLiteral([number(text)])
         case ast.Negation(ast.Number(text)):
-            return Literal([negate(each) for each in atomize([number(text)])])
+            return NumberLiteral([negate(each) for each in atomize([number(text)])])
         case _:
             raise _Other
 
@@ -149,7 +148,7 @@ def _test(expression: ast.Expression, names: Mapping[str, Operand]) -> Test:
         case ast.Or(operands):
             return AnyOf(tuple(_test(each, names) for each in operands))
         case ast.Comparison(operator, left, right):
-            return Compared(operator, _operand(left, names), _operand(right, names))
+            return AggregateComparison(operator, _operand(left, names), _operand(right, names))
         case _:
             raise _Other
 
@@ -206,8 +205,8 @@ def _in_units(element: Tagged, steps: tuple[str, ...], units: Mapping[Path, Affi
     )
     by = units.get(Path(steps), IDENTITY)
     match inner:
-        case (Inserted((Aggregate(variable),)),) if by != IDENTITY:
-            inner = (Inserted((Aggregate(variable, by),)),)
+        case (Inserted((AggregateValue(variable),)),) if by != IDENTITY:
+            inner = (Inserted((AggregateValue(variable, by),)),)
         case _ if by != IDENTITY and inner and not any(isinstance(each, Tagged) for each in inner):
             raise _Other
         case _:
@@ -216,14 +215,6 @@ def _in_units(element: Tagged, steps: tuple[str, ...], units: Mapping[Path, Affi
 
 
 # --- one window -------------------------------------------------------------------------------------------
-
-
-def value_of(known: Partial, function: Function) -> Values:
-    """An aggregate as the evaluator is given it; raises the failure that concerns it."""
-    found, exact = known.value(function), known.exact(function)
-    if found is None:
-        return []
-    return [found if exact is None else Rounded(found, exact)]
 
 
 def in_its_unit(values: Mapping[str, Values]) -> Known:
@@ -240,7 +231,7 @@ def _mapped(value: Atomic, by: Affine) -> Atomic:
 
 
 def _value(operand: Operand, known: Known) -> Values:
-    return known(operand) if isinstance(operand, Aggregate) else operand.value
+    return known(operand) if isinstance(operand, AggregateValue) else operand.value
 
 
 def holds(test: Test, known: Known) -> bool:
@@ -250,7 +241,7 @@ def holds(test: Test, known: Known) -> bool:
             return all(holds(each, known) for each in tests)
         case AnyOf(tests):
             return any(holds(each, known) for each in tests)
-        case Compared(operator, left, right):
+        case AggregateComparison(operator, left, right):
             pairs = product(atomize(_value(left, known)), atomize(_value(right, known)))
             return any(compare(operator, a, b) for a, b in pairs)
 

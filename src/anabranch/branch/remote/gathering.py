@@ -2,7 +2,7 @@
 
 Windows come by rising numbers, each when it is complete, and marks tell how far they have come where none does
 (`lines.py`); so a window of windows is complete when the last of its parts has come, or would have.
-From there on it is a window query like others (`panes.py`): larger windows are sent on, or a query is answered with
+FromMark there on it is a window query like others (`panes.py`): larger windows are sent on, or a query is answered with
 their values in the place of its aggregates.
 A stream of windows has one partition, so nothing has to wait for its turn.
 
@@ -19,7 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from anabranch.algebra.aggregate import ItemAt
+from anabranch.aggregates.partial import ItemAt
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.entries import Entry, cuts, unpack
 from anabranch.branch.intake.entry_reader import EntryReader
@@ -27,7 +27,7 @@ from anabranch.branch.panes.panes import PaneWindows
 from anabranch.branch.panes.states import pack
 from anabranch.branch.panes.states import unpack as unpack_states
 from anabranch.branch.ports import InputStream, Output
-from anabranch.branch.remote.lines import DOUBT, Ended, From, Mark, NoLine, Reached, Window, read_line
+from anabranch.branch.remote.lines import DOUBT, EndedMark, FromMark, Mark, NoLine, ReachedMark, SentWindow, read_line
 from anabranch.branch.remote.making import SentWindows
 from anabranch.branch.remote.queries import SentQuery
 from anabranch.branch.remote.reading import UNTOLD, LineReader
@@ -120,23 +120,23 @@ class Gathered:
                 pass  # punctuations tell nothing that the marks do not, and what is in doubt is told by lines
         return []
 
-    def _line(self, line: Window | Mark, first: ItemAt, order: int) -> list[tuple[int, Pane]]:
-        if isinstance(line, Window) and self._query.plan.sending is None:
+    def _line(self, line: SentWindow | Mark, first: ItemAt, order: int) -> list[tuple[int, Pane]]:
+        if isinstance(line, SentWindow) and self._query.plan.sending is None:
             failures = (line.partials[each].failure for each in self._query.places)
             self._doubt = self._doubt or next((each.message for each in failures if each and each.code == DOUBT), None)
         if self._doubt is not None:
             return []
         match line:
-            case Ended(reason):
+            case EndedMark(reason):
                 self._doubt = reason
-            case From(number):
+            case FromMark(number):
                 self._begun = True
                 self._windows.begin(self._query.tiling.first(number))
-            case Reached(None):
+            case ReachedMark(None):
                 self._windows.reach(0, math.inf)
-            case Reached(int(number)):
+            case ReachedMark(int(number)):
                 self._reach(number)
-            case Window(number, partials) if self._may_begin(f"{first.file} at byte {first.offset}"):
+            case SentWindow(number, partials) if self._may_begin(f"{first.file} at byte {first.offset}"):
                 self._reach(number + 1)
                 pane = Pane(order, first, tuple(partials[each] for each in self._query.places))
                 _, panes = self._query.tiling.placed(np.array([number]))

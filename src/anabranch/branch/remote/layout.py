@@ -16,17 +16,15 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
-from anabranch.algebra.aggregate import Function, Partial
-from anabranch.branch.panes.results import Aggregate as Named
-from anabranch.branch.panes.results import AllOf, AnyOf, Compared, Literal, Test, holds, value_of
+from anabranch.aggregates import AGGREGATES
+from anabranch.aggregates.partial import COLUMNS, Partial
+from anabranch.branch.panes.results import AggregateComparison, AggregateValue, AllOf, AnyOf, NumberLiteral, Test, holds
 from anabranch.language.aggregates import AggregateCall
 from anabranch.predicate import And, Compare, Operator, Or, Predicate, Term
 from anabranch.predicate.writing import number_text
 from anabranch.sharing.tree import AggregateAnnotation, PropertyTree
 from anabranch.values.sequences import Values
 
-_FIELDS: Mapping[Function, str] = {"count": "c", "sum": "s", "avg": "cs", "min": "l", "max": "g"}
-"""What must be told for an aggregate."""
 ANYTHING = AllOf(())
 
 
@@ -41,8 +39,8 @@ class Layout:
     def of(tree: PropertyTree) -> Layout:
         found: dict[str, str] = {}
         for each in sorted(tree.aggregates, key=_place):
-            known = found.get(_place(each), "") + _FIELDS[each.function]
-            found[_place(each)] = "".join(field for field in "cslg" if field in known)
+            known = found.get(_place(each), "") + AGGREGATES[each.function].needs
+            found[_place(each)] = "".join(field for field in COLUMNS if field in known)
         return Layout(tuple(found), tuple(found.values()))
 
     def at(self, aggregate: AggregateAnnotation) -> int | None:
@@ -51,7 +49,7 @@ class Layout:
         if place not in self.places:
             return None
         number = self.places.index(place)
-        return number if set(_FIELDS[aggregate.function]) <= set(self.fields[number]) else None
+        return number if set(AGGREGATES[aggregate.function].needs) <= set(self.fields[number]) else None
 
 
 def _place(aggregate: AggregateAnnotation) -> str:
@@ -81,9 +79,9 @@ class Sending:
     def sends(self, partials: Sequence[Partial], calls: Mapping[str, AggregateCall]) -> bool:
         """Whether a window is sent of which all is known, by aggregated path."""
 
-        def known(named: Named) -> Values:
+        def known(named: AggregateValue) -> Values:
             call = calls[named.variable]
-            return value_of(partials[call.path], call.function)
+            return AGGREGATES[call.function].value(partials[call.path])
 
         return any(each.failure for each in partials) or holds(self.test, known)
 
@@ -96,16 +94,20 @@ def _test(condition: Predicate, names: Mapping[Term, str]) -> Test:
         case Or(parts):
             return AnyOf(tuple(_test(each, names) for each in parts))
         case Compare(term, operator, Fraction() as constant) if term in names:
-            return _compared(Named(names[term]), operator, constant)
+            return _compared(AggregateValue(names[term]), operator, constant)
         case _:
             return ANYTHING
 
 
-def _compared(named: Named, operator: Operator, constant: Fraction) -> Test:
+def _compared(named: AggregateValue, operator: Operator, constant: Fraction) -> Test:
     """The comparison of a value, exactly and as one of doubles: which of them the query means is not known any more."""
     text = number_text(constant)
     if not text.removeprefix("-").replace(".", "").isdigit():
         return ANYTHING  # no query writes it as a number
-    exact = Compared(operator, named, Literal([Decimal(text)]))
+    exact = AggregateComparison(operator, named, NumberLiteral([Decimal(text)]))
     double = float(Decimal(text))
-    return exact if Fraction(double) == constant else AnyOf((exact, Compared(operator, named, Literal([double]))))
+    return (
+        exact
+        if Fraction(double) == constant
+        else AnyOf((exact, AggregateComparison(operator, named, NumberLiteral([double]))))
+    )

@@ -16,14 +16,15 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from anabranch.algebra.aggregate import Failure, Partial
-from anabranch.branch.panes.columns import WindowColumns, held, is_of_doubles
+from anabranch.aggregates.partial import Failure, Partial
+from anabranch.aggregates.written import rank_text, sum_text
+from anabranch.branch.panes.columns import PaneColumns, held, is_of_doubles
 from anabranch.branch.panes.panes import PaneWindows
 from anabranch.branch.panes.plan import PanePlan, pane_plan
 from anabranch.branch.panes.states import PaneState
 from anabranch.branch.ports import InputStream, Output
 from anabranch.branch.remote.layout import Sending
-from anabranch.branch.remote.lines import DOUBT, Ended, From, Mark, Reached, mark_text, rank_text, sum_text, window_text
+from anabranch.branch.remote.lines import DOUBT, EndedMark, FromMark, Mark, ReachedMark, mark_text, window_text
 from anabranch.columnar.panes.rows import Pane
 from anabranch.columnar.scan.kernels import Indices
 from anabranch.errors import UsageError
@@ -91,7 +92,7 @@ class SentWindows(PaneWindows):
 
     def end(self, reason: str) -> None:
         """No window is made any more."""
-        self._mark(Ended(reason))
+        self._mark(EndedMark(reason))
 
     # --- marks --------------------------------------------------------------------------------------------
 
@@ -99,7 +100,7 @@ class SentWindows(PaneWindows):
         """The first window that is whole."""
         super().begin(first)
         if not self._begun:
-            self._mark(From(first))
+            self._mark(FromMark(first))
             self._begun = True
 
     def close(self) -> None:
@@ -110,10 +111,10 @@ class SentWindows(PaneWindows):
         if self._told is None:
             return
         if self._progress.reached == math.inf:
-            self._mark(Reached(None))
+            self._mark(ReachedMark(None))
             self._told = None
         elif self._next > self._told:
-            self._mark(Reached(self._next))
+            self._mark(ReachedMark(self._next))
             self._told = self._next
 
     def _mark(self, mark: Mark) -> None:
@@ -136,10 +137,10 @@ class SentWindows(PaneWindows):
         reason = self._doubted.get(str(path))
         return partial if reason is None else replace(partial, failure=Failure(0, 0, reason, DOUBT))
 
-    def _column_writer(self) -> Callable[[WindowColumns, Indices], None] | None:
+    def _column_writer(self) -> Callable[[PaneColumns, Indices], None] | None:
         return self._send_columns if is_of_doubles(self._sending.test) and not self._doubted else None
 
-    def _send_columns(self, columns: WindowColumns, numbers: Indices) -> None:
+    def _send_columns(self, columns: PaneColumns, numbers: Indices) -> None:
         chosen = np.flatnonzero(held(self._sending.test, columns))
         if not len(chosen):
             return
@@ -160,13 +161,15 @@ class SentWindows(PaneWindows):
         return replace(found, meta={**found.meta, **meta})
 
 
-def _texts(columns: WindowColumns, path: int, field: str) -> list[str]:
+def _texts(columns: PaneColumns, path: int, field: str) -> list[str]:
     """What is told of a path by window, in one field."""
     match field:
         case "c":
-            return list(map(str, columns.counts(path)))
+            return list(map(str, columns.counts(path).tolist()))
         case "s":
             totals, places = columns.sums(path)
-            return [sum_text(count, each, places) for count, each in zip(columns.counts(path), totals, strict=True)]
+            return [
+                sum_text(count, each, places) for count, each in zip(columns.counts(path).tolist(), totals, strict=True)
+            ]
         case _:
-            return list(map(rank_text, columns.extremes(path, greatest=field == "g")))
+            return list(map(rank_text, columns.ranked(path, greatest=field == "g")))

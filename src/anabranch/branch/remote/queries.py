@@ -9,7 +9,7 @@ from functools import lru_cache
 from anabranch.branch.panes.plan import PanePlan, pane_plan
 from anabranch.branch.remote.layout import Layout
 from anabranch.branch.remote.making import sent_plan
-from anabranch.branch.remote.tiling import SAME, Tiling
+from anabranch.branch.remote.tiling import SAME, WindowTiling
 from anabranch.errors import Unsupported, UsageError
 from anabranch.language import check, parse
 from anabranch.runtime.standing import standing
@@ -25,7 +25,7 @@ class SentQuery:
     stream: str
     layout: Layout
     """What is told of the windows that are read."""
-    tiling: Tiling
+    tiling: WindowTiling
     plan: PanePlan
     """What is made of them."""
     places: tuple[int, ...]
@@ -71,6 +71,6 @@ def _over(source: PropertyTree, plan: PanePlan) -> SentQuery:
             raise UsageError("the windows that are sent lack a value that is asked for", hint="send more of them")
         places[call.path] = place
     is_same = plan.extent == window.extent
-    tiling = Tiling(SAME if is_same else select_windows(window.extent, plan.extent))
+    tiling = WindowTiling(SAME if is_same else select_windows(window.extent, plan.extent))
     tiled = replace(plan, query=replace(plan.query, panes=tiling.panes))
     return SentQuery(source.stream, layout, tiling, tiled, tuple(places[each] for each in range(len(places))))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.algebra.aggregate import ItemAt
+from anabranch.aggregates.partial import ItemAt
 from anabranch.branch.remote.lines import plain_line
 from anabranch.branch.remote.queries import SentQuery
 from anabranch.columnar.panes.kernels import HALF, LOW

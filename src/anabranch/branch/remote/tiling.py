@@ -21,7 +21,7 @@ _ONE = Fraction(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Tiling:
+class WindowTiling:
     """How windows are put together from others."""
 
     selection: SelectWindows

@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.columnar.panes.counted import Law, Reach, Reached, Seen
+from anabranch.columnar.panes.counted import ItemLaw, Reach, Reached, Seen
 from anabranch.columnar.panes.kernels import (
     MOST_PLACES,
     MOST_TICKS,
@@ -50,11 +50,11 @@ class AxisBatch:
     """No value is larger, nor smaller than minus this."""
 
 
-class Axis:
+class ReferenceAxis:
     """Judges the values of one range, batch after batch."""
 
     def __init__(
-        self, query: PaneQuery, law: Law, largest: Reach | None = None, evolution: Evolution | None = None
+        self, query: PaneQuery, law: ItemLaw, largest: Reach | None = None, evolution: Evolution | None = None
     ) -> None:
         """`query` and `law` are those of any member; `largest` is the largest value before the range, if known.
 

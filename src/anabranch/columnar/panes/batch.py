@@ -15,7 +15,7 @@ import numpy as np
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.columnar.match.condition import ALWAYS, UNCLEAR, YES, Condition, judge
 from anabranch.columnar.match.index import Matches
-from anabranch.columnar.panes.axis import Axis, AxisBatch
+from anabranch.columnar.panes.axis import AxisBatch, ReferenceAxis
 from anabranch.columnar.panes.kernels import best_places, exact_ticks
 from anabranch.columnar.panes.query import CompiledMany, CompiledPanes, Given, PaneQuery
 from anabranch.columnar.panes.rows import MOST_PANES
@@ -27,7 +27,7 @@ _MOST = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AggregatedPlace:
     """One place of an aggregated path, by the rows of `Columns`; -1 for none."""
 
     taken: int
@@ -37,15 +37,15 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class AggregatedPath:
     """An aggregated path of a member."""
 
-    places: tuple[Place, ...] = ()
+    places: tuple[AggregatedPlace, ...] = ()
     decimals: int = 0
 
 
 @dataclass(slots=True)
-class Batch:
+class PaneBatch:
     """Some entries in order."""
 
     shredded: Shredded
@@ -59,7 +59,7 @@ class Batch:
     conditions: Places = field(default_factory=lambda: np.empty(0, np.int32))
     entries: Places = field(default_factory=lambda: np.empty(0, np.int32))
     """The pairs of a condition and an entry that it takes for certain, if it is clear on its axis and not late."""
-    paths: Sequence[Sequence[Path]] = ()
+    paths: Sequence[Sequence[AggregatedPath]] = ()
     """By condition; exact in the entries that it takes."""
     columns: Columns | None = None
 
@@ -83,7 +83,7 @@ class Batch:
 class BatchJudge:
     """Judges batch after batch, and remembers how many decimal places the numbers have."""
 
-    def __init__(self, queries: Sequence[PaneQuery], axes: Sequence[Axis], axis_of: Sequence[int]) -> None:
+    def __init__(self, queries: Sequence[PaneQuery], axes: Sequence[ReferenceAxis], axis_of: Sequence[int]) -> None:
         """`axis_of` is by member, -1 for windows that count."""
         self._queries = queries
         self._axes = axes
@@ -97,14 +97,14 @@ class BatchJudge:
         known: Flags,
         matches: Matches,
         touched: Mapping[int, Evolution] = MappingProxyType({}),
-    ) -> Batch:
+    ) -> PaneBatch:
         """Judge some entries; `known` are those that are good items for certain, `matches` is for the conditions.
 
         To members who are `touched` the values mean something else than they say, and what was matched is nothing.
         """
         if compiled is None or shredded.wanted is None:
             nothing = [AxisBatch(np.ones(len(known), np.bool_)) for _ in self._axes]
-            return Batch(shredded, nothing, always=range(len(self._queries)))
+            return PaneBatch(shredded, nothing, always=range(len(self._queries)))
         sights = _sights(compiled, shredded, touched)
         always = [number for number, each in enumerate(sights) if each is None]
         slow = frozenset(always)
@@ -115,7 +115,7 @@ class BatchJudge:
             else AxisBatch(np.ones(len(known), np.bool_))
             for number in range(len(self._axes))
         ]
-        batch = Batch(shredded, axes, always=always, members=compiled.matched)
+        batch = PaneBatch(shredded, axes, always=always, members=compiled.matched)
         if touched:
             matches = _matched_again(compiled, sights, matches, touched)
         for condition, entry in zip(matches.open_conditions.tolist(), matches.open_entries.tolist(), strict=True):
@@ -134,11 +134,11 @@ class BatchJudge:
             return AxisBatch(~sight.shredded.fits)  # the path does not lead to items that fit
         return self._axes[number].batch(sight, compiled.reference, known)
 
-    def _take(self, batch: Batch, compiled: CompiledMany, matches: Matches, sights: Sequence[Sight | None]) -> None:
+    def _take(self, batch: PaneBatch, compiled: CompiledMany, matches: Matches, sights: Sequence[Sight | None]) -> None:
         """Set down what is taken for certain; what turns out to be unclear is left to the law."""
         columns = batch.columns = Columns(self._decimals)
         conditions, entries = matches.conditions, matches.pairs
-        paths: list[list[Path]] = []
+        paths: list[list[AggregatedPath]] = []
         for condition, member in enumerate(compiled.matched):
             given, query, sight = compiled.members[member], self._queries[member], sights[member]
             assert given is not None, "what has a condition was compiled"
@@ -210,7 +210,7 @@ class Columns:
         """Those that were asked for; columns are known by the numbers of these objects."""
         self._numbers: dict[tuple[int, int, int], tuple[int, Indices, Flags | None]] = {}
         self._flags: dict[tuple[int, Condition], tuple[int, Flags, Flags | None]] = {}
-        self._paths: dict[tuple[int, tuple[Given, ...]], tuple[Path, Flags | None]] = {}
+        self._paths: dict[tuple[int, tuple[Given, ...]], tuple[AggregatedPath, Flags | None]] = {}
 
     @property
     def flags(self) -> Flags:
@@ -229,30 +229,30 @@ class Columns:
         found = [_values(self._sights[sight], leaf) for sight, leaf, _ in self._numbers]
         return np.stack(found) if found else np.empty((0, 0))
 
-    def path(self, path: tuple[Given, ...], sight: Sight) -> tuple[Path, Flags | None]:
+    def path(self, path: tuple[Given, ...], sight: Sight) -> tuple[AggregatedPath, Flags | None]:
         """An aggregated path, and where it is unclear; None for nowhere."""
         key = id(sight), path
         if key not in self._paths:
             self._sights[id(sight)] = sight
             decimals = max((self._decimals_of(each.leaf, sight) for each in path if each.leaf is not None), default=0)
             unclear: Flags | None = None
-            places: list[Place] = []
+            places: list[AggregatedPlace] = []
             for each in path:
                 place, doubt = self._place(each, decimals, sight)
                 places.append(place)
                 unclear = doubt if unclear is None else unclear if doubt is None else unclear | doubt
-            self._paths[key] = Path(tuple(places), decimals), unclear
+            self._paths[key] = AggregatedPath(tuple(places), decimals), unclear
         return self._paths[key]
 
-    def _place(self, given: Given, decimals: int, sight: Sight) -> tuple[Place, Flags | None]:
+    def _place(self, given: Given, decimals: int, sight: Sight) -> tuple[AggregatedPlace, Flags | None]:
         row, counts, unclear = self._condition(given.condition, sight)
         if given.leaf is None:
-            return Place(row, -1), unclear
+            return AggregatedPlace(row, -1), unclear
         leaf, _, inexact = self._exact(given.leaf, decimals, sight)
         if inexact is not None and counts is not None:
             inexact = inexact & counts
         both = inexact if unclear is None else unclear if inexact is None else unclear | inexact
-        return Place(row, leaf), both
+        return AggregatedPlace(row, leaf), both
 
     def _condition(self, condition: Condition, sight: Sight) -> tuple[int, Flags | None, Flags | None]:
         if condition == ALWAYS:

@@ -50,7 +50,7 @@ class Looked:
     """Where a predicate failed: nothing of the item is selected."""
 
 
-class Law(Protocol):
+class ItemLaw(Protocol):
     """The law for one window query, for what columns leave unclear."""
 
     def item(self, item: Item) -> Looked: ...

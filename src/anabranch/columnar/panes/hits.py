@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.panes.batch import Batch
+from anabranch.columnar.panes.batch import PaneBatch
 from anabranch.columnar.panes.kernels import add_up
 from anabranch.columnar.panes.query import PaneQuery
 from anabranch.columnar.panes.rows import Rows
@@ -18,7 +18,7 @@ _FAR = 1 << 62
 
 
 def placing(
-    batch: Batch,
+    batch: PaneBatch,
     members: Container[int],
     states: Sequence[Bytes],
     queries: Sequence[PaneQuery],
@@ -38,7 +38,9 @@ def placing(
     return whose, axes, np.array([*states, nothing], np.uint8), np.array([*ticks, nothing]), *sizes
 
 
-def add_path(batch: Batch, rows: Indices, path: int, into: Rows, queries: Sequence[PaneQuery], entries: int) -> None:
+def add_path(
+    batch: PaneBatch, rows: Indices, path: int, into: Rows, queries: Sequence[PaneQuery], entries: int
+) -> None:
     """Add the values of one aggregated path to the rows of its hits; so many entries came before the batch."""
     assert batch.columns is not None, "what hits has columns"
     places = [each[path].places if path < len(each) else () for each in batch.paths]

@@ -24,12 +24,12 @@ from types import MappingProxyType
 
 import numpy as np
 
+from anabranch.aggregates.partial import ItemAt
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.aggregate import ItemAt
 from anabranch.columnar.match.index import Matches
-from anabranch.columnar.panes.axis import Axis
-from anabranch.columnar.panes.batch import Batch, BatchJudge
-from anabranch.columnar.panes.counted import CountedRange, Law, Looked, Reach, Seen
+from anabranch.columnar.panes.axis import ReferenceAxis
+from anabranch.columnar.panes.batch import BatchJudge, PaneBatch
+from anabranch.columnar.panes.counted import CountedRange, ItemLaw, Looked, Reach, Seen
 from anabranch.columnar.panes.hits import add_path, placing
 from anabranch.columnar.panes.kernels import HALF, LOW, NODES, place
 from anabranch.columnar.panes.query import CompiledMany, PaneQuery
@@ -49,7 +49,7 @@ class Member:
 
     name: str
     query: PaneQuery
-    law: Law
+    law: ItemLaw
     told: bool = True
     """Whether every pane tells which item comes first in it."""
     view: int = -1
@@ -85,7 +85,7 @@ class PaneCounter:
         ]
         heads = [self._axis_of.index(number) for number in range(len(axes))]
         self._axes = [
-            Axis(members[head].query, members[head].law, largest(number), touched.get(head))
+            ReferenceAxis(members[head].query, members[head].law, largest(number), touched.get(head))
             for number, head in enumerate(heads)
         ]
         self._groups: dict[int, list[int]] = {}
@@ -93,7 +93,7 @@ class PaneCounter:
             self._groups.setdefault(len(each.query.paths), []).append(number)
         self._queries = [each.query for each in members]
         self._judge = BatchJudge(self._queries, self._axes, self._axis_of)
-        self._batch: Batch | None = None
+        self._batch: PaneBatch | None = None
         self._single = Singles(self._queries, [each.name for each in members], bury, file)
         self._punctuations: dict[int, Punctuation] = {}
         self._rows: dict[int, list[Rows]] = {paths: [] for paths in self._groups}
@@ -165,7 +165,7 @@ class PaneCounter:
 
     # --- rows ---------------------------------------------------------------------------------------------
 
-    def _counted(self, batch: Batch, members: Sequence[int], states: Sequence[Bytes], paths: int) -> Rows:
+    def _counted(self, batch: PaneBatch, members: Sequence[int], states: Sequence[Bytes], paths: int) -> Rows:
         """Add up the hits of members who aggregate so many paths."""
         count = len(batch.entries)
         if self._room.shape[1] < count:

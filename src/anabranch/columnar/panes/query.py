@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from anabranch.algebra.aggregate import Function
+from anabranch.aggregates import AGGREGATES
+from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.window import Panes
 from anabranch.columnar.items.query import Other, Scope, Spot, source_spots
 from anabranch.columnar.match.condition import ALWAYS, Condition, NumberTest, tests
@@ -29,7 +30,7 @@ class PaneQuery:
     clause: ast.For
     paths: tuple[ast.Expression, ...]
     """What is aggregated."""
-    asked: tuple[frozenset[Function], ...]
+    asked: tuple[frozenset[FunctionName], ...]
     """By path: the functions that are taken over it."""
     panes: Panes
     slack: Fraction = Fraction(0)
@@ -46,12 +47,13 @@ class PaneQuery:
     @property
     def numeric(self) -> list[bool]:
         """Which paths are asked for more than the number of nodes they lead to."""
-        return [bool(each - {"count"}) for each in self.asked]
+        return [any(AGGREGATES[each].takes_numbers for each in asked) for asked in self.asked]
 
     @property
     def ranked(self) -> list[int]:
         """Which paths are asked for their least value (1), their greatest (2), or both (3)."""
-        return [("min" in each) + 2 * ("max" in each) for each in self.asked]
+        needs = ["".join(AGGREGATES[each].needs for each in asked) for asked in self.asked]
+        return [("l" in each) + 2 * ("g" in each) for each in needs]
 
     def ratio(self, places: int) -> tuple[int, int]:
         """Whole numbers by which a value with so many decimal places is multiplied and divided to find its pane."""

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.algebra.aggregate import ItemAt, Partial, Ranked
+from anabranch.aggregates.partial import ItemAt, Partial, Ranked
 from anabranch.columnar.panes.kernels import MOST_PLACES, MOST_TICKS, halves, totals
 from anabranch.columnar.panes.kernels_windows import merge
 from anabranch.columnar.scan.kernels import Indices

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from anabranch.algebra.aggregate import ItemAt, Partial, merged
+from anabranch.aggregates.partial import ItemAt, Partial, merged
 from anabranch.columnar.panes.counted import Looked, Seen, Texts
 from anabranch.columnar.panes.kernels import NODES
 from anabranch.columnar.panes.query import PaneQuery

@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anabranch.algebra.aggregate import Failure, ItemAt, Partial, Ranked
+from anabranch.aggregates.partial import ItemAt
+from anabranch.aggregates.written import partial_from_json, partial_to_json
 from anabranch.columnar.panes.rows import Pane, Rows, is_plain, laid_out
 
 Numbered: TypeAlias = tuple[int, int, Pane]
@@ -129,55 +129,11 @@ def _narrow(values: NDArray[np.int64]) -> pa.Array:
 
 def _line(numbered: Numbered) -> str:
     member, number, pane = numbered
-    partials = [
-        [
-            each.count,
-            format(each.total, "x"),
-            each.places,
-            each.special,
-            _written_rank(each.least),
-            _written_rank(each.greatest),
-            each.failure,
-            _written(each.rest),
-        ]
-        for each in pane.partials
-    ]
+    partials = list(map(partial_to_json, pane.partials))
     return json.dumps([member, format(number, "x"), pane.order, pane.first, partials])
 
 
 def _pane(line: str) -> Numbered:
     member, number, order, first, partials = json.loads(line)
-    found = tuple(
-        Partial(
-            count,
-            int(total, 16),
-            places,
-            special,
-            _rank(least),
-            _rank(greatest),
-            None if failure is None else Failure.read(failure),
-            _fraction(rest),
-        )
-        for count, total, places, special, least, greatest, failure, rest in partials
-    )
+    found = tuple(map(partial_from_json, partials))
     return member, int(number, 16), Pane(order, None if first is None else ItemAt(*first), found)
-
-
-def _written_rank(found: Ranked | None) -> list[Any] | None:
-    return None if found is None else [found.value, found.order, None if found.exact is None else _written(found.exact)]
-
-
-def _rank(fields: list[Any] | None) -> Ranked | None:
-    if fields is None:
-        return None
-    value, order, exact = fields
-    return Ranked(value, order, None if exact is None else _fraction(exact))
-
-
-def _written(value: Fraction) -> str:
-    return f"{value.numerator:x}/{value.denominator:x}"
-
-
-def _fraction(text: str) -> Fraction:
-    numerator, _, denominator = text.partition("/")
-    return Fraction(int(numerator, 16), int(denominator, 16))

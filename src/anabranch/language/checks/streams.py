@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeAlias
 
+from anabranch.aggregates import AGGREGATES
 from anabranch.errors import QueryError, Span
 from anabranch.language import ast
 from anabranch.language.checks.refusals import refuse
 from anabranch.language.intervals import bounded
 from anabranch.language.rewrite import parts
-from anabranch.language.signatures import AGGREGATES
 
 Position: TypeAlias = tuple[str, ...]
 """Names from the root element down to a node; the document itself is the empty position."""

@@ -28,9 +28,10 @@ from fractions import Fraction
 from itertools import takewhile
 from typing import Literal, TypeAlias
 
+from anabranch.aggregates import AGGREGATES
+from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.reactions.signature import following
-from anabranch.language.signatures import Aggregate
 from anabranch.stream.affine import MAX_DIGITS, Affine
 from anabranch.stream.elements import Add, Alter, Drop
 from anabranch.stream.path import Path
@@ -51,7 +52,7 @@ class Origin:
 
     input: int
     path: Path
-    function: Aggregate | None = None
+    function: FunctionName | None = None
     a: Fraction = Fraction(1)
     b: Fraction = Fraction(0)
 
@@ -62,13 +63,14 @@ class Origin:
     @property
     def vanishes(self) -> bool:
         """Whether nothing is left of it when there are no values at the path."""
-        return self.function not in ("sum", "count")
+        return self.function is None or not AGGREGATES[self.function].is_total
 
     def follows(self, by: Affine) -> Affine | None:
         """What becomes of it when the values at the path change their unit; None where it cannot be told."""
-        if self.function == "count" or (self.function == "sum" and by.b):
+        inner = by if self.function is None else AGGREGATES[self.function].follows(by)
+        if inner is None:
             return None
-        net = following(by, self.a, self.b)
+        net = following(inner, self.a, self.b)
         parts = (part for each in (net.a, net.b) for part in (abs(each.numerator), each.denominator))
         return net if all(part < _WRITTEN for part in parts) else None
 

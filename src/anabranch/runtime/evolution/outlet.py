@@ -303,6 +303,8 @@ class Outlet:
                 if isinstance(evolution, Alter):
                     by = target.origin.follows(evolution.by)
                     assert by is not None, "a target follows"
+                    if by == IDENTITY != evolution.by:
+                        continue
                     evolution = replace(evolution, by=by)
                 self._written.see(where, evolution)
                 yield Accent(description_of(where), evolution, place)
@@ -340,7 +342,7 @@ class Outlet:
             absent=Chosen(lambda inner: self._is_absent(*self._outer(inner))),
             ignored=Chosen(lambda inner: not self._reads(*self._outer(inner))),
             pairs=tuple(tuple((input, self._inner(input, path)) for input, path in group) for group in known if group),
-            lets=lambda inner, by: self._lets(*self._outer(inner), by),
+            follows=lambda inner, by: by if self._lets(*self._outer(inner), by) else None,
         )
 
     def _is_absent(self, input: int, path: Path) -> bool:

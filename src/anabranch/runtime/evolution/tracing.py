@@ -16,8 +16,9 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
+from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
-from anabranch.language.signatures import AGGREGATES, SIGNATURES
+from anabranch.language.signatures import SIGNATURES
 from anabranch.law.env import Env
 from anabranch.law.paths import base_of
 from anabranch.law.spelling import Namespaces, Spelling
@@ -277,9 +278,8 @@ class _Tracer:
             arguments = (scope.of(_CONTEXT),)
         match arguments:
             case ((Nodes() as only,),) if builtin and only.is_known and only.path.steps:
-                for function in AGGREGATES:
-                    if function == name:
-                        return (Computed(Origin(only.input, only.path, function), only.always),)
+                if name in AGGREGATES:
+                    return (Computed(Origin(only.input, only.path, name), only.always),)
                 if name in ("data", "string"):
                     return (replace(only, kind="text"),)
                 if name == "number" and not only.many:

@@ -24,6 +24,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
+from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
 from anabranch.language.rewrite import parts as parts_of
 from anabranch.logic import MIRRORED
@@ -291,7 +292,9 @@ def _compared(left: _Operand, operator: Operator, right: _Operand) -> Understood
     """What is known with these two sides; None where they have to be turned round, or nothing is known."""
     match left, right:
         case _TermValues(term, exact), _Literal(expression):
-            value = _constant(expression, rounded=is_value(term) and not term.input.startswith("count"))
+            value = _constant(
+                expression, rounded=is_value(term) and AGGREGATES[term.input.partition("(")[0]].kind != "integer"
+            )
             if value is None or (is_value(term) and isinstance(value, str)):
                 return None
             return Understood(compare(term, operator, value), exact)

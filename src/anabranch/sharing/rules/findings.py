@@ -14,10 +14,10 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from anabranch.aggregates import BY_PANES
+from anabranch.aggregates.function import FunctionName
 from anabranch.language import ast
 from anabranch.language.rewrite import rebuild
-from anabranch.language.signatures import AGGREGATES
-from anabranch.language.signatures import Aggregate as AggregateFunction
 from anabranch.predicate import EVERYTHING, Predicate, and_, simplify
 from anabranch.sharing.rules.conditions import (
     CONTEXT,
@@ -61,7 +61,7 @@ class Environment:
         return Environment(self.names, when, self.loops, self.join)
 
 
-_Key: TypeAlias = tuple[AggregateFunction, Steps, tuple[tuple[int, Predicate], ...]]
+_Key: TypeAlias = tuple[FunctionName, Steps, tuple[tuple[int, Predicate], ...]]
 
 
 @dataclass(slots=True)
@@ -107,7 +107,7 @@ class Findings:
                 meaning = names.get(name)
                 return meaning if isinstance(meaning, AggregateAnnotation) else None
             case ast.Call(name, (argument,)) if self.windows:
-                function = next((each for each in AGGREGATES if each == name.removeprefix("fn:")), None)
+                function = name.removeprefix("fn:") if name.removeprefix("fn:") in BY_PANES else None
                 found = locate(argument, names)
                 if function is None or found is None or not found.complete:
                     return None

@@ -26,10 +26,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from anabranch.aggregates import AGGREGATES
 from anabranch.algebra.window import Extent
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
-from anabranch.language.signatures import AGGREGATES
 from anabranch.predicate import EVERYTHING, Predicate, and_, terms
 from anabranch.sharing.rules.conditions import (
     CONTEXT,

@@ -5,6 +5,7 @@ All other columns are those that items turn out to have, and are text.
 
 from __future__ import annotations
 
+from anabranch.aggregates import AGGREGATES
 from anabranch.algebra.operators.construct import Construct, Copy, Linear
 from anabranch.algebra.operators.grouped import Aggregate
 from anabranch.algebra.operators.order import Order
@@ -34,7 +35,9 @@ def computed_columns(plan: Plan) -> dict[str, ColumnType]:
             return {name: given for name, given in below.items() if all(each.get(name) == given for each in others)}
         case Aggregate(_, by, _, named):
             found: dict[str, ColumnType] = {str(path): below[str(path)] for path in by if str(path) in below}
-            return found | {str(path): "integer" if each == "count" else "number" for path, each in named}
+            return found | {
+                str(path): "integer" if AGGREGATES[each].kind == "integer" else "number" for path, each in named
+            }
         case Construct(_, fields):
             found = {str(at): "number" for at, value in fields if isinstance(value, Linear)}
             copied = ((at, str(value.path)) for at, value in fields if isinstance(value, Copy))

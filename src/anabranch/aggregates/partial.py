@@ -1,45 +1,40 @@
-"""Aggregates: `min`, `max`, `sum`, `count` and `avg` over the values in a window, put together from parts.
+"""Partials: all that has to be known of some values, for aggregates that are put together from parts.
 
-Law (LAWS 2.1, 2.2): the value of an aggregate over a window is that over all its values at once, whatever parts the
-values came in and in which order the parts are merged.
-A *partial* is all that has to be known of a part:
+Law (LAWS 2.1, 2.2): the value of an aggregate is that over all values at once, whatever parts the values came in and in
+which order the parts are merged.
+A *partial* tells, each by a letter:
 
-* how many values there are;
-* their true sum, an integer with a number of decimal places: integers do not lose digits, so it is as exact after
+* `c`: how many values there are;
+* `s`: their true sum, an integer with a number of decimal places: integers do not lose digits, so it is as exact after
   months as on the first day, and its size grows with the logarithm of what was summed;
   what a unit change has made a fraction that is no decimal is summed beside it;
-* which of INF, -INF and NaN are among them; NaN makes every aggregate NaN, both infinities a sum;
-* the least and the greatest as doubles, each with its place in the stream, because -0 and 0 are equal and the earlier
-  one is the answer; and exactly, for a result that leaves in another unit is not rounded twice (LAWS 4.3);
+  and which of INF, -INF and NaN are among the values; NaN makes every aggregate NaN, both infinities a sum;
+* `l`, `g`: the least and the greatest as doubles, each with its place in the stream, because -0 and 0 are equal and the
+  earlier one is the answer; and exactly, for a result that leaves in another unit is not rounded twice (LAWS 4.3);
+* `q`: the true sum of the squares, and `v`: all values, each with how often it occurs; both only where asked for;
 * the first failure: a path that failed comes before a text that is no number, because a path is followed to its end
   before anything is summed, and of two of a kind the earlier one counts;
   with it, for the dead letter, the item in which the path failed, or the first of those whose texts are no numbers.
 
 `merge` is associative and commutative, and `Partial()` is its neutral element.
-
-Signature: what an aggregate answers follows from function, path, the items' selection and the window.
-Items: a partial each, in canonical values, merged by pane, and by window of panes.
-Accents: whoever keeps partials answers what is complete before an accent comes out, and forgets a path that is dropped;
-what comes out is the operator's to say (`algebra/operators/grouped.py`).
-Updates: windows over streams of updates are refused; aggregates without one are in `branch/display/folds.py`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple
 
 from anabranch.errors import DynamicError
 from anabranch.stream.elements import MOST_NAMED
 from anabranch.values.numbers import exact_number, nearest_double, no_number, summand
 
-Function: TypeAlias = Literal["min", "max", "sum", "count", "avg"]
-
+COLUMNS = "cslg"
+"""What columns of panes hold, and what travels between peers."""
 POSITIVE, NEGATIVE, NAN = 1, 2, 4
 """What a partial notes of values that no sum can hold."""
 _ALONE = {POSITIVE: math.inf, NEGATIVE: -math.inf}
@@ -123,27 +118,39 @@ class Partial:
     failure: Failure | None = None
     rest: Fraction = _NOTHING
     """The sum of those that are no decimals."""
+    squares: Fraction = _NOTHING
+    values: Mapping[Fraction | float, int] = field(default_factory=dict, hash=False)
+    """How often each value occurs, but for NaN."""
 
     @staticmethod
-    def of(value: str | Fraction, order: int, item: ItemAt | None = None) -> Partial:
+    def of(value: str | Fraction, order: int, item: ItemAt | None = None, needs: str = COLUMNS) -> Partial:
         """What is known of one value, as an item spells it or as a unit change has made it.
 
-        `order` is its place in the stream, and `item` what a dead letter shows of the item that has it.
+        `order` is its place in the stream, and `item` what a dead letter shows of the item that has it; `needs` are the
+        letters of what is asked for.
         """
+        exact: Fraction | float
         if isinstance(value, Fraction):
-            here = _ranked(nearest_double(value), order, value)
-            places = _places(value)
+            exact, here, places = value, _ranked(nearest_double(value), order, value), _places(value)
             if places is None:
-                return Partial(1, 0, 0, 0, here, here, rest=value)
-            return Partial(1, int(value * 10**places), places, 0, here, here)
-        number = exact_number(value)
-        if number is None:
-            error = no_number(value)
-            return Partial(1, failure=Failure(1, order, error.message, error.code, _named(item, order)))
-        added = summand(number)
-        exact = None if isinstance(added, float) else Fraction(added)
-        place = None if number.is_nan() else _ranked(float(number), order, exact)
-        return Partial(1, *_parts(added), place, place)
+                found = Partial(1, 0, 0, 0, here, here, rest=value)
+            else:
+                found = Partial(1, int(value * 10**places), places, 0, here, here)
+        else:
+            number = exact_number(value)
+            if number is None:
+                error = no_number(value)
+                return Partial(1, failure=Failure(1, order, error.message, error.code, _named(item, order)))
+            added = summand(number)
+            exact = added if isinstance(added, float) and not math.isfinite(added) else Fraction(added)
+            told = None if isinstance(added, float) else Fraction(added)
+            place = None if number.is_nan() else _ranked(float(number), order, told)
+            found = Partial(1, *_parts(added), place, place)
+        if "q" in needs and isinstance(exact, Fraction):
+            found = replace(found, squares=exact**2)
+        if "v" in needs and exact == exact:
+            found = replace(found, values={exact: 1})
+        return found
 
     @staticmethod
     def failed(error: DynamicError, order: int, item: ItemAt | None = None) -> Partial:
@@ -162,6 +169,8 @@ class Partial:
             _better(self.greatest, other.greatest, lower=False),
             _first(self.failure, other.failure),
             self.rest + other.rest if self.rest or other.rest else _NOTHING,
+            self.squares + other.squares if self.squares or other.squares else _NOTHING,
+            _counted(self.values, other.values),
         )
 
     def moved(self, base: int) -> Partial:
@@ -174,45 +183,12 @@ class Partial:
             failure=failure and failure.moved(base),
         )
 
-    def value(self, function: Function) -> int | float | None:
-        """The aggregate, None for the empty sequence; raises the first failure, if it concerns the function."""
-        if self.failure and (self.failure.stage == 0 or function != "count"):
-            raise self.failure.error
-        match function:
-            case "count":
-                return self.count
-            case "sum":
-                return nearest_double(self._sum) if self.count else 0
-            case "avg":
-                return nearest_double(self._sum / self.count) if self.count else None
-            case "min":
-                return self._extreme(self.least)
-            case "max":
-                return self._extreme(self.greatest)
-
-    def exact(self, function: Function) -> Fraction | None:
-        """What the aggregate was rounded from; None where it was not rounded."""
-        match function:
-            case "sum" | "avg":
-                total = self._sum
-                if not self.count or isinstance(total, float):
-                    return None
-                return total if function == "sum" else total / self.count
-            case "min" | "max":
-                found = self.least if function == "min" else self.greatest
-                is_known = found is not None and math.isfinite(found.value) and not self.special & NAN
-                return found.number if found is not None and is_known else None
-            case "count":
-                return None
-
     @property
-    def _sum(self) -> Fraction | float:
+    def sum(self) -> Fraction | float:
+        """The true sum."""
         if self.special:
             return _ALONE.get(self.special, math.nan)
         return Fraction(self.total, 10**self.places) + self.rest
-
-    def _extreme(self, found: Ranked | None) -> float | None:
-        return math.nan if self.special & NAN else found and found.value
 
 
 def merged(partials: Iterable[Partial]) -> Partial:
@@ -258,6 +234,14 @@ def _better(a: Ranked | None, b: Ranked | None, *, lower: bool) -> Ranked | None
             return first
         return _ranked(first.value, first.order, min(a.number, b.number) if lower else max(a.number, b.number))
     return a if (a.value < b.value) == lower else b
+
+
+def _counted(a: Mapping[Fraction | float, int], b: Mapping[Fraction | float, int]) -> Mapping[Fraction | float, int]:
+    """How often each value occurs in either."""
+    if not a or not b:
+        return a or b
+    few, many = sorted((a, b), key=len)
+    return {**many, **{each: times + many.get(each, 0) for each, times in few.items()}}
 
 
 def _first(a: Failure | None, b: Failure | None) -> Failure | None:

@@ -1,0 +1,96 @@
+"""Exact numbers of values, and what becomes of them when they are rounded once, at the end (LAWS 2.1, 2.2).
+
+Sums are taken in fractions, so neither the order nor the grouping of values can show.
+What was rounded is kept (`Rounded`), so that a result that leaves in another unit is not rounded twice (LAWS 4.3).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
+
+from anabranch.errors import DynamicError
+from anabranch.stream.affine import MAX_DIGITS
+from anabranch.values.atomic import Atomic, Rounded, Untyped, exact_value, kind_of, to_double
+from anabranch.values.numbers import nearest_double, summand
+from anabranch.values.sequences import Values
+
+_MORE_BITS = 2 * math.ceil(MAX_DIGITS * math.log2(10)) + 120
+
+
+def exact_numbers(values: Iterable[Atomic]) -> list[Fraction | float]:
+    """The true numbers that values are; floats only for INF and NaN. Raises for the first that is none."""
+    return [_exact(value) for value in values]
+
+
+def exact_sum(values: Iterable[Atomic | Fraction]) -> Fraction | float:
+    """The true sum of all values as a fraction; a float only where INF or NaN is among them."""
+    total, special = Fraction(0), 0.0
+    for value in values:
+        number = value if isinstance(value, Fraction) else _exact(value)
+        if isinstance(number, float):
+            special += number
+        else:
+            total += number
+    return total if special == 0 else special
+
+
+def _exact(value: Atomic) -> Fraction | float:
+    number = exact_value(value) if isinstance(value, Untyped) else value
+    if isinstance(number, bool | str) or number is None:
+        to_double(value)  # raises for what is no number
+        raise DynamicError(f"a {kind_of(value)} cannot be summed", code="FORG0006")
+    if isinstance(number, Decimal):
+        number = summand(number)
+    return number if isinstance(number, float) and not math.isfinite(number) else Fraction(number)
+
+
+def rounded(exact: Fraction | float) -> float:
+    """The double that an aggregate gives (LAWS 2.2)."""
+    return exact if isinstance(exact, float) else Rounded(nearest_double(exact), exact)
+
+
+def root(square: Fraction) -> Fraction:
+    """The square root; where it is irrational, a fraction that no unit change and no rounding tells from it.
+
+    Let the square be `p / q`.
+    An irrational root, scaled by a fraction of at most MAX_DIGITS digits, is further from every number of 54 bits,
+    where doubles round up or down, than 2**-112 / (p or q) / (that scale)**2, relatively; this is nearer.
+    """
+    p, q = square.numerator, square.denominator
+    above, below = math.isqrt(p), math.isqrt(q)
+    if above * above == p and below * below == q:
+        return Fraction(above, below)
+    bits = max(p.bit_length(), q.bit_length()) + _MORE_BITS
+    return Fraction(2 * math.isqrt(p * q << 2 * bits) + 1, q << bits + 1)
+
+
+def extreme(values: list[Atomic], greatest: bool) -> Values:
+    """The least or greatest value: a double for numbers (LAWS 2.1), a string for strings, nothing of nothing."""
+    if not values:
+        return []
+    if all(isinstance(each, str) and not isinstance(each, Untyped) for each in values):
+        strings = [str(each) for each in values]
+        return [max(strings) if greatest else min(strings)]
+    if any(isinstance(each, bool) or (isinstance(each, str) and not isinstance(each, Untyped)) for each in values):
+        raise DynamicError("values of several kinds have no least or greatest", code="FORG0006")
+    doubles = [to_double(each) for each in values]
+    if any(math.isnan(each) for each in doubles):
+        return [math.nan]
+    found = max(doubles) if greatest else min(doubles)
+    if math.isinf(found):
+        return [found]
+    nearest = [Fraction(_exact(value)) for value, double in zip(values, doubles, strict=True) if double == found]
+    return [Rounded(found, max(nearest) if greatest else min(nearest))]
+
+
+def extreme_number(number: Decimal | Fraction) -> float:
+    """The same for the exact number that is at the end."""
+    double = nearest_double(number) if isinstance(number, Fraction) else float(number)
+    return (
+        double
+        if math.isinf(double)
+        else Rounded(double, Fraction(number if isinstance(number, Fraction) else summand(number)))
+    )

@@ -1,0 +1,40 @@
+"""What `min` and `max` have in common: one value, at the lower or the upper end.
+
+Of numbers it is a double (LAWS 2.1), of strings a string; of -0 and 0, which are equal, it is the earlier one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+from anabranch.aggregates.exact import extreme
+from anabranch.aggregates.folds import EntryOrder, ExtremeFold, Fold
+from anabranch.aggregates.function import AggregateFunction, Column, WindowStatistics
+from anabranch.aggregates.partial import NAN, Partial
+from anabranch.stream.affine import Affine
+from anabranch.values.atomic import Rounded
+from anabranch.values.sequences import Values, atomize
+
+
+class Extreme(AggregateFunction):
+    """The least or greatest value; empty for no values."""
+
+    greatest: ClassVar[bool]
+    kind = "extreme"
+
+    def law(self, values: Values) -> Values:
+        return extreme(atomize(values), self.greatest)
+
+    def of_partial(self, known: Partial) -> float | None:
+        if known.special & NAN:
+            return math.nan
+        found = known.greatest if self.greatest else known.least
+        return found and (Rounded(found.value, found.number) if math.isfinite(found.value) else found.value)
+
+    def fold(self, entries: EntryOrder) -> Fold:
+        return ExtremeFold(entries, self.greatest)
+
+    def column(self, windows: WindowStatistics, path: int, by: Affine) -> Column:
+        counts = windows.counts(path)
+        return Column(windows.extremes(path, greatest=self.greatest), None if counts.all() else counts > 0)

@@ -1,0 +1,339 @@
+"""Aggregates as states: values are put in and removed, and the aggregate is always that of the values that are there.
+
+What an entry of a document gives to an aggregate is its *share*, plain data that can be written down; when an entry
+changes, its old share is removed and its new one put in (history paper, section 6: `adjust`).
+Sums are a group, so a removed share is subtracted; what depends on the order of the values keeps all of them
+(LAWS 5.6).
+The value is what the function's law gives for all values together, errors included: which one of several is told, the
+order of the entries decides.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from anabranch.aggregates.exact import exact_numbers, exact_sum, extreme, extreme_number
+from anabranch.aggregates.written import number_text, read_number_text
+from anabranch.errors import DynamicError
+from anabranch.values.atomic import Atomic, OrderRank, Untyped, order_rank, to_double
+from anabranch.values.numbers import read_fraction, write_fraction
+from anabranch.values.sequences import Value, Values, atomize
+
+Share: TypeAlias = Any
+"""Plain data: numbers, texts, lists and dicts."""
+T = TypeVar("T", bound=Any)
+
+
+class EntryOrder(Protocol):
+    """The order of the entries, which others keep up to date."""
+
+    def precedes(self, one: int, other: int) -> bool: ...
+
+
+class Fold(ABC):
+    """An aggregate over entries."""
+
+    @abstractmethod
+    def share(self, values: Values) -> Share:
+        """What an entry with these values gives; None for nothing."""
+
+    def failed(self, error: DynamicError) -> Share:
+        """What an entry gives that fails; for those that can bear it."""
+        raise error
+
+    @abstractmethod
+    def put(self, entry: int, share: Share) -> None:
+        """An entry that gives something, and has given nothing so far."""
+
+    @abstractmethod
+    def remove(self, entry: int, share: Share) -> None:
+        """An entry that has given something gives nothing any more."""
+
+    @abstractmethod
+    def value(self) -> Values:
+        """The aggregate of all values; raises what the law's function would."""
+
+
+class CountFold(Fold):
+    """What follows from the number of values; the share is the number."""
+
+    def __init__(self, finish: Callable[[int], Value]) -> None:
+        self._finish = finish
+        self._count = 0
+
+    def share(self, values: Values) -> Share:
+        return len(values)
+
+    def put(self, entry: int, share: Share) -> None:
+        self._count += share
+
+    def remove(self, entry: int, share: Share) -> None:
+        self._count -= share
+
+    def value(self) -> Values:
+        return [self._finish(self._count)]
+
+
+class FailingEntries:
+    """The errors of entries; the one to tell is that of the first entry."""
+
+    def __init__(self, entries: EntryOrder) -> None:
+        self._entries = entries
+        self._errors: dict[int, tuple[str, str | None]] = {}
+
+    def put(self, entry: int, message: str, code: str | None) -> None:
+        self._errors[entry] = message, code
+
+    def remove(self, entry: int) -> bool:
+        """An entry fails no more; whether it did."""
+        return self._errors.pop(entry, None) is not None
+
+    def tell(self) -> None:
+        """Raise the first error, if there is one."""
+        if self._errors:
+            message, code = self._errors[_first(self._errors, self._entries)]
+            raise DynamicError(message, code=code)
+
+
+class SumFold(Fold):
+    """What follows from the number of values, their sum, and perhaps the sum of their squares.
+
+    The share is the number and a text: the sums as fractions, or INF, -INF or NaN; or the number and an error.
+    """
+
+    def __init__(
+        self,
+        entries: EntryOrder,
+        finish: Callable[[int, Fraction | float, Fraction], Atomic | None],
+        *,
+        squares: bool = False,
+    ) -> None:
+        self._finish = finish
+        self._squared = squares
+        self._count = 0
+        self._total, self._squares = Fraction(0), Fraction(0)
+        self._special: Counter[str] = Counter()
+        self._failing = FailingEntries(entries)
+
+    def share(self, values: Values) -> Share:
+        atoms = atomize(values)
+        try:
+            total = exact_sum(atoms)
+        except DynamicError as error:
+            return [len(atoms), error.message, error.code]
+        if isinstance(total, float):
+            return [len(atoms), str(total)]
+        sums = [total, exact_sum(each**2 for each in exact_numbers(atoms))] if self._squared else [total]
+        return [len(atoms), " ".join(write_fraction(Fraction(each)) for each in sums)]
+
+    def put(self, entry: int, share: Share) -> None:
+        if len(share) > 2:
+            self._failing.put(entry, *share[1:])
+        self._add(share, 1)
+
+    def remove(self, entry: int, share: Share) -> None:
+        self._failing.remove(entry)
+        self._add(share, -1)
+
+    def _add(self, share: Share, sign: int) -> None:
+        match share:
+            case [_, ("inf" | "-inf" | "nan") as special]:
+                self._special[special] += sign
+            case [_, str(sums)]:
+                total, *squares = map(read_fraction, sums.split())
+                self._total += sign * total
+                self._squares += sign * sum(squares)
+        self._count += sign * share[0]
+
+    def value(self) -> Values:
+        self._failing.tell()
+        special = +self._special
+        total = sum(map(float, special)) if special else self._total
+        return _given(self._finish(self._count, total, self._squares))
+
+
+class _Rising(Generic[T]):
+    """Values in rising order, equal ones as often as they were put; many are put at first, and few at a time later."""
+
+    def __init__(self) -> None:
+        self._values: list[T] = []
+        self._fresh: list[T] = []
+
+    def put(self, value: T) -> None:
+        self._fresh.append(value)
+
+    def remove(self, value: T) -> None:
+        values = self.all()
+        del values[bisect_left(values, value)]
+
+    def all(self) -> list[T]:
+        """The values, to be read only."""
+        if len(self._fresh) > len(self._values) // 16:
+            self._values += self._fresh
+            self._values.sort()
+        else:
+            for each in self._fresh:
+                insort(self._values, each)
+        self._fresh.clear()
+        return self._values
+
+
+class NumbersFold(Fold):
+    """What follows from numbers in rising order; the share is all of them, or an error."""
+
+    def __init__(self, entries: EntryOrder, finish: Callable[[Sequence[Fraction | float]], Atomic]) -> None:
+        self._finish = finish
+        self._numbers: _Rising[Fraction | float] = _Rising()
+        self._nans = 0
+        self._failing = FailingEntries(entries)
+
+    def share(self, values: Values) -> Share:
+        try:
+            numbers = exact_numbers(atomize(values))
+        except DynamicError as error:
+            return {"message": error.message, "code": error.code}
+        return list(map(number_text, numbers))
+
+    def put(self, entry: int, share: Share) -> None:
+        if isinstance(share, dict):
+            self._failing.put(entry, share["message"], share["code"])
+        for each in self._read(share):
+            self._numbers.put(each)
+
+    def remove(self, entry: int, share: Share) -> None:
+        self._failing.remove(entry)
+        for each in self._read(share, -1):
+            self._numbers.remove(each)
+
+    def _read(self, share: Share, sign: int = 1) -> list[Fraction | float]:
+        """The numbers of a share that can be ordered; the others are counted."""
+        texts = [] if isinstance(share, dict) else share
+        self._nans += sign * texts.count("nan")
+        return [read_number_text(each) for each in texts if each != "nan"]
+
+    def value(self) -> Values:
+        self._failing.tell()
+        if self._nans:
+            return [math.nan]
+        numbers = self._numbers.all()
+        return [self._finish(numbers)] if numbers else []
+
+
+class ExtremeFold(Fold):
+    """The least or greatest value; the share is all values, each by its kind and text."""
+
+    def __init__(self, entries: EntryOrder, greatest: bool) -> None:
+        self._entries = entries
+        self._greatest = greatest
+        self._ranks: _Rising[OrderRank] = _Rising()
+        self._kinds: Counter[str] = Counter()
+        self._failing: dict[int, Atomic] = {}
+        """By entry, the first value that has no place among numbers."""
+        self._zeros: dict[int, float] = {}
+        """By entry, the first of its zeros: -0 and 0 are equal, and the earlier one counts."""
+        self._negative = 0  # how many of these are -0
+
+    def share(self, values: Values) -> Share:
+        return [_encode(each) for each in atomize(values)]
+
+    def put(self, entry: int, share: Share) -> None:
+        for atom in map(_decode, share):
+            rank, kind = order_rank(atom), _kind(atom)
+            self._ranks.put(rank)
+            self._kinds[kind] += 1
+            if kind == "text":
+                self._failing.setdefault(entry, atom)
+            elif rank == _ZERO and kind == "number" and entry not in self._zeros:
+                self._zeros[entry] = to_double(atom)
+                self._negative += str(self._zeros[entry]) == "-0.0"
+
+    def remove(self, entry: int, share: Share) -> None:
+        for atom in map(_decode, share):
+            self._ranks.remove(order_rank(atom))
+            self._kinds[_kind(atom)] -= 1
+        self._failing.pop(entry, None)
+        self._negative -= str(self._zeros.pop(entry, None)) == "-0.0"
+
+    def value(self) -> Values:
+        """By the law's function, over values that decide: any NaN, any of the wrong kind, or the one at the end."""
+        ranks, kinds = self._ranks.all(), set(+self._kinds)
+        if not ranks:
+            return []
+        if "text" in kinds and not kinds & {"boolean", "string"}:
+            return extreme([self._failing[_first(self._failing, self._entries)]], self._greatest)
+        if "boolean" in kinds or ("string" in kinds and len(kinds) > 1):
+            return extreme(["", True], self._greatest)  # values of several kinds
+        if "nan" in kinds:
+            return [math.nan]
+        _, end = ranks[-1 if self._greatest else 0]
+        if isinstance(end, str):
+            return [end]
+        if end == 0:
+            end = Decimal(self._zeros[_first(self._zeros, self._entries)] if self._negative else 0)
+        return [extreme_number(end)]
+
+
+_ZERO = order_rank(0)
+
+
+def _given(found: Atomic | None) -> Values:
+    return [] if found is None else [found]
+
+
+def _first(among: Iterable[int], entries: EntryOrder) -> int:
+    """The first of some entries."""
+    found: int | None = None
+    for each in among:
+        if found is None or entries.precedes(each, found):
+            found = each
+    assert found is not None
+    return found
+
+
+def _kind(atom: Atomic) -> str:
+    """How a value counts for `min` and `max`; `text` is untyped text that is no number."""
+    if isinstance(atom, bool):
+        return "boolean"
+    if isinstance(atom, str) and not isinstance(atom, Untyped):
+        return "string"
+    return {1: "nan", 2: "number"}.get(order_rank(atom)[0], "text")
+
+
+def _encode(atom: Atomic) -> list[str]:
+    match atom:
+        case bool():
+            return ["boolean", str(int(atom))]
+        case Untyped():
+            return ["untyped", str(atom)]
+        case str():
+            return ["string", atom]
+        case int():
+            return ["integer", f"{atom:x}"]
+        case Decimal():
+            return ["decimal", str(atom)]
+        case float():
+            return ["double", repr(float(atom))]
+
+
+def _decode(data: Sequence[str]) -> Atomic:
+    kind, text = data
+    match kind:
+        case "boolean":
+            return text == "1"
+        case "untyped":
+            return Untyped(text)
+        case "string":
+            return text
+        case "integer":
+            return int(text, 16)
+        case "decimal":
+            return Decimal(text)
+        case _:
+            return float(text)

@@ -1,0 +1,40 @@
+"""`sum`: the double nearest to the true sum; 0, an integer, for no values (LAWS 2.1, 2.2).
+
+It follows a unit change that only scales, since how many values were summed is not to be seen in it (LAWS 4.2a).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from anabranch.aggregates.exact import exact_sum, rounded
+from anabranch.aggregates.folds import EntryOrder, Fold, SumFold
+from anabranch.aggregates.function import AggregateFunction, Column, WindowStatistics
+from anabranch.aggregates.partial import Partial
+from anabranch.stream.affine import Affine
+from anabranch.values.sequences import Values, atomize
+
+
+class Sum(AggregateFunction):
+    name = "sum"
+    needs = "s"
+    is_total = True
+
+    def law(self, values: Values) -> Values:
+        return [rounded(exact_sum(atomize(values)))] if values else [0]
+
+    def of_partial(self, known: Partial) -> int | float:
+        return rounded(known.sum) if known.count else 0
+
+    def fold(self, entries: EntryOrder) -> Fold:
+        return SumFold(entries, _of_sums)
+
+    def follows(self, by: Affine) -> Affine | None:
+        return None if by.b else by
+
+    def column(self, windows: WindowStatistics, path: int, by: Affine) -> Column:
+        return Column(windows.quotients(path, None, by))
+
+
+def _of_sums(count: int, total: Fraction | float, _: Fraction) -> int | float:
+    return rounded(total) if count else 0

@@ -1,0 +1,143 @@
+"""Partials in writing: the same texts whether they go to a shard, to a peer or to a disk.
+
+A partial is written by the letters of what it tells (`partial.py`): `c` a whole number, `s` a decimal, `l` and `g` a
+double; these are empty where there are no values.
+-0 and 0 are equal and the earlier is the answer, so a double comes with its place in the stream, wherever it is 0.
+`x` says that INF or NaN is among the values.
+Between peers the letters are attributes of an element (`branch/remote/lines.py`); elsewhere they are JSON, with what
+does not travel: what a value was rounded from, sums of what is no decimal (`r`), `q`, `v`, and the failure (`e`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from anabranch.aggregates.partial import COLUMNS, Failure, Partial, Ranked
+from anabranch.values.numbers import read_fraction, write_fraction
+
+_DECIMAL = re.compile(r"(-?[0-9]+)(?:\.([0-9]+))?\Z", re.ASCII)
+_RANK = re.compile(r"(-?(?:[0-9.]+(?:e[+-]?[0-9]+)?|inf))(?: ([0-9]+))?(?: (-?[0-9a-f]+/[0-9a-f]+))?\Z", re.ASCII)
+_NUMBER = re.compile(r"(0|[1-9][0-9]*)\Z", re.ASCII)
+
+
+# --- letters ----------------------------------------------------------------------------------------------------
+
+
+def partial_texts(known: Partial, letters: str, *, exactly: bool = False) -> dict[str, str]:
+    """What a partial tells by some letters, and `x` where that is needed."""
+    texts = {
+        "c": str(known.count),
+        "s": sum_text(known.count, known.total, known.places),
+        "l": rank_text(known.least, exactly=exactly),
+        "g": rank_text(known.greatest, exactly=exactly),
+    }
+    return {each: texts[each] for each in letters} | ({"x": str(known.special)} if known.special else {})
+
+
+def read_texts(texts: Mapping[str, str]) -> Partial:
+    """The partial that tells this; ValueError where a text is none of these."""
+    total, places = _read_sum(texts.get("s", ""))
+    has_values = any(texts.get(each) for each in COLUMNS)  # where no number is told, that is all that is asked
+    return Partial(
+        read_number(texts["c"]) if "c" in texts else int(has_values),
+        total,
+        places,
+        read_number(texts.get("x", "0")),
+        _read_rank(texts.get("l", "")),
+        _read_rank(texts.get("g", "")),
+    )
+
+
+def sum_text(count: int, total: int, places: int) -> str:
+    """The sum of so many values, a whole number of units of 10**-places, without zeros at its end; of none, none."""
+    if not count:
+        return ""  # which is an integer, and not a double as any other sum is
+    if not places:
+        return str(total)
+    digits = str(abs(total)).rjust(places + 1, "0")
+    text = f"{digits[:-places]}.{digits[-places:]}".rstrip("0").rstrip(".")
+    return f"-{text}" if total < 0 else text
+
+
+def rank_text(found: Ranked | None, *, exactly: bool = False) -> str:
+    """An extreme value; where it may be equal to another that is written otherwise, with its place."""
+    if found is None:
+        return ""
+    exact = f" {write_fraction(found.exact)}" if exactly and found.exact is not None else ""
+    return repr(found.value) if found.value and not exactly else f"{found.value!r} {found.order}{exact}"
+
+
+def read_number(text: str | None) -> int:
+    """A whole number."""
+    if text is None or not _NUMBER.match(text):
+        raise ValueError("it has no number")
+    return int(text)
+
+
+def _read_sum(text: str) -> tuple[int, int]:
+    found = _DECIMAL.match(text or "0")
+    if found is None:
+        raise ValueError(f"'{text}' is no sum")
+    whole, behind = found.groups("")
+    return int(whole + behind), len(behind)
+
+
+def _read_rank(text: str) -> Ranked | None:
+    if not text:
+        return None
+    found = _RANK.match(text)
+    if found is None:
+        raise ValueError(f"'{text}' is no value")
+    return Ranked(float(found[1]), int(found[2] or 0), None if found[3] is None else read_fraction(found[3]))
+
+
+# --- JSON -------------------------------------------------------------------------------------------------------
+
+
+def partial_to_json(known: Partial) -> dict[str, Any]:
+    """All that a partial tells, as a JSON value."""
+    found: dict[str, Any] = dict(partial_texts(known, COLUMNS, exactly=True))
+    more = {"r": known.rest, "q": known.squares}
+    found |= {letter: write_fraction(each) for letter, each in more.items() if each}
+    if known.values:
+        found["v"] = [[number_text(each), times] for each, times in known.values.items()]
+    if known.failure is not None:
+        found["e"] = list(known.failure)
+    return found
+
+
+def partial_from_json(value: Mapping[str, Any] | Sequence[Any]) -> Partial:
+    """The partial that was written so; earlier releases wrote a list."""
+    if isinstance(value, Sequence):
+        return _from_list(*value)
+    plain = read_texts({letter: text for letter, text in value.items() if letter in f"{COLUMNS}x"})
+    values = {read_number_text(text): times for text, times in value.get("v", ())}
+    failure = Failure.read(value["e"]) if "e" in value else None
+    rest, squares = (read_fraction(value.get(each, "0/1")) for each in "rq")
+    return replace(plain, failure=failure, rest=rest, squares=squares, values=values)
+
+
+def _from_list(
+    count: int, total: str, places: int, special: int, least: Any, greatest: Any, failure: Any, rest: str
+) -> Partial:
+    def rank(value: float | str, order: int, exact: str | None) -> Ranked:
+        double = float.fromhex(value) if isinstance(value, str) else value
+        return Ranked(double, order, None if exact is None else read_fraction(exact))
+
+    low, high = (each and rank(*each) for each in (least, greatest))
+    whole = int(total.partition("/")[0], 16)
+    return Partial(count, whole, places, special, low, high, failure and Failure.read(failure), read_fraction(rest))
+
+
+def number_text(number: Fraction | float) -> str:
+    """An exact number, or INF or NaN."""
+    return str(number) if isinstance(number, float) else write_fraction(number)
+
+
+def read_number_text(text: str) -> Fraction | float:
+    """What `number_text` has written."""
+    return read_fraction(text) if "/" in text else float(text)
