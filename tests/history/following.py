@@ -14,7 +14,7 @@ from anabranch.aggregates import AGGREGATES
 from anabranch.algebra.history.display import Edit
 from anabranch.branch import cache as left
 from anabranch.branch.display.continuous import Continuous
-from anabranch.branch.document.layers import Resumed, StateLayers, read_layers, shown
+from anabranch.branch.document.layers import Resumed, read_layers, shown
 from anabranch.branch.document.projection import KeptDocument
 from anabranch.errors import DynamicError
 from anabranch.language import check, parse
@@ -122,7 +122,7 @@ class _Away:
     def _attempt(self) -> Iterator[list[Edit]]:
         here, whole = self._random.choice(self._processes), not self._kept or self._random.random() < 0.1
         edits: list[Edit] = []
-        with mock.patch.object(left, "here", here), mock.patch.object(StateLayers, "wants_all", return_value=whole):
+        with mock.patch.object(left, "here", here), mock.patch.object(Resumed, "_wants_all", return_value=whole):
             resumed = Resumed(self._followed.fresh, "", self._kept, self)
             self._followed.machine = resumed.machine
             yield edits

@@ -11,7 +11,7 @@ That has few levels (three for 100,000 handles), and what is done within a node 
 A node that gets too full is cut in half; one that would fit into its neighbour joins it.
 The shape depends on what was done before, but nothing that can be asked shows it.
 
-Every method takes time logarithmic in the number of handles, but for `__iter__` and `encode`, which are linear.
+Every method takes time logarithmic in the number of handles, but for `__iter__`, which is linear.
 """
 
 from __future__ import annotations
@@ -153,10 +153,6 @@ class Ordered(Generic[H, V]):
             if node.is_leaf or low == 0:
                 return found
             node = node.items[low - 1]
-
-    def encode(self) -> list[tuple[H, V]]:
-        """All handles with their values, in order; `Ordered(zero, ...)` takes them."""
-        return [(handle, self[handle]) for handle in self]
 
     # --- editing --------------------------------------------------------------------------------------------
 

@@ -88,7 +88,8 @@ class Machine(ABC, Generic[N]):
         except DynamicError:  # what is fixed in it fails, so all of it does, as long as it is asked
             self.part = WholePart(query.body, tuple(self.needs.streams), "a part of it that fails")
             self._build(query)
-        self._failed, self._length, self._is_new = False, 0, True
+        self._failed, self._length = False, 0
+        self._is_new = True  # there was no moment yet
 
     def _keep(self, root: Element, stream: str, limits: Limits | None) -> KeptDocument:
         """What is kept of a stream, at first nothing."""
@@ -155,11 +156,6 @@ class Machine(ABC, Generic[N]):
     def failure(self) -> DynamicError | None:
         """Why the query fails as a whole, so that there is nothing to be seen."""
         return next(iter(self._site.failing.values()), None)
-
-    @property
-    def is_new(self) -> bool:
-        """Whether there was no moment yet."""
-        return self._is_new
 
     def call(self, functions: Mapping[str, PythonFunction]) -> None:
         """The functions are from now on these: in another epoch they are other objects."""

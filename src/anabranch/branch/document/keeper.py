@@ -47,7 +47,9 @@ class Keeper(Merged):
         self.aborted: dict[str, str] = {}
         if state is not None:
             self._merge.restore(state.meta["merge"], state.tables["waiting"])
-        self._resumed = _resumed(stream, state, limits, spill)
+        kept = None if state is None else _layers(state, stream)
+        ground = stream.name, serialize(stream.root), stream.retain, limits
+        self._resumed = Resumed(lambda: _All(stream, limits), ground, kept, spill)
         self._kept = self._resumed.machine
 
     def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
@@ -94,12 +96,6 @@ def document_of(state: State, stream: InputStream, limits: Limits, spill: Spill)
     with undisturbed():
         kept.decode(*(each.data() for each in read_layers(_layers(state, stream), spill.read)))
     return LateStart(kept.whole(), kept.admission, kept.now)
-
-
-def _resumed(stream: InputStream, state: State | None, limits: Limits, spill: Spill) -> Resumed[_All]:
-    ground = stream.name, serialize(stream.root), stream.retain, limits
-    kept = None if state is None else _layers(state, stream)
-    return Resumed(lambda: _All(stream, limits), ground, kept, spill)
 
 
 def _layers(state: State, stream: InputStream) -> Data:
