@@ -47,6 +47,13 @@ class Lookback:
         alive = sum(1 for end in ends if end is None or end > since)
         return max(alive, 1) + self.versions
 
+    @property
+    def words(self) -> str:
+        if not self.seconds:
+            return f"{self.versions + 1} versions" if self.versions else "current"
+        lived = f"what lived in the last {Decimal(self.seconds.numerator) / self.seconds.denominator:f} s"
+        return f"{lived} and {self.versions} before" if self.versions else lived
+
 
 Lookbacks: TypeAlias = frozenset[Lookback]
 """Several of them, none covered by another; without any, nothing is needed."""
@@ -69,15 +76,7 @@ def kept(lookbacks: Lookbacks, ends: Sequence[Fraction | None], now: Fraction) -
 
 def says(lookbacks: Lookbacks) -> str:
     """The same in words."""
-    return "; ".join(_words(each) for each in sorted(lookbacks))
-
-
-def _words(lookback: Lookback) -> str:
-    seconds, versions = lookback.seconds, lookback.versions
-    if not seconds:
-        return f"{versions + 1} versions" if versions else "current"
-    lived = f"what lived in the last {Decimal(seconds.numerator) / seconds.denominator:f} s"
-    return f"{lived} and {versions} before" if versions else lived
+    return "; ".join(each.words for each in sorted(lookbacks))
 
 
 StepAxis: TypeAlias = Literal["child", "descendant", "attribute"]
@@ -128,15 +127,22 @@ class PathNeed:
         return ", ".join(filter(None, (says(needed(self.reaches)), whole)))
 
     @property
+    def top(self) -> PathNeed:
+        """The document."""
+        place = self
+        while place.parent is not None:
+            place = place.parent
+        return place
+
+    @property
     def path(self) -> str:
         """The path from the document to here."""
         steps: list[str] = []
-        place: PathNeed | None = self
-        while place is not None and place.parent is not None:
+        place = self
+        while place.parent is not None:
             name = f"@{place.label}" if place.axis == "attribute" else place.label
             steps.append(f"{'//' if place.axis == 'descendant' else '/'}{name}")
             place = place.parent
-        assert place is not None
         return "".join((place.label, *reversed(steps)))
 
 
@@ -264,7 +270,7 @@ _COUNTING = frozenset({"count", "exists", "empty", "not", "boolean", "name", "lo
 def needs_of(query: ast.Query) -> Needs:
     """What a checked query can ever need of its streams."""
     walk = _Walk({each.name: each for each in query.functions})
-    walk.look(query.body, _LookScope())
+    walk.look((query.body,), _LookScope())
     return Needs(walk.streams)
 
 
@@ -294,9 +300,11 @@ class _Walk:
         self._functions = functions
         self._calls: dict[tuple[str, tuple[_Places, ...], Fraction], _Places] = {}
 
-    def look(self, expression: ast.Expression, scope: _LookScope) -> None:
-        """Visit an expression of which everything below its nodes is looked at."""
-        _look_below(self.visit(expression, scope), scope)
+    def look(self, expressions: Iterable[ast.Expression], scope: _LookScope) -> _Places:
+        """Visit expressions of which everything below their nodes is looked at, and nothing else is done with them."""
+        for each in expressions:
+            _look_below(self.visit(each, scope), scope)
+        return ()
 
     def visit(self, expression: ast.Expression, scope: _LookScope) -> _Places:
         """Where the nodes of an expression may come from; whatever is looked at on the way is added to the tree."""
@@ -308,7 +316,7 @@ class _Walk:
             case ast.ContextItem():
                 return scope.context
             case ast.Root():
-                return _united(((_top(each), ago),) for each, ago in scope.context)
+                return _united(((each.top, ago),) for each, ago in scope.context)
             case ast.Source(kind, name):
                 return _touched(self._document(name, scope)) if kind == "stream" else ()
             case ast.Sequence(items):
@@ -323,16 +331,11 @@ class _Walk:
                     places = self._tail(self._step(places, step, scope), step.tail, scope)
                 return _touched(places)
             case ast.Arithmetic(first, rest):
-                for each in (first, *(operand for _, operand in rest)):
-                    self.look(each, scope)
-                return ()
+                return self.look((first, *(operand for _, operand in rest)), scope)
             case ast.Negation(operand):
-                self.look(operand, scope)
-                return ()
+                return self.look((operand,), scope)
             case ast.Comparison(_, left, right):
-                self.look(left, scope)
-                self.look(right, scope)
-                return ()
+                return self.look((left, right), scope)
             case ast.And(operands) | ast.Or(operands):
                 for each in operands:
                     self.visit(each, scope)
@@ -357,8 +360,7 @@ class _Walk:
             scope = scope.bind(clause.variable, self.visit(source, scope))
         if flwor.where is not None:
             self.visit(flwor.where, scope)
-        for key in flwor.order:
-            self.look(key.key, scope)
+        self.look((key.key for key in flwor.order), scope)
         return self.visit(flwor.result, scope)
 
     def _constructor(self, element: ast.ElementConstructor, scope: _LookScope) -> None:
@@ -366,7 +368,7 @@ class _Walk:
         for part in (*values, *element.content):
             match part:
                 case ast.Enclosed(value):
-                    self.look(value, scope)
+                    self.look((value,), scope)
                 case ast.ElementConstructor():
                     self._constructor(part, scope)
 
@@ -432,12 +434,10 @@ class _Walk:
                 return _found(places, "descendant" if step.deep else "child", label)
             case "descendant":
                 return _found(places, "descendant", label)
-            case "descendant-or-self":
-                return _united((places, _found(places, "descendant", label)))
-            case "self" if step.deep:
-                return _united((places, _found(places, "descendant", label)))
-            case "self":
+            case "self" if not step.deep:
                 return places
+            case "self" | "descendant-or-self":
+                return _united((places, _found(places, "descendant", label)))
             case "attribute" | "parent":
                 starts = _united((places, _found(places, "descendant", "node()"))) if step.deep else places
                 if step.axis == "attribute":
@@ -474,12 +474,6 @@ def _reach(places: _Places, versions: int = 0, seconds: Fraction = Fraction(0)) 
 def _look_below(places: _Places, scope: _LookScope) -> None:
     for each, ago in places:
         each.below.add(Lookback(0, max(ago, scope.ago)))
-
-
-def _top(place: PathNeed) -> PathNeed:
-    while place.parent is not None:
-        place = place.parent
-    return place
 
 
 def _united(groups: Iterable[_Places]) -> _Places:
