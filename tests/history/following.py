@@ -11,9 +11,9 @@ from typing import Any
 from unittest import mock
 
 from anabranch.aggregates import AGGREGATES
-from anabranch.algebra.history.display import Edit
+from anabranch.algebra.display.display import Edit
 from anabranch.branch import cache as left
-from anabranch.branch.display.continuous import Continuous
+from anabranch.branch.display.continuous import ContinuousQuery
 from anabranch.branch.document.layers import Resumed, read_layers, shown
 from anabranch.branch.document.projection import KeptDocument
 from anabranch.errors import DynamicError
@@ -41,10 +41,10 @@ class Followed:
         self.shown = ""
         """What the edits have made of nothing."""
 
-    def fresh(self) -> Continuous:
+    def fresh(self) -> ContinuousQuery:
         """The query at its beginning."""
         roots = {part: implied_root("root") for part in ("s", "t", "u")}
-        return Continuous(self.query, roots)
+        return ContinuousQuery(self.query, roots)
 
     def run(self, *, put_away: bool = False) -> Iterator[tuple[Fraction, str]]:
         """Go through all moments and compare; with `put_away`, between any two elements the state is put away."""

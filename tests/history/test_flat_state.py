@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from anabranch.algebra.history.display import Piece
-from anabranch.algebra.history.publishing import Published, heartbeat
-from anabranch.algebra.history.replay import Replay
+from anabranch.algebra.display.display import Piece
+from anabranch.algebra.display.publishing import Published, heartbeat
+from anabranch.algebra.display.replay import Replay
 from anabranch.bench.steady import LongRun
 from anabranch.bench.workloads.tickers import RISEN
 from anabranch.law.history import admission

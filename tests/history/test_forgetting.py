@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
-from anabranch.algebra.history.publishing import Published
-from anabranch.branch.display.continuous import Continuous
+from anabranch.algebra.display.publishing import Published
+from anabranch.branch.display.continuous import ContinuousQuery
 from anabranch.branch.display.strands import spreads
 from anabranch.law.history import admission
 from anabranch.law.history.document import EditedDocument
@@ -22,7 +22,7 @@ from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element, Text
 from history.asking import elements
 from history.following import Followed, ids_of, items, random_case, replaced
 from history.late import begun_at, late_start
-from history.test_strands import Stranded
+from history.test_strands import StrandBranch
 from history.writing import Writer
 from mass import Mass
 
@@ -252,7 +252,7 @@ def test_very_many_random_queries(mass: Mass, monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(admission, "MOST_PAST", number % 4)
         case = random_case(200_000 + number, (4, 8, 12, 20))
         if number % 2 and len(case.given) == 1 and spreads(case.machine.part):
-            Stranded(case, Random(number)).run()
+            StrandBranch(case, Random(number)).run()
         else:
             for _ in case.run(put_away=number % 3 == 0):
                 pass
@@ -286,7 +286,7 @@ def test_an_answer_names_nothing_that_its_readers_have_forgotten(monkeypatch: py
     for number in range(400_000, 400_060):
         monkeypatch.setattr(admission, "MOST_PAST", 1_000)
         case = random_case(number, (6, 12))
-        machine = Continuous(case.query, {name: implied_root("root") for name in "st"}, display=Published)
+        machine = ContinuousQuery(case.query, {name: implied_root("root") for name in "st"}, display=Published)
         reader = Followed('stream("s")/root/node()', s="")
         for each in arrivals(case.law, case.given):
             monkeypatch.setattr(admission, "MOST_PAST", 1_000)
@@ -309,7 +309,7 @@ def test_a_part_that_is_empty_for_now_is_told_so() -> None:
     stream = items(2) + replaced(1, 9) + replaced(1, 1) + replaced(1, 8)
     query = 'if (max(stream("s")//v) > 5) then <high/> else ()'
     case = Followed(query, s=stream)
-    machine = Continuous(case.query, {"s": implied_root("root")}, display=Published)
+    machine = ContinuousQuery(case.query, {"s": implied_root("root")}, display=Published)
     told: list[str] = []
     for each in case.given["s"][0]:
         list(machine.take("s", each, Fraction(0)))

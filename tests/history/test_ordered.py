@@ -8,7 +8,7 @@ from itertools import accumulate
 
 import pytest
 
-from anabranch.algebra.history.ordered import Ordered
+from anabranch.algebra.display.ordered import Ordered
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -20,7 +20,7 @@ from anabranch.bench.harness.timing import Figures
 from anabranch.bench.memory import resident
 from anabranch.bench.workloads.tickers import RISEN, replacement, ticker
 from anabranch.branch import Branch, InputStream, State
-from anabranch.branch.display.branch import BranchContext, Displayed, DisplayMember, DisplayQuery
+from anabranch.branch.display.branch import BranchContext, DisplayBranch, DisplayMember, DisplayQuery
 from anabranch.branch.document.keeper import Keeper
 from anabranch.branch.intake.entries import Origin, pack
 from anabranch.language import check, parse
@@ -151,7 +151,7 @@ class LongRun:
         ours, keepers = states
         given = BranchContext(limits=self._limits)
         return [
-            Displayed(self._member, {"tickers": self._stream}, ours, given, self._away),
+            DisplayBranch(self._member, {"tickers": self._stream}, ours, given, self._away),
             Keeper(self._stream, keepers, self._limits, self._away, self._away),
         ]
 

@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from anabranch.algebra.history.display import Edit
-from anabranch.algebra.history.replay import DisplayMoment, Replay
+from anabranch.algebra.display.display import Edit
+from anabranch.algebra.display.replay import DisplayMoment, Replay
 from anabranch.engine.reports.html import display_html
 from anabranch.errors import UsageError
 from anabranch.visible import visible

@@ -80,8 +80,6 @@ def says(lookbacks: Lookbacks) -> str:
 
 
 StepAxis: TypeAlias = Literal["child", "descendant", "attribute"]
-Label: TypeAlias = str
-"""The local name of an element or attribute, `*`, `text()` or `node()`."""
 
 
 @dataclass(eq=False, slots=True)
@@ -92,18 +90,19 @@ class PathNeed:
     A tree is filled while it is derived (`needs_of`), and does not change afterwards.
     """
 
-    label: Label = ""
+    label: str = ""
+    """The local name of an element or attribute, `*`, `text()` or `node()`."""
     axis: StepAxis = "child"
     parent: PathNeed | None = None
     reaches: set[Lookback] = field(default_factory=set)
     """Lookbacks at the chains that this step passes through."""
     below: set[Lookback] = field(default_factory=set)
     """Lookbacks at chains anywhere below, where all content of what the step finds is copied, or taken as text."""
-    steps: dict[tuple[StepAxis, Label], PathNeed] = field(default_factory=dict)
+    steps: dict[tuple[StepAxis, str], PathNeed] = field(default_factory=dict)
     touched: bool = False
     """Whether an answer depends on the nodes found here, and not only on nodes below them: see `beyond_entries`."""
 
-    def step(self, axis: StepAxis, label: Label) -> PathNeed:
+    def step(self, axis: StepAxis, label: str) -> PathNeed:
         """The step of this kind that follows; a new one where there was none."""
         if (axis, label) not in self.steps:
             self.steps[axis, label] = PathNeed(label, axis, self)
@@ -388,13 +387,11 @@ class _Walk:
     # --- paths --------------------------------------------------------------------------------------------
 
     def _start(self, start: ast.Expression | None, scope: _LookScope) -> _Places:
-        match start:
-            case None:
-                return scope.context
-            case ast.Source("stream", name):
-                return self._document(name, scope)
-            case _:
-                return self.visit(start, scope)
+        if start is None:
+            return scope.context
+        if isinstance(start, ast.Source) and start.kind == "stream":
+            return self._document(start.name, scope)
+        return self.visit(start, scope)
 
     def _document(self, stream: str, scope: _LookScope) -> _Places:
         document = self.streams.setdefault(stream, PathNeed(f'stream("{stream}")'))

@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
-from anabranch.algebra.history.publishing import Published
-from anabranch.branch.display.continuous import Continuous, DisplayChange, Machine
-from anabranch.branch.display.publishing import Showing
+from anabranch.algebra.display.publishing import Published
+from anabranch.branch.display.continuous import ContinuousQuery, DisplayChange, Machine
+from anabranch.branch.display.publishing import DisplayPublisher
 from anabranch.branch.display.strands import Braid, Strand, StrandMoment
 from anabranch.branch.document.keeper import document_of, good_time
 from anabranch.branch.document.layers import Resumed
@@ -85,7 +85,7 @@ class BranchContext:
 M = TypeVar("M", bound=Machine[Any])
 
 
-class Hosted(Merged, Generic[M]):
+class EditedStreamsBranch(Merged, Generic[M]):
     """A branch that takes the elements of streams that are edited, one after the other."""
 
     operator: str
@@ -126,7 +126,7 @@ class Hosted(Merged, Generic[M]):
 
     @abstractmethod
     def _open(self, meta: dict[str, Any] | None) -> None:
-        """Go on with what was put away, None for nothing."""
+        """Go on with what was saved, None for nothing."""
 
     def _begin_late(self, keepers: Mapping[str, State], limits: Limits, spill: Spill) -> None:
         """Begin with the documents as they stand, and with what of their elements had to wait until now."""
@@ -193,18 +193,18 @@ class Hosted(Merged, Generic[M]):
         return (*super().spilled, *self._resumed.refs)
 
 
-class Displayed(Hosted[Continuous]):
+class DisplayBranch(EditedStreamsBranch[ContinuousQuery]):
     """A branch whose answer is on display."""
 
     operator = "display"
 
-    def _fresh(self, roots: Mapping[str, Element], given: BranchContext) -> Continuous:
+    def _fresh(self, roots: Mapping[str, Element], given: BranchContext) -> ContinuousQuery:
         member = self._member
         around = given.around(member.name, member.query.text)
-        return Continuous(member.query.query, roots, limits=given.limits, display=Published, **around)
+        return ContinuousQuery(member.query.query, roots, limits=given.limits, display=Published, **around)
 
     def _open(self, meta: dict[str, Any] | None) -> None:
-        self._showing = Showing(self._machine, self._member.out, meta)
+        self._showing = DisplayPublisher(self._machine, self._member.out, meta)
 
     def _tell(self, news: Iterable[DisplayChange]) -> None:
         for change in news:
@@ -219,7 +219,7 @@ class Displayed(Hosted[Continuous]):
         return self._showing.save(self._resumed, self.held)
 
 
-class Stranded(Hosted[Strand]):
+class StrandBranch(EditedStreamsBranch[Strand]):
     """One of several strands that a query is answered in: it shows nothing, and tells of its moments."""
 
     operator = "strand"
@@ -248,7 +248,7 @@ class Stranded(Hosted[Strand]):
 
 
 def begun_behind(depends: Dependence, inputs: Mapping[str, InputStream]) -> str | None:
-    """Why a query ends as it begins: what was said before of a late stream is still in force there (LAWS 3.6)."""
+    """Why a query ends as it begins: an earlier change of a late stream is still in force there (LAWS 3.6)."""
     shown = ((name, stream.starts() if stream.starts is not None else ()) for name, stream in inputs.items())
     changes = ((name, change) for name, starts in shown for start in starts for change in start.shown)
     return next((reason for name, change in changes if (reason := depends.ended_by(name, change))), None)
@@ -261,7 +261,7 @@ def ground_of(member: DisplayMember, roots: Mapping[str, Element], given: Branch
     return member.name, member.strand, member.query.text, written, documents, given.limits
 
 
-class Braided:
+class BraidBranch:
     """A branch whose answer is on display, behind its strands."""
 
     def __init__(
@@ -285,7 +285,7 @@ class Braided:
         )
         self._machine = self._resumed.machine
         self._machine.call(given.functions)
-        self._showing = Showing(self._machine, member.out, meta)
+        self._showing = DisplayPublisher(self._machine, member.out, meta)
         self.aborted: dict[str, str] = {}
 
     def take(self, told: Iterable[StrandMoment], *, finished: bool) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Generic, TypeVar, Unpack
 
-from anabranch.algebra.history.display import Display, Edit, Insert, Piece, Remove
+from anabranch.algebra.display.display import Display, Edit, Insert, Piece, Remove
 from anabranch.branch.display.evaluation import AnswerScope, PartEvaluator, QuerySite
 from anabranch.branch.display.split import (
     ComputedPart,
@@ -277,7 +277,7 @@ class Machine(ABC, Generic[N]):
                     self._put(each, id, within)
 
 
-class Continuous(Machine[DisplayChange]):
+class ContinuousQuery(Machine[DisplayChange]):
     """A query in one piece, which tells what changes on display."""
 
     def _moment(self, place: Place) -> Iterator[DisplayChange]:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from hashlib import blake2b
 from typing import Any, TypeAlias, Unpack
 
-from anabranch.algebra.history.display import Display, Piece
+from anabranch.algebra.display.display import Display, Piece
 from anabranch.branch.display.join_keys import ANY, Meeting
 from anabranch.branch.display.split import EachPart
 from anabranch.branch.document.projection import KeptDocument

@@ -3,7 +3,7 @@
 Between entries nothing is evaluated again.
 The results of an entry are regions of the display, which stand in the order of the entries or of their keys; the share
 that an entry has in an aggregate is taken out of it and put in again (history paper, sections 6 to 9).
-What a stage remembers of an entry is plain data, and so can be put away with it.
+What a stage remembers of an entry is plain data, and so is saved with it.
 
 To find what an entry gives and to take that in are two steps, which may be done in two places (`strands.py`).
 
@@ -20,8 +20,8 @@ from functools import total_ordering
 from typing import Any, NamedTuple, TypeAlias
 
 from anabranch.aggregates.folds import Fold, Share
-from anabranch.algebra.history.display import Piece
-from anabranch.algebra.history.ordered import Ordered
+from anabranch.algebra.display.display import Piece
+from anabranch.algebra.display.ordered import Ordered
 from anabranch.branch.display.evaluation import AnswerScope, Changed, Entrywise, QuerySite
 from anabranch.branch.display.folds import fold
 from anabranch.branch.display.split import ComputedPart, EachPart, WholePart

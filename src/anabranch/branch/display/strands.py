@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from anabranch.branch.display.continuous import Continuous, DisplayChange, Machine
+from anabranch.branch.display.continuous import ContinuousQuery, DisplayChange, Machine
 from anabranch.branch.display.split import ComputedPart, EachPart, ElementPart, FixedPart, Part, SequencePart, WholePart
 from anabranch.branch.display.stages import Finding
 from anabranch.branch.document.entries import DocumentEntry
@@ -201,7 +201,7 @@ class Places(KeptDocument):
         self._leave(number)
 
 
-class Braid(Continuous):
+class Braid(ContinuousQuery):
     """A query at work behind its strands: it evaluates no entry, and shows what strands have found."""
 
     def _keep(self, root: Element, stream: str, limits: Limits | None) -> Places:

@@ -49,7 +49,7 @@ class Keeper(Merged):
             self._merge.restore(state.meta["merge"], state.tables["waiting"])
         kept = None if state is None else _layers(state, stream)
         ground = stream.name, serialize(stream.root), stream.retain, limits
-        self._resumed = Resumed(lambda: _All(stream, limits), ground, kept, spill)
+        self._resumed = Resumed(lambda: _WholeStream(stream, limits), ground, kept, spill)
         self._kept = self._resumed.machine
 
     def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
@@ -92,7 +92,7 @@ class Keeper(Merged):
 
 def document_of(state: State, stream: InputStream, limits: Limits, spill: Spill) -> LateStart:
     """The document that a keeper's state holds, for one who begins with it."""
-    kept = _All(stream, limits)
+    kept = _WholeStream(stream, limits)
     with undisturbed():
         kept.decode(*(each.data() for each in read_layers(_layers(state, stream), spill.read)))
     return LateStart(kept.whole(), kept.admission, kept.now)
@@ -115,7 +115,7 @@ def good_time(
     return at if admission.judge(element, at, partition) is not None else None
 
 
-class _All(KeptDocument):
+class _WholeStream(KeptDocument):
     """All that shows of a stream, chain by chain."""
 
     def __init__(self, stream: InputStream, limits: Limits) -> None:

@@ -27,7 +27,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anabranch.algebra.history.display import Edit, Insert, Remove
+from anabranch.algebra.display.display import Edit, Insert, Remove
 from anabranch.branch import cache as left
 from anabranch.branch.document.state import Data, undisturbed
 from anabranch.branch.ports import Spill
@@ -175,7 +175,7 @@ def _apply(edit: Edit, chunks: list[str]) -> None:
 
 
 class Resumable(Protocol):
-    """What is kept up to date, and can be put away."""
+    """What is kept up to date, and can be saved."""
 
     @property
     def changes(self) -> int:
@@ -188,7 +188,7 @@ class Resumable(Protocol):
         """Take back what `encode` gave, all or, for an earlier state of it, changes."""
 
     def settled(self) -> None:
-        """It is put away as it is."""
+        """It is saved as it is."""
 
 
 R = TypeVar("R", bound=Resumable)

@@ -211,7 +211,7 @@ class KeptDocument(DocumentEntries):
         """Whether nothing around a chain was replaced; what arrives in what was never lived (LAWS 5.2)."""
         return self._end(held) is None
 
-    # --- who comes late -----------------------------------------------------------------------------------
+    # --- late subscriptions -------------------------------------------------------------------------------
 
     def begin(self, start: LateStart) -> None:
         """Start from a document as it stands."""

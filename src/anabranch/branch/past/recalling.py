@@ -22,8 +22,8 @@ from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
-from anabranch.algebra.history.display import Piece as Shown
-from anabranch.algebra.history.publishing import Published, ReaderState, heartbeat
+from anabranch.algebra.display.display import Piece as Shown
+from anabranch.algebra.display.publishing import Published, ReaderState, heartbeat
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch.display.branch import BranchContext
 from anabranch.branch.display.publishing import SHOWN, wire_time
@@ -208,7 +208,7 @@ _ROWS = pa.schema(
 )
 
 
-class Recalled(Merged):
+class PastBranch(Merged):
     """A branch that remembers what a query may ask of the past."""
 
     def __init__(
@@ -229,7 +229,7 @@ class Recalled(Merged):
             DisplayAnswer(member) if member.query.standing is None else StandingAnswer(member)
         )
         self._entries: dict[Arrival, tuple[Entry, int, Mapping[Path, Affine]]] = {}
-        """Of what is remembered, the raw entry, the how many-th item it was, and the maps into the start's units."""
+        """Of what is remembered, the raw entry, its number among all items, and the maps into the start's units."""
         self.taken = 0
         """How many items came."""
         self._following = Following([Absorbing.of(member, given.functions)], self._merge, self)
@@ -270,7 +270,7 @@ class Recalled(Merged):
                     pass
 
     def _pass(self, stream: str, partition: int, place: Place) -> None:
-        """Something came that is no item: time moves, and what was said may have ended the query."""
+        """Something came that is no item: time moves, and an accent may have ended the query."""
         reason = self._following.aborted.get(self._member.key)
         if reason is not None:
             self._abort(reason)
@@ -281,7 +281,7 @@ class Recalled(Merged):
     def _arrival(
         self, entry: Entry, item: Item, time: Fraction, units: Mapping[Path, Affine], known: int | None = None
     ) -> Arrival:
-        """An item that arrives, or one that is known to have been the how many-th."""
+        """An item that arrives, or one that arrived earlier, with its number among all items."""
         stream, number = entry.origin.stream, self.taken if known is None else known
         self.taken += known is None
         item.tree.parent = self._roots[stream]

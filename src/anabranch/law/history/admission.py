@@ -212,7 +212,7 @@ class Register:
                 around.inner[inner] = None
         self.changed(chain, region)
 
-    # --- who comes late -----------------------------------------------------------------------------------
+    # --- late subscriptions -------------------------------------------------------------------------------
 
     def copied_to(self, other: Register, chains: Mapping[Chain, Chain]) -> None:
         """Fill another register, which is empty yet, with the same; `chains` gives its chains for those here."""

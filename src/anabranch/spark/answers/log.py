@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
-from anabranch.algebra.history.replay import CLOSING, OPENING, DisplayMoment, Replay
+from anabranch.algebra.display.replay import CLOSING, OPENING, DisplayMoment, Replay
 from anabranch.algebra.plans.written import is_plan
 from anabranch.branch.display.publishing import shown_in
 from anabranch.branch.past.queries import recalled_query

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from anabranch.branch.display.branch import DisplayQuery
-from anabranch.branch.display.continuous import Continuous
+from anabranch.branch.display.continuous import ContinuousQuery
 from anabranch.branch.display.strands import spreads
 from anabranch.language import ast, parse
 from anabranch.language.rewrite import parts
@@ -46,4 +46,6 @@ def _splits(text: str, stream: str, root: str, functions: Functions) -> bool:
     query = parse(text)
     if any(isinstance(each, ast.Source) and each.kind == "doc" for each in parts(query)):
         return False  # what it says is not known before it is read
-    return spreads(Continuous(query, {stream: parse_root(root.encode())}, functions=dict(functions), text=text).part)
+    return spreads(
+        ContinuousQuery(query, {stream: parse_root(root.encode())}, functions=dict(functions), text=text).part
+    )

@@ -8,12 +8,19 @@ from fractions import Fraction
 from functools import partial
 
 from anabranch.branch import Branch, InputStream, Member, State, open_branch
-from anabranch.branch.display.branch import Braided, BranchContext, Displayed, DisplayMember, DisplayQuery, Stranded
+from anabranch.branch.display.branch import (
+    BraidBranch,
+    BranchContext,
+    DisplayBranch,
+    DisplayMember,
+    DisplayQuery,
+    StrandBranch,
+)
 from anabranch.branch.document.keeper import Keeper
 from anabranch.branch.document.shared_reader import SharedReader
-from anabranch.branch.past.mixing import Mixed
+from anabranch.branch.past.mixing import MixedPastBranch
 from anabranch.branch.past.queries import RecalledMember, RecalledQuery
-from anabranch.branch.past.recalling import Recalled
+from anabranch.branch.past.recalling import PastBranch
 from anabranch.branch.plans.plans import PlanMember, Planned
 from anabranch.branch.ports import Output, Start
 from anabranch.branch.remote.gathering import Gathered, SentMember
@@ -64,13 +71,13 @@ class Opening:
             shown = DisplayMember(branch.keys[0], role.subscription.name, role.query, out)
             given = self._given(branch, state)
             if branch.strand is None:
-                return Displayed(shown, inputs, state, given, self.files)
+                return DisplayBranch(shown, inputs, state, given, self.files)
             strand = replace(shown, strand=(branch.strand, branch.strands))
-            return Stranded(strand, inputs, state, given, self.files)
+            return StrandBranch(strand, inputs, state, given, self.files)
         if isinstance(role.query, RecalledQuery):
             name, policy = role.subscription.name, role.subscription.policy
             recalled = RecalledMember(branch.keys[0], name, role.query, out, policy)
-            hosting = Mixed if role.query.edited else Recalled
+            hosting = MixedPastBranch if role.query.edited else PastBranch
             return hosting(recalled, inputs, state, self._given(branch, state), self.files)
         if isinstance(role.query, SentQuery):
             sent = SentMember(branch.keys[0], role.subscription.name, role.query, out)
@@ -114,7 +121,7 @@ class Opening:
             return lambda: doubted_starts(stream, logged_changes(folder, stream, logged))
         return lambda: starts_of(view_from(folder, stream, logged, self.job.epoch))
 
-    def braid(self, branch: BranchPlan, out: Output) -> Braided:
+    def braid(self, branch: BranchPlan, out: Output) -> BraidBranch:
         """Where the strands of a query come together."""
         (role,) = branch.roles
         assert isinstance(role.query, DisplayQuery)
@@ -122,7 +129,7 @@ class Opening:
         roots = {each.stream: parse_root(each.root.encode()) for each in read}
         shown = DisplayMember(branch.keys[0], role.subscription.name, role.query, out)
         given = BranchContext(*self.known, self.plan.limits)
-        return Braided(shown, roots, self.state(branch.number), given, self.files)
+        return BraidBranch(shown, roots, self.state(branch.number), given, self.files)
 
 
 def _input(stream: StreamPlan, plan: Plan, *, late: bool) -> InputStream:

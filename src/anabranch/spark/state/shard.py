@@ -19,7 +19,7 @@ from time import process_time
 import pyarrow as pa
 
 from anabranch.branch import Branch, InputStream, State
-from anabranch.branch.display.branch import Stranded
+from anabranch.branch.display.branch import StrandBranch
 from anabranch.branch.display.strands import packed, unpacked
 from anabranch.branch.intake.entries import origin_of
 from anabranch.branch.intake.merged import Merged
@@ -134,7 +134,7 @@ class _Shard:
             opened.tell([each for each in outputs if isinstance(each, Timed)])
         for row in rows:
             _take(opened, row)
-        if isinstance(opened, Stranded):
+        if isinstance(opened, StrandBranch):
             self._send_on(branch, opened)
         left = opened.save()
         twins = dict(zip(branch.keys, branch.twins, strict=True))
@@ -145,7 +145,7 @@ class _Shard:
         waiting = {f"{stream}/{partition}": count for (stream, partition), count in opened.waiting.items() if count}
         return Kept(self.number, self.files.write(left.to_bytes()), opened.spilled, opened.held, waiting)
 
-    def _send_on(self, branch: BranchPlan, strand: Stranded) -> None:
+    def _send_on(self, branch: BranchPlan, strand: StrandBranch) -> None:
         """Send what a strand has found to where strands come together."""
         number = branch.roles[0].subscription.branch
         to = shard_of(number, self.plan)

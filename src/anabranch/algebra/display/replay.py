@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from anabranch.algebra.history.display import Body, Display, DisplayElement, Edit, Piece
+from anabranch.algebra.display.display import Body, Display, DisplayElement, Edit, Piece
 from anabranch.errors import StateError
 from anabranch.stream.elements import DeadLetter, Item, Punctuation, Region, StreamElement, Update
 from anabranch.stream.limits import Limits

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, TypeAlias
 
-from anabranch.algebra.history.display import Body, Display, DisplayElement, DisplayRegion, Namespaces, Piece
+from anabranch.algebra.display.display import Body, Display, DisplayElement, DisplayRegion, Namespaces, Piece
 from anabranch.stream.serialize import escape_attribute
 from anabranch.stream.tree import STREAM_NAMESPACE
 
