@@ -31,11 +31,12 @@ test-fast: $(stamp) ## run the tests that need no Java, but for those with very 
 mass: $(stamp) ## run the tests with very many cases whole, however long it takes; one of them kills a run 200 times
 	@ANABRANCH_MASS=whole $(java) $(bin)/pytest -n 2 --dist worksteal -m mass -o faulthandler_timeout=7200
 
-check: $(stamp) ## lint, formatting, types, and the rule that imports go downwards
+check: $(stamp) ## lint, formatting, types, the rule that imports go downwards, and the order of the house
 	$(bin)/ruff check
 	$(bin)/ruff format --check
 	$(bin)/mypy
 	$(bin)/lint-imports
+	$(bin)/python scripts/house.py
 
 format: $(stamp) ## put the code into its one format
 	$(bin)/ruff check --fix

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import papers
 from anabranch.engine.reports.explanation import Explanation, explanation
 from anabranch.language import check, parse, print_query
-from anabranch.runtime.texts import Texts
+from anabranch.runtime.shapes import CheckedTexts
 from anabranch.sharing.explain.scene import MOST
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
 from anabranch.spark.plan.membership import subscriptions_of
@@ -75,7 +75,7 @@ def test_nothing_to_explain() -> None:
 
 def test_thousands_are_counted_and_a_few_shown() -> None:
     """Of each shape one comes first; the rest is counted, and nothing is derived for it."""
-    known = Texts({})
+    known = CheckedTexts({})
     texts = {"q1": printed(papers.Q1)}
     for number in range(3_000):
         condition = f"$p/en > {number}" if number < 2_990 else f'$p/name = "n{number}"'

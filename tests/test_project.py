@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -89,7 +91,7 @@ def test_the_map_goes_downwards() -> None:
 
 def test_modules_that_documents_name_are_there() -> None:
     """A file named in a document or a docstring, as `branch/intake/merge.py`, ends the path of one in the project."""
-    files = [*(TOP / "src").rglob("*.py"), *(TOP / "tests").rglob("*.py")]
+    files = [path for folder in ("src", "tests", "scripts") for path in (TOP / folder).rglob("*.py")]
     paths = [f"/{path.relative_to(TOP)}" for path in files]
     texts = [*TOP.glob("*.md"), *(TOP / "docs").rglob("*.md"), *files]
     named = {
@@ -97,3 +99,30 @@ def test_modules_that_documents_name_are_there() -> None:
     }
     assert len(named) > 100
     assert sorted(each for each in named if not any(path.endswith(f"/{each[1]}") for path in paths)) == []
+
+
+def test_the_house_is_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is out of order but what is allowed; a finding, a count that grows and an allowance for nothing are."""
+    done = subprocess.run([sys.executable, TOP / "scripts/house.py"], capture_output=True, text=True)
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+    house = runpy.run_path(str(TOP / "scripts/house.py"))
+    (tmp_path / "anabranch").mkdir()
+    (tmp_path / "anabranch/__init__.py").write_text("def used() -> None: ...\n")
+    (tmp_path / "anabranch/one.py").write_text("class Twice: ...\n" + 501 * "#\n")
+    (tmp_path / "anabranch/two.py").write_text("class Twice: ...\n")
+    allowed = tmp_path / "allowed.txt"
+    allowed.write_text(
+        "# why\nanabranch.one has 502 lines, more than 500\nanabranch.two has 600 lines, more than 500\n"
+    )
+    assert house["main"]([], tmp_path, allowed) == 1
+    told = capsys.readouterr().out.splitlines()
+    assert told[:-1] == [
+        "anabranch/one.py:1: Twice is reached by nothing",
+        "anabranch/two.py:1: Twice is reached by nothing",
+        "class Twice stands in anabranch/one.py, anabranch/two.py",
+        "allowed, and not there any more: anabranch.two has 600 lines, more than 500",
+    ]
+    allowed.write_text("\n".join(["# why", *told[:3], "anabranch.one has 900 lines, more than 500", "gone"]))
+    assert house["main"](["--tighten"], tmp_path, allowed) == 0
+    assert allowed.read_text().splitlines() == ["# why", *told[:3], "anabranch.one has 502 lines, more than 500"]
+    assert house["main"]([], tmp_path, allowed) == 0

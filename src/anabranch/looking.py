@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from anabranch.algebra.plans.written import is_plan
+from anabranch.algebra.accents.events import Announced
 from anabranch.engine.checking import Checking
 from anabranch.engine.preparing import Inputs
 from anabranch.engine.publishing import Publication, partitions_of, publication
@@ -19,16 +19,15 @@ from anabranch.engine.reports.reactions import Forecast, forecast
 from anabranch.engine.reports.sampling import unseen_paths
 from anabranch.engine.reports.tables import aligned, named
 from anabranch.errors import StreamError, UsageError, did_you_mean
-from anabranch.language import parse
-from anabranch.runtime.standing import standing
 from anabranch.site import read_site
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
-from anabranch.spark.evolution.stream_views import Said
-from anabranch.spark.plan.epoch_plan import Plan, StreamPlan, Subscription
+from anabranch.spark.plan.branches import keeper_of, numbers_of
+from anabranch.spark.plan.epoch_plan import Plan, Registration, StreamPlan
 from anabranch.spark.plan.files import Plans
+from anabranch.spark.plan.kinds import KINDS
+from anabranch.spark.plan.kinds.kind import edited_streams
 from anabranch.spark.plan.membership import subscriptions_of
-from anabranch.spark.plan.roles import Functions, edited_streams, keeper_of, numbers_of, past_of
 from anabranch.stream.admission import TURNED_OFF
 from anabranch.stream.limits import Limits
 from anabranch.visible import visible
@@ -61,13 +60,10 @@ def holdings(file: Path) -> list[Holding]:
     newest = manifests.load(epochs[-1])
     plan = Plans(checkpoint.plans).of(newest.epoch)
     assert plan is not None, "an epoch with a manifest has a plan"
-    functions = tuple(site.functions.items())
-    members: dict[int, list[Subscription]] = {}
+    members: dict[int, list[Registration]] = {}
     for each in plan.load().subscriptions:
         members.setdefault(each.branch, []).append(each)
-    branches = {
-        number: (tuple(each.name for each in served), _kind(served[0], functions)) for number, served in members.items()
-    }
+    branches = {number: (tuple(each.name for each in served), _kind(served[0])) for number, served in members.items()}
     for served in members.values():
         names = tuple(each.name for each in served)
         branches |= dict.fromkeys(numbers_of(served[0])[1:], (names, "strand"))
@@ -81,12 +77,8 @@ def holdings(file: Path) -> list[Holding]:
     return found
 
 
-def _kind(subscription: Subscription, functions: Functions) -> str:
-    if subscription.shows:
-        return "display"
-    if past_of(subscription.text, functions, subscription.edited):
-        return "past"
-    return "plan" if is_plan(subscription.text) else standing(parse(subscription.text), dict(functions)).kind
+def _kind(subscription: Registration) -> str:
+    return "display" if subscription.shows else KINDS[subscription.kind].label
 
 
 def stream_course(file: Path, stream: str) -> StreamCourse:
@@ -129,11 +121,11 @@ def accent_plan(file: Path, stream: str, text: str, partition: str | None) -> Ac
         raise StreamError(f"the stream '{stream}' takes no accent: {TURNED_OFF}")
     found = tuple(publication(course, text, each) for each in partitions_of(course.source, partition))
     warnings = (each for one in found for each in unseen_paths(course, one.accent, one.partition, one.form))
-    said = [Said(each.partition, each.accent) for each in found]
+    said = [Announced(stream, each.partition, each.accent) for each in found]
     return AccentPlan(found, tuple(dict.fromkeys(warnings)), partial(_forecast, file, stream, said))
 
 
-def _forecast(file: Path, stream: str, said: Sequence[Said]) -> Forecast:
+def _forecast(file: Path, stream: str, said: Sequence[Announced]) -> Forecast:
     """What the subscriptions that a site has now would do, those among them that have not begun yet as well."""
     site = read_site(file)
     courses = {name: stream_course(file, name) for name in site.streams}

@@ -33,8 +33,9 @@ from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.retention import Keep
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.plan.epoch_plan import StreamPlan
-from anabranch.spark.plan.roles import not_begun
-from anabranch.spark.plan.wanted import Listener, Settings, Wanted
+from anabranch.spark.plan.kinds import not_begun
+from anabranch.spark.plan.kinds.kind import QueryContext
+from anabranch.spark.plan.wanted import Listener, Settings, Workload
 from anabranch.spark.session import local_session
 from anabranch.spark.sinks import Console as ConsoleSink
 from anabranch.spark.sinks import Parquet, Sink
@@ -130,7 +131,8 @@ def committed(file: Path, name: str, *, timeline: bool = False) -> Iterator[str]
         raise UsageError(f"'{file}' has no subscription '{name}', and none has run", hint=hint)
     prepared = prepare(name, wanted.text, _inputs(site, site.functions), "spark", label=str(wanted.file))
     streams = {each: StreamPlan.of(source, None) for each, source in site.streams.items()}
-    nobody = not_begun(name, print_query(prepared.checked.query), streams, tuple(site.functions.items()))
+    known = QueryContext(streams, tuple(site.functions.items()))
+    nobody = not_begun(name, print_query(prepared.checked.query), known)
     return iter(() if timeline else AnswerLog(Checkpoint(site.checkpoint)).answer(nobody, site.functions))
 
 
@@ -138,7 +140,7 @@ def _inputs(site: Site, functions: _Functions) -> Inputs:
     return Inputs(tuple(site.streams.values()), functions=functions)
 
 
-def _wanted(site: Site, outputs: Outputs, functions: _Functions) -> Wanted:
+def _wanted(site: Site, outputs: Outputs, functions: _Functions) -> Workload:
     """What a site asks of a trunk; raises for a query that is wrong, or cannot be answered without an end."""
     Keep.parse(site.keep)
     site.check_files(outputs.dead_letters, outputs.late_items)
@@ -150,7 +152,7 @@ def _wanted(site: Site, outputs: Outputs, functions: _Functions) -> Wanted:
         texts[name] = checking.printed(name, each.text, label=str(each.file), table=table)
         if each.sink is not None:
             sinks[name] = ConsoleSink(outputs.console) if isinstance(each.sink, ConsoleSink) else each.sink
-    return Wanted(
+    return Workload(
         site.streams,
         texts,
         sinks,

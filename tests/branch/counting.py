@@ -15,7 +15,7 @@ from anabranch.branch.panes.panes import PaneWindows
 from anabranch.branch.panes.plan import PaneLaw, PanePlan, pane_plan
 from anabranch.branch.panes.states import PaneState, pack, unpack
 from anabranch.branch.ports import InputStream
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.columnar.match.index import NO_MATCHES, Matcher
 from anabranch.columnar.panes.counted import CountedRange, Reach
 from anabranch.columnar.panes.panes import Member, PaneCounter
@@ -120,7 +120,7 @@ class Stream:
     def together(self, plans: Sequence[PanePlan], random: Random, ends: bool = True) -> list[tuple[str, Found]]:
         """The answers of several queries that are counted together, the last of which may come and go."""
         found = [Found() for _ in plans]
-        state: State | None = None
+        state: BranchState | None = None
         ranges = cut(self.items, random)
         while ranges or state is None:
             epoch = [ranges.pop(0) for _ in range(min(len(ranges), random.choice((1, 1, 2, 5))))]
@@ -134,7 +134,7 @@ class Stream:
                 if ends and not ranges:
                     group.of(number).end_of(0)
             group.close(range(len(plans)))
-            state = State.from_bytes(pack(group.save()).to_bytes())
+            state = BranchState.from_bytes(pack(group.save()).to_bytes())
         texts = ["".join(each.pieces) for each in found]
         frames = [each.standing for each in plans]
         return [

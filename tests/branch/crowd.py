@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from anabranch.branch import Branch, Member, State, open_branch
+from anabranch.branch import Branch, BranchMember, BranchState, open_branch
 from anabranch.branch.family import family_of
-from anabranch.branch.intake.entries import Origin, pack
+from anabranch.branch.intake.entries import FeedOrigin, pack
 from branch.feeding import Question, Stream, Taken, parts_of, some_of
 
 
@@ -30,7 +30,7 @@ class Schedule:
 def schedules(random: Random, streams: Sequence[Stream], epochs: int) -> list[Schedule]:
     """The streams cut into random feeds over some epochs."""
     feeds = [
-        [pack(Origin(stream.name, number, f"file{number}"), part) for part in parts_of(random, cuts)]
+        [pack(FeedOrigin(stream.name, number, f"file{number}"), part) for part in parts_of(random, cuts)]
         for stream in streams
         for number, cuts in enumerate(stream.cuts)
     ]
@@ -48,28 +48,26 @@ class Crowd:
     """How many items the last epoch left."""
 
     def families(self) -> set[str]:
-        times = {stream.name: stream.path for stream in self.questions[0].streams}
-        endless = all(stream.endless for stream in self.questions[0].streams)
-        return {family_of(each.standing, times, endless=endless) for each in self.questions}
+        return {family_of(each.standing, each.operator) for each in self.questions}
 
     def run(self, plan: Sequence[Schedule], leaving: Sequence[int]) -> list[Taken]:
         """What each is given by one branch; it leaves before the epoch of this number."""
         taken = [Taken() for _ in self.questions]
-        state: State | None = None
+        state: BranchState | None = None
         spill = Taken()
         for epoch, schedule in enumerate(plan):
             members = [
-                Member(str(number), "q", each.standing, taken[number])
+                BranchMember(str(number), "q", each.standing, taken[number])
                 for number, each in enumerate(self.questions)
                 if epoch < leaving[number]
             ]
             if members:
                 inputs = {each.name: each.for_branch() for each in self.questions[0].streams}
-                branch = open_branch(members, inputs, state, {}, {}, spill)
+                branch = open_branch(self.questions[0].operator, members, inputs, state, {}, {}, spill)
                 schedule.play(branch)
                 saved = branch.save()
                 self.held = branch.held
-                state = None if saved is None else State.from_bytes(saved.to_bytes())
+                state = None if saved is None else BranchState.from_bytes(saved.to_bytes())
             for each in taken:
                 each.marks.append(_mark(each))
         return taken

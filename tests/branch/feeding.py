@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from random import Random
 
+from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.accents.passing import judged
-from anabranch.branch.intake.entries import Origin, pack
-from anabranch.branch.members import Member
+from anabranch.branch.family import operator_of
+from anabranch.branch.intake.entries import FeedOrigin, pack
+from anabranch.branch.members import BranchMember
 from anabranch.branch.open import Branch, open_branch
 from anabranch.branch.ports import InputStream
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.language import ast, check, parse
 from anabranch.law import Answer, Input, evaluate
 from anabranch.law.inputs import document_input, stream_input
@@ -42,7 +43,7 @@ class Taken:
     at_once: int = 0
     """How many pieces came together with others."""
     spilled: dict[str, bytes] = field(default_factory=dict)
-    states: list[State] = field(default_factory=list)
+    states: list[BranchState] = field(default_factory=list)
     """Those that each epoch left."""
     marks: list[object] = field(default_factory=list)
     """What was given by the end of each epoch, for those who note it."""
@@ -150,18 +151,24 @@ class Question:
         given = {each.name: each.for_law() for each in self.streams}
         return evaluate(self.query, {**given, **self.documents}, name="q", text=self.text)
 
-    def open(self, taken: Taken, state: State | None) -> Branch:
+    @property
+    def operator(self) -> str:
+        """What the branch needs behind the merge."""
+        times = {each.name: each.path for each in self.streams}
+        return operator_of(self.standing, times, endless=all(each.endless for each in self.streams))
+
+    def open(self, taken: Taken, state: BranchState | None) -> Branch:
         """The branch, where an earlier epoch has left it."""
         inputs = {each.name: each.for_branch() for each in self.streams}
-        member = Member("q", "q", self.standing, taken)
-        return open_branch([member], inputs, state, {}, self.documents, taken)
+        member = BranchMember("q", "q", self.standing, taken)
+        return open_branch(self.operator, [member], inputs, state, {}, self.documents, taken)
 
     def run(self, random: Random, epochs: int) -> Taken:
         """What the branch answers, with the streams cut into random feeds over some epochs."""
         taken = Taken()
-        state: State | None = None
+        state: BranchState | None = None
         feeds = [
-            [pack(Origin(stream.name, number, f"file{number}"), part) for part in parts_of(random, cuts)]
+            [pack(FeedOrigin(stream.name, number, f"file{number}"), part) for part in parts_of(random, cuts)]
             for stream in self.streams
             for number, cuts in enumerate(stream.cuts)
             if stream.name in self.standing.streams
@@ -176,7 +183,7 @@ class Question:
                         if stream.name in self.standing.streams:
                             branch.end(stream.name, number)
             saved = branch.save()
-            state = None if saved is None else State.from_bytes(saved.to_bytes())
+            state = None if saved is None else BranchState.from_bytes(saved.to_bytes())
             taken.states += [state] if state else []
         return taken
 
@@ -213,7 +220,7 @@ class Flow:
             self._offsets[stream, partition] = start + len(raw)
             found.append(Cut(start, start + len(raw), raw, reason, b"<r>"))
         before = len(self.taken.pieces)
-        self.branch.feed(pack(Origin(stream, partition, f"file{partition}", arrived), found))
+        self.branch.feed(pack(FeedOrigin(stream, partition, f"file{partition}", arrived), found))
         return self.taken.pieces[before:]
 
     def end(self) -> list[str]:
@@ -230,7 +237,7 @@ class Flow:
         assert saved is not None
         data = saved.to_bytes()
         self.size = len(data)
-        self.branch = self.question.open(self.taken, State.from_bytes(data))
+        self.branch = self.question.open(self.taken, BranchState.from_bytes(data))
 
 
 def good(reader: ElementReader, cuts: Sequence[Cut]) -> list[Cut]:

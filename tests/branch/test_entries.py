@@ -9,13 +9,13 @@ import pytest
 
 from anabranch.aggregates.partial import Failure
 from anabranch.branch.intake.backlog import Backlog, backlog_table, restore_backlogs
-from anabranch.branch.intake.entries import Origin, cuts, divided, pack, unpack, without
-from anabranch.branch.state import State, reach, written
+from anabranch.branch.intake.entries import FeedOrigin, cuts, divided, pack, unpack, without
+from anabranch.branch.state import BranchState, reach, written
 from anabranch.errors import StateError
 from anabranch.stream.reading.lines import Cut
 from branch.feeding import Taken
 
-ORIGIN = Origin("s", 2, "file.xml", Fraction(7, 3))
+ORIGIN = FeedOrigin("s", 2, "file.xml", Fraction(7, 3))
 CUTS = [
     Cut(3, 9, b"<i/>\xff", None, b"<r a='1'>", "latin-1"),
     Cut(9, 12, b"bad", "text between items"),
@@ -45,10 +45,10 @@ def test_divided() -> None:
 
 def test_state_round_trip() -> None:
     """A state comes back from its blob, huge numbers and empty tables too."""
-    state = State(
+    state = BranchState(
         {"operator": "x", "next": 10**50}, {"a": pa.table({"n": [1, 2]}), "b": pa.table({"t": ["é"]}).slice(1)}
     )
-    back = State.from_bytes(state.to_bytes())
+    back = BranchState.from_bytes(state.to_bytes())
     assert back.meta == state.meta
     assert back.tables == state.tables
     for value in (None, Fraction(-7, 3), Fraction(10) ** 60, float("inf")):
@@ -58,7 +58,7 @@ def test_state_round_trip() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ((b'"version": 6', b'"version": 7'), "the state of a branch is of version 7, and this release reads version 6"),
+        ((b'"version": 7', b'"version": 6'), "the state of a branch is of version 6, and this release reads version 7"),
         ((b"anabranch branch", b"anabranch twig"), "this is 'anabranch twig', not the state of a branch"),
         ((b'{"kind"', b"kind"), "the state of a branch is damaged"),
         ((b'["a", ', b'["a", 9'), "the state of a branch is damaged"),
@@ -66,10 +66,10 @@ def test_state_round_trip() -> None:
 )
 def test_foreign_state(change: tuple[bytes, bytes], message: str) -> None:
     """Another version, another kind and damage are refused, each with its reason."""
-    data = State({}, {"a": pa.table({"n": [1, 2]})}).to_bytes()
+    data = BranchState({}, {"a": pa.table({"n": [1, 2]})}).to_bytes()
     assert change[0] in data
     with pytest.raises(StateError) as caught:
-        State.from_bytes(data.replace(*change))
+        BranchState.from_bytes(data.replace(*change))
     assert caught.value.message == message
 
 
@@ -105,6 +105,6 @@ def test_backlog_keeps_little_in_memory() -> None:
 
 def test_the_version_before_is_read() -> None:
     """A checkpoint goes on under this release that the one before has written; failures in it name no items."""
-    data = State({"n": 1}, {}).to_bytes().replace(b'"version": 6', b'"version": 5')
-    assert State.from_bytes(data).meta == {"n": 1}
+    data = BranchState({"n": 1}, {}).to_bytes().replace(b'"version": 6', b'"version": 5')
+    assert BranchState.from_bytes(data).meta == {"n": 1}
     assert Failure.read([1, 9, "no", "X"]) == Failure(1, 9, "no", "X", (), 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anabranch.branch.family import family_of, twin_of
+from anabranch.branch.family import family_of, operator_of, twin_of
 from anabranch.language import check, parse
 from anabranch.runtime.standing import Standing, standing
 from anabranch.stream.path import Path
@@ -75,7 +75,8 @@ STRANGERS = [
 
 def families(texts: list[str], *, endless: bool = True) -> set[str]:
     times = {"s": Path.parse("t"), "u": Path.parse("t")}
-    return {family_of(standing_of(text), times, endless=endless) for text in texts}
+    queries = [standing_of(text) for text in texts]
+    return {family_of(each, operator_of(each, times, endless=endless)) for each in queries}
 
 
 def test_joins_of_the_same_sources_are_a_family() -> None:

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from anabranch.branch.intake.entries import Origin, pack
+from anabranch.branch.intake.entries import FeedOrigin, pack
 from anabranch.branch.joins.columns import JoinColumns
 from anabranch.runtime.units import Units
 from anabranch.stream.photons import photons
@@ -108,7 +108,7 @@ def test_what_was_set_aside_stays_aside() -> None:
     flow = Flow(Question(JOIN, [Stream("a", time="t"), Stream("b", time="t")]))
     raws = [ITEMS[number].encode() for number in (1, 2, 3, 6)]
     cuts = [Cut(number, number, raw, "no" if number == 1 else None, b"<r>") for number, raw in enumerate(raws)]
-    flow.branch.feed(pack(Origin("a", 0, "file0"), cuts))
+    flow.branch.feed(pack(FeedOrigin("a", 0, "file0"), cuts))
     flow.bring("b", *ITEMS[:7])
     flow.end()
     # a's 1 enters when 3 comes and b's window holds 1; had 2 come, it would have entered then, when that held 0

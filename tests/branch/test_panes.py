@@ -8,7 +8,7 @@ import pytest
 from anabranch.branch.panes.group import PaneGroup, Served
 from anabranch.branch.panes.panes import PaneWindows
 from anabranch.branch.panes.states import PaneState, pack, unpack
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
 from branch.counting import Found, Stream
 
@@ -215,7 +215,7 @@ def test_a_jump_over_a_million_million_windows_costs_nothing() -> None:
 def test_the_state_of_another_operator_is_refused() -> None:
     """What an earlier query left under the same name is not taken for panes."""
     with pytest.raises(StateError, match="the state of 'q' is one of 'windows'"):
-        unpack(State({"operator": "windows"}), "q")
+        unpack(BranchState({"operator": "windows"}), "q")
 
 
 def test_the_state_is_as_large_as_a_window() -> None:
@@ -237,7 +237,7 @@ def test_the_state_is_as_large_as_a_window() -> None:
         group.close((7,))
         assert found.shown <= 2, "items of the usual look are counted in columns"
         blob = pack(group.save()).to_bytes()
-        state = unpack(State.from_bytes(blob), "q")[7]
+        state = unpack(BranchState.from_bytes(blob), "q")[7]
         held.append(branch.held)
         sizes.append(len(blob))
     assert set(held) == {3}

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from anabranch.branch.items.columns import PassingColumns
+from anabranch.branch.items import PassingColumns
 from anabranch.runtime.units import Units
 from anabranch.stream.photons import photons
 from branch.feeding import Flow, Question, Stream

@@ -14,11 +14,11 @@ from anabranch.algebra.plans.builder import linear, stream
 from anabranch.algebra.plans.interpret import Plan
 from anabranch.algebra.plans.written import streams_of
 from anabranch.algebra.reactions.signature import Policy
-from anabranch.branch import cache as left
-from anabranch.branch.intake.entries import Origin, pack
+from anabranch.branch import cache
+from anabranch.branch.intake.entries import FeedOrigin, pack
 from anabranch.branch.plans.plans import PlanMember, Planned
 from anabranch.branch.ports import InputStream
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.runtime.evolution.outlet import accent_text
 from anabranch.stream.elements import Accent, Item
 from anabranch.stream.reading.lines import Cut
@@ -44,7 +44,7 @@ class Told:
         self.count = 0
         self._open(None)
 
-    def _open(self, state: State | None) -> None:
+    def _open(self, state: BranchState | None) -> None:
         self.branch = Planned(PlanMember("q", "q", self.plan, self.taken, self.policy), self.inputs, state, self.taken)
 
     def bring(self, name: str, element: Element | str, partition: int = 0) -> list[str]:
@@ -54,7 +54,7 @@ class Told:
         raw = (serialize(given.tree) if isinstance(given, Item) else write(given)).encode()
         cut = Cut(self.count, self.count + 1, raw, None, self.root)
         arrived = Fraction(self.count)
-        self.branch.feed(pack(Origin(name, partition, "file", arrived), [cut]))
+        self.branch.feed(pack(FeedOrigin(name, partition, "file", arrived), [cut]))
         self.branch.passed(arrived)
         if self.every and self.count % self.every == 0:
             self.save()
@@ -69,8 +69,8 @@ class Told:
         data = saved.to_bytes()
         self.size = len(data)
         if self.count % 2:
-            left.here = left.Left()  # as if another process had the branch next
-        self._open(State.from_bytes(data))
+            cache.here = cache.ProcessCache()  # as if another process had the branch next
+        self._open(BranchState.from_bytes(data))
 
     def end(self) -> list[str]:
         """End all inputs; gives the pieces that this brings."""
@@ -247,7 +247,7 @@ def test_a_refused_accent_ends_who_reads_its_path() -> None:
     bad = Cut(9, 10, write(alter("t", ". * 2", "s = 2")).encode(), "it is refused", b"<r>")
     for kept, pieces in (("s", 2), ("t", 1)):
         told = Told(stream("s").project(kept).plan, [Stream("s")], every=1)
-        told.branch.feed(pack(Origin("s", 0, "file", Fraction(0)), [bad]))
+        told.branch.feed(pack(FeedOrigin("s", 0, "file", Fraction(0)), [bad]))
         told.bring("s", "s=1 t=3")
         told.bring("s", "s=2 t=3")
         assert len(told.taken.pieces) == pieces

@@ -9,10 +9,10 @@ from random import Random
 
 import pytest
 
-from anabranch.branch import Member
-from anabranch.branch.held_items import Held, Shelf
-from anabranch.branch.intake.batches import Batch, BatchReader
-from anabranch.branch.intake.lookahead import Entries
+from anabranch.branch import BranchMember
+from anabranch.branch.held_items import HeldNode, Shelf
+from anabranch.branch.intake.batches import BatchReader, EntryBatch
+from anabranch.branch.intake.lookahead import NextEntries
 from anabranch.branch.joins.answers import Leaders, Led, shifts
 from anabranch.branch.joins.step_join import Pairing, StepJoin
 from anabranch.branch.members import Asker
@@ -156,7 +156,7 @@ def test_joins_of_the_paper_read_each_photon_once(monkeypatch: pytest.MonkeyPatc
     seen: list[int] = []
     batch = BatchReader.batch
 
-    def counted(self: BatchReader, compiled: CompiledFor, held: Sequence[Held], entries: Entries) -> Batch:
+    def counted(self: BatchReader, compiled: CompiledFor, held: Sequence[HeldNode], entries: NextEntries) -> EntryBatch:
         seen.append(len(entries))
         return batch(self, compiled, held, entries)
 
@@ -230,7 +230,7 @@ def _size(pairing: Pairing) -> int:
 def operator_of(crowd: Crowd) -> StepJoin:
     """The operator of all questions together."""
     streams = {each.name: each.for_branch() for each in crowd.questions[0].streams}
-    members = [Member(str(number), "q", each.standing, Taken()) for number, each in enumerate(crowd.questions)]
+    members = [BranchMember(str(number), "q", each.standing, Taken()) for number, each in enumerate(crowd.questions)]
     askers = [Asker.of(each, {}, {}) for each in members]
     return StepJoin(askers, Shelf(streams, askers[0].units))
 

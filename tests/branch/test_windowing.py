@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
-from anabranch.branch.held_items import Kept, Shelf
-from anabranch.branch.intake.entries import Entry
-from anabranch.branch.windows.columns import WindowColumns
+from anabranch.branch.held_items import HeldItem, Shelf
+from anabranch.branch.intake.entries import RawEntry
+from anabranch.branch.windows.windows import HeldWindowColumns
 from anabranch.runtime.units import Units
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Item
@@ -36,7 +36,7 @@ class Alone:
         self.items = 0
         put = Shelf.put
 
-        def counted(shelf: Shelf, entry: Entry, item: Item, units: Mapping[Path, Affine]) -> Kept:
+        def counted(shelf: Shelf, entry: RawEntry, item: Item, units: Mapping[Path, Affine]) -> HeldItem:
             self.items += 1
             return put(shelf, entry, item, units)
 
@@ -69,7 +69,7 @@ def check_against_law(seed: int, monkeypatch: pytest.MonkeyPatch) -> int:
     assert sorted(each.to_json() for each in taken.dead) == sorted(each.to_json() for each in law.dead), label
     assert list(map(str, taken.places)) == list(map(str, law.late)), label
     with monkeypatch.context() as patch:
-        patch.setattr(WindowColumns, "_take", lambda _: False)
+        patch.setattr(HeldWindowColumns, "_take", lambda _: False)
         slow = asked.run(Random(seed), epochs)
     assert taken.states == slow.states, label
     assert [each.to_json() for each in taken.dead] == [each.to_json() for each in slow.dead], label

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.columnar.items.units import mapped
-from anabranch.spark.evolution.following import Following
+from anabranch.spark.evolution.following import RangeFollowing
 from anabranch.stream.affine import Affine
 from anabranch.stream.elements import Item
 from anabranch.stream.reading.source import Source
@@ -64,13 +64,13 @@ def test_what_is_not_known_stays_so() -> None:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The queries that the law was asked about."""
     found: list[int] = []
-    piece = Following.piece
+    piece = RangeFollowing.piece
 
-    def counted(self: Following, number: int, item: Item) -> str:
+    def counted(self: RangeFollowing, number: int, item: Item) -> str:
         found.append(number)
         return piece(self, number, item)
 
-    monkeypatch.setattr(Following, "piece", counted)
+    monkeypatch.setattr(RangeFollowing, "piece", counted)
     return found
 
 

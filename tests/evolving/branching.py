@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from algebra.accented import HERE, item
-from anabranch.branch import Branch, Member, State, open_branch
-from anabranch.branch.evolution import following
+from anabranch.branch import Branch, BranchMember, BranchState, cache, open_branch
+from anabranch.branch.family import operator_of
 from anabranch.branch.ports import InputStream
 from anabranch.runtime.standing import standing
 from anabranch.stream.elements import Accent, Punctuation, StreamElement
@@ -64,13 +64,16 @@ class Together(Question):
         """Whether another process opens the branch next."""
         self._opened: Branch | None = None
 
-    def open(self, taken: Taken, state: State | None) -> Branch:
+    def open(self, taken: Taken, state: BranchState | None) -> Branch:
         self.note()
         if self.elsewhere:
-            following._left.clear()
+            cache.here = cache.ProcessCache()
         named = enumerate(zip(self.standings, self.takens, strict=True))
-        members = [Member(f"q{number}", f"q{number}", query, out) for number, (query, out) in named]
-        self._opened = open_branch(members, self.inputs, state, {}, {}, taken)
+        members = [BranchMember(f"q{number}", f"q{number}", query, out) for number, (query, out) in named]
+        times = {name: each.time for name, each in self.inputs.items()}
+        endless = all(each.endless for each in self.inputs.values())
+        operator = operator_of(self.standings[0], times, endless=endless)
+        self._opened = open_branch(operator, members, self.inputs, state, {}, {}, taken)
         return self._opened
 
     def note(self) -> None:

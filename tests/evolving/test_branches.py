@@ -227,7 +227,7 @@ def late(*accents: Accent, name: str = "a") -> dict[str, InputStream]:
         changes = (
             each if isinstance(each, Accent) else DeadLetter(HERE, "?", "", doubts=(each,)) for each in view.accents
         )
-        return [Start(view.evolution.copy(), tuple(changes))]
+        return [Start(view.evolution, tuple(changes))]
 
     return {name: replace(Stream(name, late=True).for_branch(), starts=starts)}
 

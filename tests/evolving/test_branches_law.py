@@ -11,8 +11,8 @@ import pytest
 from algebra import evolving as algebra_evolving
 from algebra.accented import HERE
 from algebra.evolving import stream
+from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.accents.passing import judged
 from anabranch.branch.ports import Start
 from anabranch.runtime.evolution.views import views
 from anabranch.stream.elements import Accent, Item, Punctuation, StreamElement
@@ -111,7 +111,7 @@ def late_case(seed: int) -> int:
     (view,) = views([evolution], [HERE])
     accents_shown = [each for each in view.accents if isinstance(each, Accent)]
     begun = Start(view.evolution, tuple(accents_shown))
-    inputs = {"a": replace(Stream("a").for_branch(), starts=lambda: [replace(begun, evolution=begun.evolution.copy())])}
+    inputs = {"a": replace(Stream("a").for_branch(), starts=lambda: [begun])}
     rest: list[At] = [write(each) for each in elements[middle:]]
     found = [run([query], rest, inputs=inputs, cuts=cuts) for cuts in ((), range(len(rest)))]
     found.append(run([query], [*accents_shown, *rest]))

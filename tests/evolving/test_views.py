@@ -15,7 +15,7 @@ from anabranch.algebra.accents.index import Box
 from anabranch.algebra.accents.layers import State
 from anabranch.algebra.accents.sets import below, description_of, items_of, lacking, names, rewritten
 from anabranch.predicate import EVERYTHING, NOTHING, Finite, and_
-from anabranch.runtime.evolution.views import View, views
+from anabranch.runtime.evolution.views import PartitionView, views
 from anabranch.stream import affine
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.elements import Accent, Add, Alter, Doubt, Drop
@@ -32,13 +32,13 @@ def evolved(*accents: Accent, start: Evolution | None = None) -> Evolution:
     return evolution
 
 
-def view(*accents: Accent, start: Evolution | None = None) -> View:
+def view(*accents: Accent, start: Evolution | None = None) -> PartitionView:
     """The view of one partition behind these accents."""
     (found,) = views([evolved(*accents, start=start)], [PLACE])
     return found
 
 
-def told(shown: View) -> list[str]:
+def told(shown: PartitionView) -> list[str]:
     """What is shown, as short text."""
     return [_told(each) for each in shown.accents]
 
@@ -50,7 +50,7 @@ def _told(each: Accent | Doubt) -> str:
     return f"{type(each.evolution).__name__.lower()} {each.evolution.path}{by} where {each.where}"
 
 
-def unit(shown: View, of: str, item: Element) -> Affine | None:
+def unit(shown: PartitionView, of: str, item: Element) -> Affine | None:
     return shown.evolution.state(path(of), item).unit
 
 

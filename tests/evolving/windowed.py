@@ -9,9 +9,9 @@ from fractions import Fraction
 from pathlib import Path as Folder
 from random import Random
 
+from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.items import nodes
-from anabranch.algebra.accents.passing import judged
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.errors import Aborted
 from anabranch.language import ast, check, parse

@@ -12,7 +12,7 @@ from unittest import mock
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.algebra.display.display import Edit
-from anabranch.branch import cache as left
+from anabranch.branch import cache
 from anabranch.branch.display.continuous import ContinuousQuery
 from anabranch.branch.document.layers import Resumed, read_layers, shown
 from anabranch.branch.document.projection import KeptDocument
@@ -94,7 +94,7 @@ class _Away:
     def __init__(self, followed: Followed) -> None:
         self._followed = followed
         self._blobs: list[bytes] = []
-        self._processes = [left.Left() for _ in range(3)]
+        self._processes = [cache.ProcessCache() for _ in range(3)]
         self._random = Random(repr(followed.query))
         self._kept: Any = None
 
@@ -122,7 +122,7 @@ class _Away:
     def _attempt(self) -> Iterator[list[Edit]]:
         here, whole = self._random.choice(self._processes), not self._kept or self._random.random() < 0.1
         edits: list[Edit] = []
-        with mock.patch.object(left, "here", here), mock.patch.object(Resumed, "_wants_all", return_value=whole):
+        with mock.patch.object(cache, "here", here), mock.patch.object(Resumed, "_wants_all", return_value=whole):
             resumed = Resumed(self._followed.fresh, "", self._kept, self)
             self._followed.machine = resumed.machine
             yield edits

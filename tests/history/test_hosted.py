@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from anabranch.branch.display.publishing import wire_time
-from anabranch.spark.plan.roles import keeper_of
+from anabranch.spark.plan.branches import keeper_of
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
 from anabranch.stream.tree import STREAM_NAMESPACE

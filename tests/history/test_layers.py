@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from anabranch.algebra.display.display import Edit, Insert, Remove
-from anabranch.branch import cache as left
+from anabranch.branch import cache
 from anabranch.branch.display.continuous import ContinuousQuery
 from anabranch.branch.document.layers import Resumed, StateLayer, read_layers, shown
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
 from history.asking import elements
 from history.editing import apply
@@ -29,7 +29,7 @@ class Epochs:
         self.read_back: list[str] = []
         self.followed = Followed(TICKER, s="")
         self.kept: Any = None
-        self.go_on(left.Left())
+        self.go_on(cache.ProcessCache())
         self.epoch(items(count))
 
     def write(self, data: bytes) -> str:
@@ -40,9 +40,9 @@ class Epochs:
         self.read_back.append(ref)
         return self.blobs[int(ref)]
 
-    def go_on(self, process: left.Left) -> None:
+    def go_on(self, process: cache.ProcessCache) -> None:
         """The next epochs are in another process."""
-        self._monkeypatch.setattr(left, "here", process)
+        self._monkeypatch.setattr(cache, "here", process)
 
     def epoch(self, stream: str, *, counts: bool = True) -> str:
         """One epoch; gives what is on display behind it, which `counts` or is an attempt that failed."""
@@ -90,7 +90,7 @@ def test_layers_are_few_and_no_more_than_the_ground(monkeypatch: pytest.MonkeyPa
 def test_another_process_reads_what_it_has_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     """All where it never had the branch; the latest layers where it was there before; and no attempt that failed."""
     epochs = Epochs(monkeypatch, 300)
-    one, other = left.here, left.Left()
+    one, other = cache.here, cache.ProcessCache()
     epochs.go_on(other)
     epochs.epoch(replaced(1, 50))
     assert epochs.read_back == ["0"]
@@ -129,7 +129,7 @@ def test_a_state_without_its_process_is_the_same(monkeypatch: pytest.MonkeyPatch
         for each in elements(stream, "s"):
             list(single.machine.take("s", each, Fraction(0)))
         if random.random() < 0.5:
-            epochs.go_on(left.Left())
+            epochs.go_on(cache.ProcessCache())
         assert epochs.epoch(stream) == single.machine.text
         assert shown(read_layers(epochs.kept, epochs.read)) == single.machine.text
 
@@ -172,7 +172,7 @@ def test_a_text_from_its_edits(long: int) -> None:
 
 def test_layers_of_another_release_are_refused() -> None:
     """Those of before ids were forgotten have no version of their own, and are called the first."""
-    state = State.from_bytes(StateLayer.of(Followed(TICKER, s="").machine.encode()).to_bytes())
-    older = State({key: value for key, value in state.meta.items() if key != "version"}, state.tables)
+    state = BranchState.from_bytes(StateLayer.of(Followed(TICKER, s="").machine.encode()).to_bytes())
+    older = BranchState({key: value for key, value in state.meta.items() if key != "version"}, state.tables)
     with pytest.raises(StateError, match="of updates is of version 1, and this release reads version 2"):
         StateLayer.from_bytes(older.to_bytes())

@@ -16,7 +16,7 @@ from anabranch.engine.updating import Updating, Written
 from anabranch.errors import Unsupported
 from anabranch.law.arrivals.past import decimal
 from anabranch.law.inputs import Arrival, Input
-from anabranch.runtime.past.timeline import Timeline, timeline_of
+from anabranch.runtime.past.timeline import Timeline
 from anabranch.stream.elements import Item, Punctuation
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
@@ -135,9 +135,6 @@ def test_over_items_alone_it_is_their_law(seed: int) -> None:
     edited = {name: written(name, each) for name, each in streams.items()}
     mixed = Updating(query, edited, {}, functions=None, name="q", text=text, limits=Limits())
     assert list(mixed) == list(law), text
-    quick = timeline_of(query, streams, name="q", text=text)
-    assert list(quick) == list(law), text
-    assert set(quick.dead) == set(law.dead), text
     assert {(each.place, each.code) for each in mixed.dead} == {(each.place, each.code) for each in law.dead}, text
 
 

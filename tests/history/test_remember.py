@@ -7,14 +7,15 @@ from random import Random
 import pytest
 
 import papers
-from anabranch.language import parse
+from anabranch.branch.past.queries import recalled_query
+from anabranch.language import ast, parse
 from anabranch.law import evaluate
 from anabranch.law.arrivals.past import Past
-from anabranch.law.inputs import Input
-from anabranch.runtime.past.asked import asked_of, only_past
-from anabranch.runtime.past.recollection import Recollection
-from anabranch.runtime.past.remember import Remembering, answer_by_item, shape_of
-from anabranch.runtime.past.timeline import Corrected, Growing, Timeline, timeline_of
+from anabranch.law.inputs import Arrival, Input
+from anabranch.law.paths import base_of
+from anabranch.law.slices import WholeNeeded
+from anabranch.runtime.past.recollection import Recollection, asked_of, only_past
+from anabranch.runtime.units import NOTHING, piece_of
 from history.past import checked, given, item, stream
 
 PATHS = ("stream('b')/r/i", "stream('b')//i", "stream('b')/r/i[v > 2]", "stream('a')/r/i[v != 1]", "stream('b')/r/i/v")
@@ -29,31 +30,49 @@ BODIES = (
 )
 
 
+class Remembering:
+    """Answers a query whose results stand, item by item, as a branch does, and notes how much it holds."""
+
+    def __init__(self, query: str, streams: dict[str, Input]) -> None:
+        self._streams = streams
+        found = recalled_query(checked(query, streams).query)
+        assert found is not None, query
+        assert found.standing is not None, query
+        self._query, self._standing = found.query, found.standing
+        self.recollection = Recollection(found.query, found.asked, streams, name="q")
+        self.held: list[int] = []
+
+    def answer(self) -> str:
+        """The answer to all that its streams bring."""
+        whole, hole = self._standing, self._standing.hole
+        assert hole is not None
+        source = base_of(whole.fors[0].source if isinstance(hole, ast.Flwor) else hole)
+        assert isinstance(source, ast.Source)
+        text, ended = "", False
+        for moment in Past(self._query, self._streams).moments:
+            self.recollection.take(moment.stream, moment.element)
+            if isinstance(moment.element, Arrival) and moment.stream == source.name:
+                piece = piece_of(self.recollection.value(hole, whole.env, moment.element), whole.scope)
+                text += f" {piece.text}" if ended and piece.begins else piece.text
+                ended = piece.ends if piece != NOTHING else ended
+            self.held.append(self.recollection.held)
+        return f"{whole.opening}{text}{whole.closing}" if text else whole.empty
+
+
 def compare(query: str, streams: dict[str, Input]) -> None:
     """The law and the short memory say the same, and set the same aside."""
     asked = checked(query, streams).query
     law = evaluate(asked, streams, name="q")
-    found = answer_by_item(asked, streams, name="q")
-    assert found is not None, query
-    assert (found[0], set(found[1])) == (law.text, set(law.dead)), query
-    growing = timeline_of(asked, streams, name="q")
-    assert isinstance(growing, Growing)
-    shown = list(growing)
-    assert shown[-1].text == law.text if shown else law.text == ""
-    assert set(growing.dead) == set(law.dead), query
+    remembering = Remembering(query, streams)
+    text = remembering.answer()
+    assert (text, set(remembering.recollection.dead)) == (law.text, set(law.dead)), query
 
 
 def most_held(query: str, streams: dict[str, Input]) -> list[int]:
     """How many items are remembered after each element."""
-    asked = checked(query, streams).query
-    shape = shape_of(asked)
-    assert shape is not None
-    remembering = Remembering(shape, streams)
-    held = []
-    for moment in Past(asked, streams).moments:
-        remembering.take(moment.stream, moment.element)
-        held.append(remembering.held)
-    return held
+    remembering = Remembering(query, streams)
+    remembering.answer()
+    return remembering.held
 
 
 def some_stream(random: Random, items: int, straight: bool = False) -> str:
@@ -122,7 +141,8 @@ def test_query_3_remembers_a_minute() -> None:
 )
 def test_other_shapes(query: str) -> None:
     """What is corrected, ordered, or needs more than arrivals that can be told beforehand, is left to the law."""
-    assert shape_of(checked(query, ("s", "t")).query) is None
+    found = recalled_query(checked(query, ("s", "t")).query)
+    assert found is None or found.standing is None
 
 
 def test_time_is_exact() -> None:
@@ -137,9 +157,8 @@ def test_a_path_that_reaches_the_root_is_left_to_the_law() -> None:
     """Whether `//i` reaches the root shows in the data only."""
     streams = given({"a": stream(item(1)), "b": "<i><i><t>1</t></i></i>"})
     query = "for $x in stream('a')/r/i return count(stream('b')//i?[5])"
-    asked = checked(query, streams).query
-    assert answer_by_item(asked, streams) is None
-    assert list(timeline_of(asked, streams)) == list(Timeline(asked, streams))
+    with pytest.raises(WholeNeeded):
+        Remembering(query, streams).answer()
 
 
 def test_what_is_corrected_remembers_as_little() -> None:
@@ -156,7 +175,6 @@ def test_what_is_corrected_remembers_as_little() -> None:
         recollection.take(moment.stream, moment.element)
         held.append(recollection.held)
     assert max(held) == 10
-    assert isinstance(timeline_of(asked, streams), Corrected)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from anabranch.errors import UsageError
 from anabranch.site import read_site
-from anabranch.spark.plan.roles import keeper_of
+from anabranch.spark.plan.branches import keeper_of
 from anabranch.stream.reading.source import Source, seconds_of
 from history.test_hosted import Lines, S, region, replace
 from history.writing import Writer

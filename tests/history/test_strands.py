@@ -13,7 +13,7 @@ from anabranch.branch.display.strands import Braid, Strand, StrandMoment, packed
 from anabranch.language import check, parse
 from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.timeline import Arriving, arrivals
-from anabranch.spark.plan.dividing import strands_for
+from anabranch.spark.plan.membership import strands_for
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.reading.parse import implied_root
 from history.following import TICKER, Followed, items, random_case, replaced

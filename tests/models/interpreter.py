@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
+from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.accents.passing import judged
 from anabranch.algebra.accents.sets import UNDECLARED, Domains, description_of, items_of
 from anabranch.algebra.operators.operator import Flowing, Heartbeat
 from anabranch.algebra.plans.interpret import Plan, Query

@@ -26,9 +26,9 @@ from anabranch.network.operators import (
 from anabranch.predicate import And, Compare, Not, Or, Predicate, Term
 from anabranch.sharing.remote import MakeWindows, PutTogether, ReadWindows
 from anabranch.sharing.render import generic_names
-from anabranch.sharing.restructure import restructure
 from anabranch.sharing.tree import AggregateAnnotation, PropertyTree
 from anabranch.values.atomic import Untyped, finite_value, spell
+from models.restructuring import restructure
 
 TIME = "det_time"
 

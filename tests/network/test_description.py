@@ -65,8 +65,8 @@ def written(folder: Path, text: str) -> Path:
 def test_what_a_network_says(folder: Path) -> None:
     """Thin peers stand for their super-peers; a link that is named keeps its own bandwidth."""
     found = read_network(written(folder, NETWORK))
-    assert found.topology.bandwidth(("SP4", "SP5")) == 700
-    assert found.topology.bandwidth(("SP0", "SP1")) == 5000
+    assert found.topology.links[("SP4", "SP5")] == 700
+    assert found.topology.links[("SP0", "SP1")] == 5000
     assert (found.streams["photons"].at, found.streams["photons"].by) == ("SP4", "P0")
     assert [(each.name, each.at, each.by) for each in found.subscriptions.values()] == [
         ("vela", "SP1", "P1"),

@@ -81,6 +81,6 @@ def test_where_a_join_is_made() -> None:
     found = planner(built("line", 3), {"photon1": "SP0", "photon2": "SP1"})
     found.register("q", RARE, "SP2")
     where = layout(found, planned(found))
-    assert any(each.words.startswith("joins photon1+photon2.") for each in where.lines["SP1"])
+    assert any(" ".join(each).startswith("joins photon1+photon2.") for each in where.lines["SP1"])
     shown = "".join(ElementTree.fromstring(draw(found)).itertext())
     assert "tuples of photon1 (" in shown

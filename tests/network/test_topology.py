@@ -83,5 +83,5 @@ def test_shapes_that_are_not_built(shape: str, count: int, message: str) -> None
 def test_bandwidth() -> None:
     """All links take the same, or each its own; either end may be named first."""
     found: Topology = line(3).with_bandwidth(500.0)
-    assert found.bandwidth(found.link("SP1", "SP0")) == 500.0
-    assert topology("ab", {("b", "a"): 7.0}).bandwidth(("a", "b")) == 7.0
+    assert found.links[found.link("SP1", "SP0")] == 500.0
+    assert topology("ab", {("b", "a"): 7.0}).links["a", "b"] == 7.0

@@ -12,7 +12,7 @@ from anabranch.network.topology import Topology
 from anabranch.peers.programs import FLOW, over
 from anabranch.peers.running import RunningNetwork
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.plan.wanted import Wanted
+from anabranch.spark.plan.wanted import Workload
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.reading.source import Source
 from spark.bare import BareTrunk
@@ -28,7 +28,7 @@ class BareRunner:
         self._epoch_bytes = epoch_bytes
         self._queries: Mapping[str, str] = {}
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Workload) -> None:
         self._trunk._sources = tuple(wanted.streams.values())
         self._trunk.courses = wanted.courses
         self._queries = wanted.subscriptions

@@ -11,9 +11,8 @@ import pytest
 
 from anabranch.language import ast, check, parse, print_query
 from anabranch.language.rewrite import rebuild
-from anabranch.runtime.shapes import Constant, Shapes
+from anabranch.runtime.shapes import CheckedTexts, Constant, Shapes
 from anabranch.runtime.standing import standing
-from anabranch.runtime.texts import Texts
 
 _TEMPLATES = (
     'for $p in stream("s")/root/p where $p/a >= {} and $p/b < -{} return <hit n="{}">{{ $p/a }}</hit>',
@@ -85,7 +84,7 @@ def test_a_shape_with_its_constants_is_the_query(seed: int) -> None:
 def test_a_text_of_a_known_shape_is_printed_as_if_it_were_checked(seed: int) -> None:
     """What is known is what checking and printing gives, to the character."""
     random = Random(seed)
-    texts = Texts()
+    texts = CheckedTexts()
     known = 0
     for _ in range(90):
         text = _good(random, random.choice([_LITERALS[:3], _LITERALS[3:5], _LITERALS]))

@@ -14,7 +14,7 @@ from anabranch.language import check, parse
 from anabranch.law import Input, evaluate, text_input
 from anabranch.law.calls import PythonFunction
 from anabranch.runtime.standing import Standing, standing
-from anabranch.runtime.units import NOTHING, Candidates, Piece, Units, joined
+from anabranch.runtime.units import NOTHING, AnswerPiece, Candidates, Units, joined
 from anabranch.stream.elements import Item
 from anabranch.stream.photons import photons
 from anabranch.stream.tree import Element, string_value
@@ -46,7 +46,7 @@ def item_by_item(query: str, document: str) -> str:
     assert asked.kind == "items"
     units = Units(asked, FUNCTIONS)
     given = text_input(document, name=asked.streams[0])
-    pieces: list[Piece] = []
+    pieces: list[AnswerPiece] = []
     for arrival in given.arrivals:
         try:
             pieces.append(units.item(bare_root(given), arrival.item))
@@ -220,7 +220,7 @@ def test_documents() -> None:
     given, document = text_input(leaves("n", 1, 2), name="s"), text_input(leaves("n", 2, 3))
     units = Units(taken_apart(query), documents={"d": document})
     pieces = [units.item(bare_root(given), arrival.item) for arrival in given.arrivals]
-    assert pieces == [NOTHING, Piece("<i><n>2</n></i>", begins=False, ends=False)]
+    assert pieces == [NOTHING, AnswerPiece("<i><n>2</n></i>", begins=False, ends=False)]
 
 
 # --- candidates -------------------------------------------------------------------------------------------
@@ -295,7 +295,7 @@ def test_the_piece_of_a_window() -> None:
     """All clauses behind the window, its condition and its result."""
     query = "let $n := 2 for $w in stream('s')/r/i|count 2| let $s := sum($w/a) for $a in $w/a where $s > $n return $a"
     units = Units(taken_apart(query))
-    assert units.window(nodes_of(leaves("a", 1, 2))) == Piece("<a>1</a><a>2</a>", begins=False, ends=False)
+    assert units.window(nodes_of(leaves("a", 1, 2))) == AnswerPiece("<a>1</a><a>2</a>", begins=False, ends=False)
     assert units.window(nodes_of(leaves("a", 1, 1))) == NOTHING
     with pytest.raises(DynamicError) as caught:
         units.window(nodes_of(leaves("a", 1, "x")))
@@ -333,7 +333,7 @@ def test_the_piece_of_a_tuple() -> None:
     )
     units = Units(taken_apart(query))
     (x,), (y,) = nodes_of(leaves("a", 1)), nodes_of(leaves("a", 3))
-    assert units.tuple([x, y]) == Piece("-2<a>3</a>", begins=True, ends=False)
+    assert units.tuple([x, y]) == AnswerPiece("-2<a>3</a>", begins=True, ends=False)
     assert units.tuple([y, x]) == NOTHING
 
 
@@ -350,7 +350,7 @@ def test_a_window_cannot_look_beyond_its_items() -> None:
 
 def test_spaces_stand_between_values_only() -> None:
     """Nothing at all separates nothing; an empty text is a value."""
-    value, node, empty = Piece("1", True, True), Piece("<a/>", False, False), Piece("", True, True)
+    value, node, empty = AnswerPiece("1", True, True), AnswerPiece("<a/>", False, False), AnswerPiece("", True, True)
     assert "".join(joined([value, value, node, value, NOTHING, value])) == "1 1<a/>1 1"
     assert "".join(joined([empty, empty])) == " "
     assert "".join(joined([value], after_value=True)) == " 1"

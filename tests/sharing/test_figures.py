@@ -23,17 +23,28 @@ from pathlib import Path
 import pytest
 
 import papers
+from anabranch.algebra.window import Extent
 from anabranch.language import print_query
+from anabranch.predicate import EVERYTHING
 from anabranch.sharing.explain.text import verdicts
-from anabranch.sharing.forest import PropertyForest
+from anabranch.sharing.forest import PropertyForest, alone
 from anabranch.sharing.match import Lack, differences, matches, merge
-from anabranch.sharing.match_joins import join_differences, join_matches, merge_joins
+from anabranch.sharing.match_joins import (
+    SharedWindows,
+    join_differences,
+    join_matches,
+    level,
+    merge_inputs,
+    merge_joins,
+)
+from anabranch.sharing.normalize import tree_of, unjoined
 from anabranch.sharing.render import render, render_join
-from anabranch.sharing.restructure import restructure
 from anabranch.sharing.rules.derive import derive_forest
 from anabranch.sharing.subtract import subtract
+from anabranch.sharing.tree import OutputAnnotation, PropertyTree
 from anabranch.stream import photons
 from anabranch.stream.schema import Schema
+from models.restructuring import restructure
 from sharing.making import checked
 from sharing.written_trees import parse_forest, parse_tree, print_forest, print_tree
 
@@ -77,19 +88,39 @@ def shared(stream: str, query: str) -> dict[str, str]:
     }
 
 
+def shared_windows(first: PropertyTree, second: PropertyTree, extent: Extent) -> PropertyTree:
+    """Windows for two joins, with all elements that either of them needs of any item (figure 13(c))."""
+    own, other = alone(first), alone(second)
+    assert own.window is not None
+    outputs = [OutputAnnotation(each.path, EVERYTHING, each.whole) for each in (*own.outputs, *other.outputs)]
+    if own.window.reference:
+        outputs.append(OutputAnnotation(own.window.reference))
+    window = replace(own.window, extent=extent, post=EVERYTHING)
+    return tree_of(own.stream, outputs, window, (), own.schema or other.schema)
+
+
+def inputs_of_both(stream: PropertyForest, query: PropertyForest) -> tuple[PropertyTree, ...]:
+    """What two joins that share no tuples share of their inputs (5.3.2)."""
+    found = level(stream, query)
+    if not isinstance(found, SharedWindows):
+        return merge_inputs((*unjoined(stream), *unjoined(query)))
+    pairs = zip(stream.trees, query.trees, found.windows, strict=True)
+    return tuple(shared_windows(first, second, extent) for first, second, extent in pairs)
+
+
 def shared_joins(stream: str, query: str) -> dict[str, str]:
     given, needed = (
         replace(forest, trees=tuple(replace(each, schema=SCHEMAS.get(each.stream)) for each in forest.trees))
         for forest in map(parse_forest, (stream, query))
     )
     merged = merge_joins(given, needed)
-    if isinstance(merged, PropertyForest):
+    if merged is not None:
         assert join_matches(merged, given)
         assert join_matches(merged, needed)
     return {
         "verdict": verdict(given, needed),
         "lacks": listed(list(join_differences(given, needed))),
-        "merged": print_forest(merged) if isinstance(merged, PropertyForest) else "\n".join(map(print_tree, merged)),
+        "merged": print_forest(merged) if merged else "\n".join(map(print_tree, inputs_of_both(given, needed))),
     }
 
 

@@ -16,7 +16,7 @@ from anabranch.language import check, parse
 from anabranch.predicate import EVERYTHING
 from anabranch.sharing.match import merge_all, relax, same, tiles
 from anabranch.sharing.rules.derive import derive
-from anabranch.sharing.tree import PropertyTree, condition_text
+from anabranch.sharing.tree import PropertyTree, condition_text, joined_text
 from anabranch.stream import photons
 from anabranch.stream.schema import Schema
 
@@ -77,7 +77,7 @@ def test_example_3_4_the_annotations_of_q1() -> None:
     assert found.window.post == EVERYTHING
     [aggregate] = found.aggregates
     assert (aggregate.function, aggregate.path) == ("avg", (*PHOTON, "en"))
-    assert condition_text(aggregate.selection, (), names={aggregate.term.input: "avg(en)"}) == "avg(en) >= 1.3"
+    assert joined_text(aggregate.selection, {}, {aggregate.term.input: "avg(en)"}) == "avg(en) >= 1.3"
 
 
 # --- section 4: matching and merging ------------------------------------------------------------------------

@@ -12,9 +12,9 @@ from anabranch.sharing.explain.trees import tree_lines
 from anabranch.sharing.match import matches, merge, missing, same
 from anabranch.sharing.normalize import unwindowed
 from anabranch.sharing.render import render, render_join
-from anabranch.sharing.restructure import restructure
 from anabranch.sharing.tree import PropertyTree
 from models.join_restructuring import restructure_join
+from models.restructuring import restructure
 from reference.asking import ask, stream
 from sharing import joining
 from sharing.making import answer, checked, items, selection, sent, several, sharp, tree, windowed

@@ -16,7 +16,7 @@ from unittest import mock
 
 from anabranch.algebra.plans.written import is_plan
 from anabranch.algebra.reactions.signature import Policy
-from anabranch.branch import cache as left
+from anabranch.branch import cache
 from anabranch.language import check, parse, print_query
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.answers.segments import late_places
@@ -27,19 +27,17 @@ from anabranch.spark.epoch.job import Job, Report
 from anabranch.spark.epoch.rows import Outbox, Row, read_rows
 from anabranch.spark.epoch.stages import manifest_of
 from anabranch.spark.epoch.waits import Lookout, Wait
-from anabranch.spark.evolution.courses import Axis
 from anabranch.spark.evolution.log import EvolutionLogs
-from anabranch.spark.evolution.rerun import run_evolving
-from anabranch.spark.evolution.scanning import search
+from anabranch.spark.evolution.progress import ProgressAxis
+from anabranch.spark.evolution.rerun import run_evolving, search
 from anabranch.spark.intake.heartbeats import Pulse, write_reached
 from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.ranges import Offset, Range
 from anabranch.spark.intake.settings import IntakeSettings, IntakeStream
 from anabranch.spark.intake.survey import Survey
-from anabranch.spark.plan.dividing import strands_for
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
 from anabranch.spark.plan.files import Plans
-from anabranch.spark.plan.membership import subscriptions_of
+from anabranch.spark.plan.membership import strands_for, subscriptions_of
 from anabranch.spark.state import files as states
 from anabranch.spark.state import shard
 from anabranch.stream.limits import Limits
@@ -69,7 +67,7 @@ class BareTrunk:
         self.policies = policies
         self.timed = False
         self.strands: int | None = 0
-        self.courses: Mapping[str, tuple[Axis, ...]] = {}
+        self.courses: Mapping[str, tuple[ProgressAxis, ...]] = {}
         self.held: Mapping[str, int] = {}
         self.pulse: Pulse | None = None
         self._survey = Survey(self._checkpoint)
@@ -77,7 +75,7 @@ class BareTrunk:
         self._last: Manifest | None = None
         self.plan: Plan | None = None
         self.epochs = self.jobs = self.searches = 0
-        self._processes = [left.Left() for _ in range(2)]
+        self._processes = [cache.ProcessCache() for _ in range(2)]
 
     def resume(self) -> None:
         """Go on where another trunk in the same folder has ended."""
@@ -174,7 +172,7 @@ class BareTrunk:
             for number in range(shards):
                 mine = sorted((row for row in rows if row.shard == number), key=lambda row: row.sequence)
                 if mine:
-                    with mock.patch.object(left, "here", self._random.choice(self._processes)):
+                    with mock.patch.object(cache, "here", self._random.choice(self._processes)):
                         reports.append(shard.work(job, number, mine, outbox))
             rows = list(read_rows(outbox.drain()))
         return reports

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 
+from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.accents.passing import judged
 from anabranch.language import ast
 from anabranch.law import Input, evaluate, stream_input
 from anabranch.stream.elements import DeadLetter, Place

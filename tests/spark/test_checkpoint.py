@@ -17,7 +17,7 @@ from anabranch.spark.checkpoint.folder import Checkpoint, RunLock
 from anabranch.spark.checkpoint.manifest import Carried, Manifest, Manifests
 from anabranch.spark.checkpoint.recovery import check_spark
 from anabranch.spark.checkpoint.retention import Keep
-from anabranch.spark.plan.epoch_plan import Plan, Subscription
+from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import Plans
 from anabranch.stream.elements import Place
 from anabranch.stream.limits import Limits
@@ -216,7 +216,7 @@ def test_a_full_disk_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_plans_are_shared_and_dropped_with_their_epochs(tmp_path: Path) -> None:
     """Epochs with the same plan share its file, which goes with the last of them."""
     plans = Plans(tmp_path)
-    one, two = (Plan((), (Subscription(n, "q", "text", n),), Limits(), n) for n in range(2))
+    one, two = (Plan((), (Registration(n, "q", "text", n),), Limits(), n) for n in range(2))
     for epoch, plan in enumerate((one, one, two, two)):
         plans.begin(epoch, plan)
     assert len(list(tmp_path.glob("*.plan"))) == 2
@@ -226,6 +226,16 @@ def test_plans_are_shared_and_dropped_with_their_epochs(tmp_path: Path) -> None:
     plans.drop(2)
     assert plans.epochs() == [2, 3]
     assert [path.stem for path in tmp_path.glob("*.plan")] == [file.digest[:32] for file in [plans.of(2)] if file]
+
+
+def test_a_plan_of_another_version_is_refused(tmp_path: Path) -> None:
+    """One that does not say which kinds of queries it has is refused by name."""
+    data = json.dumps({"streams": [], "subscriptions": [], "next_id": 0}).encode()
+    digest = durable.digest(data)
+    (tmp_path / f"{digest[:32]}.plan").write_bytes(data)
+    (tmp_path / "00000000.json").write_bytes(durable.sealed({"plan": digest}))
+    with pytest.raises(StateError, match="is of version 1, and this release reads version 2"):
+        Plans(tmp_path).newest()
 
 
 def test_what_keep_means() -> None:

@@ -11,29 +11,32 @@ from typing import Literal
 
 import pytest
 
+from anabranch.algebra.accents.events import Announced, is_change, judged
 from anabranch.algebra.accents.evolution import Evolution, Row
 from anabranch.algebra.accents.items import values
-from anabranch.algebra.accents.passing import is_change, judged
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
 from anabranch.spark.epoch import task
 from anabranch.spark.epoch.job import Job
 from anabranch.spark.epoch.rows import Outbox
-from anabranch.spark.evolution import log as evolution_log
-from anabranch.spark.evolution.changes import Change
-from anabranch.spark.evolution.log import EvolutionLogs, Logged, evolution_at, read_log
-from anabranch.spark.evolution.scanning import search
+from anabranch.spark.evolution import views as evolution_views
+from anabranch.spark.evolution.log import EvolutionLogs, Logged, LoggedEvent, read_log
+from anabranch.spark.evolution.rerun import search
+from anabranch.spark.evolution.views import known_log
 from anabranch.spark.intake import range_reader as reading
 from anabranch.spark.intake import ranges, storage
 from anabranch.spark.intake.order import Form
 from anabranch.spark.intake.ranges import Range
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
 from anabranch.spark.plan.files import PlanFile
-from anabranch.stream.elements import DeadLetter, Item
+from anabranch.stream.description import parse
+from anabranch.stream.elements import Accent, DeadLetter, Item, Place, Punctuation
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.source import Source, domains_of, read_partitions
+from anabranch.stream.reading.wire import element_of
 from anabranch.stream.schema import Schema
 from anabranch.stream.tree import Element
 from spark.bare import BareTrunk
@@ -167,7 +170,7 @@ def test_no_split_shows(tmp_path: Path, number: int, monkeypatch: pytest.MonkeyP
     assert Counter(each for each in trunk.log.dead_letters() if each.subscription is None) == due.dead
     checkpoint, logged = newest(tmp_path / "state")
     plan = StreamPlan.of(source, Form("lines", "<r/>"))
-    assert evolution_at(checkpoint.evolution, plan, logged, "0").schema() == due.schemas[0]
+    assert known_log(checkpoint.evolution, plan, logged).evolutions[0].schema() == due.schemas[0]
     assert logged is None or len(read_log(checkpoint.evolution, logged)) == due.changes
     assert trunk.jobs <= 4 * trunk.epochs
     assert list(checkpoint.evolution.glob("*.met")) == []
@@ -258,7 +261,7 @@ def test_a_bad_accent_leaves_its_path_unknown(tmp_path: Path) -> None:
         "the description names 's', the path that evolves",
     ]
     checkpoint, logged = newest(tmp_path / "state")
-    rows = evolution_at(checkpoint.evolution, StreamPlan.of(source, None), logged, "0").schema()
+    rows = known_log(checkpoint.evolution, StreamPlan.of(source, None), logged).evolutions[0].schema()
     unknown = {str(each.path): str(each.where) for each in rows if each.state.unit is None}
     assert unknown == {"t": "s = 1", "s": "true()"}
 
@@ -306,11 +309,23 @@ def test_partitions_evolve_by_themselves(tmp_path: Path) -> None:
 PLAN = StreamPlan("s", "lines", "<r/>", "i", None)
 
 
-def change(number: int, kind: str, text: str) -> Change:
-    return Change("0", 0, number, "f", kind, text, epoch=number)  # type: ignore[arg-type]  # a kind
+def change(number: int, text: str) -> LoggedEvent:
+    """An accent, or a punctuation of what a description describes."""
+    place = Place("s", "f", number)
+    event = (
+        element_of(parse_item(text.encode(), Limits()), place)
+        if text.startswith("<")
+        else Punctuation(parse(text), place)
+    )
+    assert isinstance(event, Accent | Punctuation)
+    return LoggedEvent(Announced("s", 0, event), 0, number)
 
 
-def logged_one_by_one(folder: Path, changes: Sequence[Change]) -> Logged:
+def evolution_of(folder: Path, logged: Logged) -> Evolution:
+    return known_log(folder, PLAN, logged).evolutions[0]
+
+
+def logged_one_by_one(folder: Path, changes: Sequence[LoggedEvent]) -> Logged:
     logs, logged = EvolutionLogs(folder), None
     for each in changes:
         logged = logs.append("s", "s", logged, [each], -1)
@@ -321,66 +336,64 @@ def logged_one_by_one(folder: Path, changes: Sequence[Change]) -> Logged:
 
 def test_punctuations_do_not_fill_the_log(tmp_path: Path) -> None:
     """Many that say more and more leave few lines and one file, and the same state; accents all stay."""
-    changes = [change(number, "closed", f"s = {number % 7} and t < {number}") for number in range(400)]
-    changes.insert(200, change(1_000, "accent", accent('alter path="u" by=". * 2"')))
+    changes = [change(number, f"s = {number % 7} and t < {number}") for number in range(400)]
+    changes.insert(200, change(1_000, accent('alter path="u" by=". * 2"')))
     logged = logged_one_by_one(tmp_path, changes)
     assert [path.name for path in tmp_path.iterdir()] == [logged.file]
     kept = read_log(tmp_path, logged)
     assert len(kept) < 200
-    assert [each.kind for each in kept].count("accent") == 1
+    assert [type(each.announced.event) for each in kept].count(Accent) == 1
     whole = PLAN.evolution()
     for each in changes:
-        each.apply(whole, "s")
-    assert list(evolution_at(tmp_path, PLAN, logged, "0").forbidden()) == list(whole.forbidden())
+        judged(each.announced.event, whole)
+    assert list(evolution_of(tmp_path, logged).forbidden()) == list(whole.forbidden())
 
 
 def test_punctuations_that_may_have_purged_something_stay(tmp_path: Path) -> None:
     """Whoever began between two of them must find what was in force there, whatever came after."""
-    told = change(0, "accent", accent('alter path="u" by=". * 2"', "s = 3"))
-    changes = [told, *(change(number, "closed", f"t < {number}") for number in range(1, 200))]
+    told = change(0, accent('alter path="u" by=". * 2"', "s = 3"))
+    changes = [told, *(change(number, f"t < {number}") for number in range(1, 200))]
     assert read_log(tmp_path, logged_one_by_one(tmp_path, changes)) == changes
 
 
 def test_a_worker_reads_what_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a log that grows, each change is read and applied once; nothing is quadratic."""
     applied = 0
-    plain = Change.apply
+    plain = Evolution.apply
 
-    def counted(self: Change, evolution: Evolution, stream: str) -> object:
+    def counted(self: Evolution, accent: Accent) -> object:
         nonlocal applied
         applied += 1
-        return plain(self, evolution, stream)
+        return plain(self, accent)
 
-    monkeypatch.setattr(Change, "apply", counted)
+    monkeypatch.setattr(Evolution, "apply", counted)
     logs, logged = EvolutionLogs(tmp_path), None
     for number in range(100):
         text = accent('alter path="t" by=". * 2"', f"s = {number}")
-        logged = logs.append("s", "s", logged, [change(number, "accent", text)], -1)
-        evolution_at(tmp_path, PLAN, logged, "0")
+        logged = logs.append("s", "s", logged, [change(number, text)], -1)
+        evolution_of(tmp_path, logged)
     assert applied == 100
 
 
 def test_what_was_never_published_does_not_count(tmp_path: Path) -> None:
     """An attempt that was killed behind its append leaves lines that the next one writes over; so does a new driver."""
-    first, second, third = (
-        change(number, "accent", accent(f'drop path="{name}"')) for number, name in enumerate("abc")
-    )
+    first, second, third = (change(number, accent(f'drop path="{name}"')) for number, name in enumerate("abc"))
     logged = EvolutionLogs(tmp_path).append("s", "s", None, [first], -1)
     EvolutionLogs(tmp_path).append("s", "s", logged, [second], -1)  # killed
     assert read_log(tmp_path, logged) == [first]
     again = EvolutionLogs(tmp_path).append("s", "s", logged, [third], -1)
     assert read_log(tmp_path, again) == [first, third]
-    evolution_at(tmp_path, PLAN, again, "0")
-    assert len(evolution_at(tmp_path, PLAN, logged, "0").schema()) == 1  # an older place is read from the front
+    evolution_of(tmp_path, again)
+    assert len(evolution_of(tmp_path, logged).schema()) == 1  # an older place is read from the front
 
 
 def test_a_damaged_log_is_refused(tmp_path: Path) -> None:
     """By name, by the driver and by tasks, and never read as another one."""
-    logged = EvolutionLogs(tmp_path).append("s", "s", None, [change(0, "closed", "t < 5")], -1)
+    logged = EvolutionLogs(tmp_path).append("s", "s", None, [change(0, "t < 5")], -1)
     file = tmp_path / logged.file
     file.write_bytes(file.read_bytes().replace(b"5", b"6"))
-    evolution_log._known.clear()
-    for read in (lambda: read_log(tmp_path, logged), lambda: evolution_at(tmp_path, PLAN, logged, "0")):
+    evolution_views._known.clear()
+    for read in (lambda: read_log(tmp_path, logged), lambda: evolution_of(tmp_path, logged)):
         with pytest.raises(StateError, match="damaged"):
             read()
 
@@ -433,4 +446,4 @@ def test_searching_finds_what_reading_finds(
     reach = Range("s", "0", 0, "in", str(path), 0, path.stat().st_size, last=True, packed=False, sequence=0)
     found = search(job, [reach]).changes["s"]
     assert found == task.work(job, [reach], Outbox()).changes["s"]
-    assert {each.kind for each in found} == {"accent", "closed", "doubt"}
+    assert {type(each.announced.event) for each in found} == {Accent, Punctuation, DeadLetter}

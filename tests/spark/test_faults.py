@@ -23,9 +23,9 @@ from anabranch.spark.epoch.task import work
 from anabranch.spark.faults import Fault, translated
 from anabranch.spark.intake.order import Form
 from anabranch.spark.intake.ranges import Position, Range
-from anabranch.spark.plan.epoch_plan import Plan, StreamPlan, Subscription
+from anabranch.spark.plan.epoch_plan import Plan, Registration, StreamPlan
 from anabranch.spark.plan.files import PlanFile
-from anabranch.spark.state.files import Kept
+from anabranch.spark.state.files import SavedState
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
@@ -72,7 +72,7 @@ def test_the_innermost_cause_is_shown(text: str, kind: type[AnabranchError], mes
 def test_an_error_of_ours_travels_as_a_value() -> None:
     """Kind, message, code and hint arrive as they left, by way of JSON."""
     fault = Fault.of(StreamError("no", code="FODC0002", hint="try"))
-    kept = Kept(1, "f:0:1:2", ("g:0:1:2",), 3, {"s/0": 4})
+    kept = SavedState(1, "f:0:1:2", ("g:0:1:2",), 3, {"s/0": 4})
     carries = {"a": None, "b": Carried(5, "{}")}
     sent = Report({"s": 1}, 2, (), {"a": Position(3, 4)}, carries, {6: kept, 7: None}, fault)
     report = Report.from_json(sent.to_json())
@@ -87,7 +87,7 @@ def test_a_task_reports_what_it_cannot_read(tmp_path: Path) -> None:
     path = tmp_path / "in"
     path.write_text("<p/>\n")
     stream = StreamPlan.of(Source("s", path), Form("lines", "<root/>"))
-    query = Subscription(0, "q", 'stream("s")/root/p', 0)
+    query = Registration(0, "q", 'stream("s")/root/p', 0)
     plan = PlanFile.save(Plan((stream,), (query,), Limits(), 1), tmp_path)
     reach = Range("s", "0", 0, "in", str(path), 0, 5, last=True, packed=False, sequence=0)
     job = Job(plan, Checkpoint.make(tmp_path / "state"), 0, {})

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 from anabranch.language import check, parse, print_query
-from anabranch.spark.plan.epoch_plan import Plan, StreamPlan, Subscription
+from anabranch.spark.plan.epoch_plan import Plan, Registration, StreamPlan
 from anabranch.spark.plan.membership import subscriptions_of
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
@@ -126,6 +126,6 @@ def _run(folder: Path, queries: dict[str, str], phases: list[list[str]]) -> tupl
     return trunk, states
 
 
-def _queries(subscriptions: tuple[Subscription, ...], branch: int) -> int:
+def _queries(subscriptions: tuple[Registration, ...], branch: int) -> int:
     texts = {each.text.replace("$left", "$x") for each in subscriptions if each.branch == branch}
     return len(texts)

@@ -66,7 +66,7 @@ def pieces(trunk: BareTrunk, name: str) -> list[str]:
     """What iterating a subscription gives, which is all that the engine does with its answer log."""
     subscription = trunk.log.subscription(name)
     assert subscription is not None
-    frame = Frame.of(subscription.text, shows=subscription.shows, edited=subscription.edited)
+    frame = Frame.of(subscription)
     found: list[str] = []
     for manifest in trunk.log.manifests.since(0):
         for chunk in trunk.log.chunks(manifest, subscription.id):

@@ -9,15 +9,15 @@ import pytest
 from anabranch.spark.intake.order import Form
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.planning import Planning
-from anabranch.spark.plan.wanted import Settings, Wanted
+from anabranch.spark.plan.wanted import Settings, Workload
 from anabranch.stream.reading.source import Source
 
 FORM = Form("lines", "<root/>")
 FORMS = {"a": FORM, "b": FORM}
 
 
-def wanted(*streams: str, **subscriptions: str) -> Wanted:
-    return Wanted({each: Source(each, Path(each)) for each in streams}, subscriptions)
+def wanted(*streams: str, **subscriptions: str) -> Workload:
+    return Workload({each: Source(each, Path(each)) for each in streams}, subscriptions)
 
 
 def text(stream: str) -> str:
@@ -39,7 +39,7 @@ BOTH = wanted("a", "b", qa=text("a"), qb=text("b"))
     ],
 )
 def test_what_is_wanted_no_more_takes_no_part(
-    tmp_path: Path, later: Wanted, streams: list[str], names: list[str]
+    tmp_path: Path, later: Workload, streams: list[str], names: list[str]
 ) -> None:
     """A plan that was written holds, also when more is wanted since; not when it has what was taken out."""
     first = Planning(Plans(tmp_path), Settings(), {}, 1)

@@ -22,7 +22,8 @@ from anabranch.algebra.operators.operator import Operator
 from anabranch.algebra.plans import builder
 from anabranch.algebra.plans.interpret import Plan
 from anabranch.algebra.plans.written import streams_of, write_plan
-from anabranch.engine.evolved import answer_plan, fed
+from anabranch.branch.plans.plans import PlanMember, Planned
+from anabranch.engine.evolved import Answered, Fed, NoSpill, fed, run_branch
 from anabranch.engine.reading import read_stream
 from anabranch.engine.reports.evolution import StreamCourse
 from anabranch.errors import UsageError
@@ -45,6 +46,16 @@ from spark.trunks import Killed, Site
 NAMES = {"a": ["s", "t", "x"], "a2": ["s", "t", "x"], "b": ["s", "y"]}
 TIMES = {"a": TIME, "a2": TIME, "b": ItemPath.parse("at")}
 N = 'xmlns:s="urn:anabranch:stream"'
+
+
+def answer_plan(plan: Plan, name: str, streams: Mapping[str, Fed]) -> Answered:
+    """A plan of the builder over whole streams, by one branch that is never saved."""
+    out, needed = Answered(), {stream: streams[stream] for stream in streams_of(plan)}
+    inputs = {stream: each.stream for stream, each in needed.items()}
+    branch = Planned(PlanMember("", name, plan, out), inputs, None, NoSpill())
+    run_branch(branch, needed)
+    out.aborted = branch.aborted.get("")
+    return out
 
 
 class Writable(Planner):

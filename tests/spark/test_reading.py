@@ -24,7 +24,7 @@ from anabranch.spark.intake.ranges import Offset, Range
 from anabranch.spark.intake.settings import IntakeSettings, IntakeStream
 from anabranch.spark.intake.storage import pieces
 from anabranch.spark.intake.survey import Survey
-from anabranch.spark.plan.epoch_plan import Plan, StreamPlan, Subscription
+from anabranch.spark.plan.epoch_plan import Plan, Registration, StreamPlan
 from anabranch.spark.plan.files import PlanFile
 from anabranch.stream.elements import DeadLetter, Item, StreamElement
 from anabranch.stream.limits import Limits
@@ -192,7 +192,7 @@ def test_a_plan_survives_its_file(tmp_path: Path) -> None:
     """What is loaded equals what was saved, schema and all; another file under its name is refused."""
     schema = Schema.from_dtd("<!ELEMENT ps (p*)><!ELEMENT p (en?)><!ELEMENT en (#PCDATA)>")
     stream = StreamPlan.of(Source("s", tmp_path, schema=schema, strict=True), Form("lines", "<ps/>"))
-    plan = Plan((stream,), (Subscription(3, "q", 'stream("s")/ps/p', 7),), LIMITS, 4)
+    plan = Plan((stream,), (Registration(3, "q", 'stream("s")/ps/p', 7),), LIMITS, 4)
     file = PlanFile.save(plan, tmp_path)
     assert file.load() == plan
     other = PlanFile(file.path, "0" * 64)

@@ -22,7 +22,7 @@ from anabranch.sharing.tree import PropertyTree
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
-from anabranch.spark.plan.wanted import Settings, Wanted
+from anabranch.spark.plan.wanted import Settings, Workload
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.reading.source import Source
 from spark.law import CLOSING, law_of
@@ -269,7 +269,7 @@ def on_spark(
 ) -> dict[str, str]:
     """What a trunk answers over one stream, to its end, in several epochs."""
     with Trunk(spark, folder, Settings(trigger_ms=20, finite=True, shards=2)) as trunk:
-        trunk.want(Wanted({source.name: source}, texts, epoch_bytes=epoch_bytes))
+        trunk.want(Workload({source.name: source}, texts, epoch_bytes=epoch_bytes))
         trunk.start(once=True)
         trunk.wait()
     log = AnswerLog(Checkpoint(folder))

@@ -15,7 +15,7 @@ import pytest
 from anabranch.branch.remote.written import write_tuples
 from anabranch.language import check, parse, print_query
 from anabranch.network.description import RegisteredStream
-from anabranch.network.needs import need_of, provides, travelling, widened
+from anabranch.network.needs import need_of, provides, sent_needs, widened
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.loops import over_tuples
 from anabranch.sharing.render import render_join
@@ -56,7 +56,7 @@ def sources(folder: Path, *, slack: int) -> list[Source]:
 def tuples_of(text: str, given: Sequence[Source]) -> PropertyForest | None:
     """What is sent of a join that may be made on the way."""
     streams = {each.name: RegisteredStream(each, "SP0", "SP0", None, accents=False) for each in given}
-    return travelling(need_of(text, {}), streams).join
+    return sent_needs(need_of(text, {}), streams).join
 
 
 def sending(form: PropertyForest, of: PropertyForest | None = None, stream: str = "") -> str:

@@ -19,7 +19,7 @@ from anabranch.errors import StateError, UsageError
 from anabranch.language import check, parse
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.plan.epoch_plan import Subscription
+from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.sinks.alike import rows_alike
 from anabranch.spark.sinks.console import ConsoleLines
 from anabranch.spark.sinks.growing import GrowingFile
@@ -41,8 +41,8 @@ def query(text: str) -> str:
     return f'<all>{{ for $p in stream("s")/root/p return {text} }}</all>'
 
 
-def hits(number: int, text: str = HITS) -> Subscription:
-    return Subscription(number, "hits", text, 0)
+def hits(number: int, text: str = HITS) -> Registration:
+    return Registration(number, "hits", text, 0)
 
 
 class Tables:
@@ -370,7 +370,7 @@ def test_leftovers_of_a_kill_are_swept(tables: Tables) -> None:
 def test_a_console_has_a_line_for_each_piece() -> None:
     """With the name before it; nothing that a terminal acts on gets there, from the name neither."""
     out = io.StringIO()
-    subscription = Subscription(0, "q\x1b[2J", "", 0)
+    subscription = Registration(0, "q\x1b[2J", "", 0)
     ConsoleLines(out, 0).take(subscription, 0, ["<p>1</p><p>a\nb\u009b\u202e</p>", "2 3"])
     assert out.getvalue() == "q&#27;[2J: <p>1</p>\nq&#27;[2J: <p>a&#10;b&#155;&#8238;</p>\nq&#27;[2J: 2 3\n"
 
@@ -379,7 +379,7 @@ def test_a_console_that_lacks_characters_shows_references() -> None:
     """Data cannot bring a run down because the terminal speaks ASCII."""
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="ascii", newline="")
-    ConsoleLines(out, 0).take(Subscription(0, "q", "", 0), 0, ["<p>é</p>"])
+    ConsoleLines(out, 0).take(Registration(0, "q", "", 0), 0, ["<p>é</p>"])
     assert raw.getvalue() == b"q: <p>&#233;</p>\n"
 
 

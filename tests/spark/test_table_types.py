@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.algebra.plans.builder import linear, stream
-from anabranch.algebra.plans.written import write_plan
+from anabranch.algebra.plans.written import is_plan, write_plan
 from anabranch.errors import DynamicError
 from anabranch.language import check, parse, print_query
 from anabranch.language.value_types import ValueTypes
@@ -26,7 +26,7 @@ from anabranch.law import document_input, evaluate
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.plan.epoch_plan import Subscription
+from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.sinks import Parquet
 from anabranch.spark.sinks.delivery import Sinks
 from anabranch.spark.sinks.parquet import SET_ASIDE, ParquetFolder
@@ -243,7 +243,7 @@ class Folder:
         self.path = top / "out"
         self.warnings: list[str] = []
 
-    def opened(self, at_work: Subscription | None = None) -> ParquetFolder:
+    def opened(self, at_work: Registration | None = None) -> ParquetFolder:
         return ParquetFolder(self.path, self.checkpoint, self.warnings.append, at_work)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -264,8 +264,8 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path)
 
 
-def subscription(number: int, text: str = TYPED) -> Subscription:
-    return Subscription(number, "q", text, 0)
+def subscription(number: int, text: str = TYPED) -> Registration:
+    return Registration(number, "q", text, 0, "plan" if is_plan(text) else "items")
 
 
 def test_files_have_the_types(folder: Folder) -> None:

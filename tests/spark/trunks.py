@@ -15,7 +15,7 @@ from anabranch.law import evaluate, stream_input
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
-from anabranch.spark.plan.wanted import Epoch, Listener, Settings, Wanted
+from anabranch.spark.plan.wanted import Epoch, Listener, Settings, Workload
 from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source, read_partitions
@@ -36,7 +36,7 @@ class Site:
 
     def __init__(self, spark: SparkSession, top: Path) -> None:
         self.spark, self.top = spark, top
-        self.wanted = Wanted({}, {})
+        self.wanted = Workload({}, {})
         self.settings = Settings(trigger_ms=20)
         self.seen: list[Epoch] = []
         self.warnings: list[str] = []

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from anabranch.spark.plan.wanted import Settings, Wanted
+from anabranch.spark.plan.wanted import Settings, Workload
 from spark.trunks import Site, printed
 from together.crowds import Crowd
 
@@ -22,7 +22,7 @@ def test_sharing_shows_in_no_answer_on_spark(spark: SparkSession, tmp_path: Path
     folder = tmp_path / "shared"
     site = Site(spark, folder)
     site.settings = Settings(trigger_ms=20, finite=finite, shards=2)
-    site.wanted = Wanted({each.name: each for each in crowd.sources(folder)}, {})
+    site.wanted = Workload({each.name: each for each in crowd.sources(folder)}, {})
 
     def serve(wanted: Mapping[str, str]) -> None:
         texts = {name: printed(text, *site.wanted.streams) for name, text in wanted.items()}

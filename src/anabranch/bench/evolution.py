@@ -87,12 +87,8 @@ def write_accented(plain: Path, folder: Path, every: int) -> int:
                     out.write(_ACCENT.format(_UNITS[altered]))
                     altered = not altered
                     written += 1
-                out.write(_EN.sub(_in_ev, line) if altered else line)
+                out.write(_EN.sub(lambda en: f"<en>{Decimal(en[1]) * _FACTOR:f}</en>", line) if altered else line)
     return written
-
-
-def _in_ev(found: re.Match[str]) -> str:
-    return f"<en>{Decimal(found[1]) * _FACTOR:f}</en>"
 
 
 def check_same(spark: Spark, plain: Path, accented: Path, queries: Mapping[str, str], work: Path) -> None:

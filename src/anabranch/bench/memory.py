@@ -75,27 +75,30 @@ def write_site(folder: Path, epoch_bytes: int = _EPOCH_BYTES) -> Path:
 
 def watched(site: Path, items: int) -> Figures:
     """Run a site to the end of its files; `items` is what must be in them."""
-    log = _Log(site.with_name("log"))
-    checkpoint = Checkpoint(site.with_name("state"))
+    log = site.with_name("log")
+    manifests = Manifests(Checkpoint(site.with_name("state")).manifests)
     samples: list[MemorySample] = []
     with _running(site) as process:
         begun = monotonic()
         while not _ended(process):
-            log.read()
-            if log.epochs:
-                state = _state(checkpoint, log.epochs[-1]["epoch"])
+            epochs = _epochs(log)
+            if epochs:
+                states = manifests.load(epochs[-1]["epoch"]).states.values()
+                state = sum(each.size for each in states) / 1e3, sum(each.held for each in states)
                 samples.append(MemorySample(*resident(process.pid), *state))
                 if len(samples) % _TOLD == 1:
-                    print(f"memory: {log.items:,} of {items:,} photons, {samples[-1]}", file=sys.stderr)
+                    read = sum(each["items"] for each in epochs)
+                    print(f"memory: {read:,} of {items:,} photons, {samples[-1]}", file=sys.stderr)
         seconds = monotonic() - begun
-    log.read()
-    assert log.items == items, f"{log.items:,} of {items:,} photons were read"
-    assert not any(each["dead_letters"] or each["late_items"] for each in log.epochs), "photons are good, and in order"
+    epochs = _epochs(log)
+    read = sum(each["items"] for each in epochs)
+    assert read == items, f"{read:,} of {items:,} photons were read"
+    assert not any(each["dead_letters"] or each["late_items"] for each in epochs), "photons are good, and in order"
     return {
         "items": items,
         "items_per_second": items / seconds,
-        "epochs": len(log.epochs),
-        "answers": sum(each["matched"] for each in log.epochs),
+        "epochs": len(epochs),
+        "answers": sum(each["matched"] for each in epochs),
         **{name: levels([getattr(each, name) for each in samples]) for name in MemorySample.__slots__},
     }
 
@@ -134,25 +137,18 @@ def resident(driver: int, proc: Path = _PROC) -> tuple[float, float, float]:
     processes = dict(_processes(proc))
     mine = {driver}
     # A process may have a smaller number than its parent, when numbers have run out and begin anew.
-    while more := {pid for pid, each in processes.items() if each.parent in mine} - mine:
+    while more := {pid for pid, (_, parent, _) in processes.items() if parent in mine} - mine:
         mine |= more
     found = {"driver": 0, "workers": 0, "jvm": 0}
     for pid in mine & processes.keys():
-        kind = "driver" if pid == driver else "jvm" if processes[pid].name == "java" else "workers"
-        found[kind] += processes[pid].pages
-    pages = os.sysconf("SC_PAGE_SIZE") / 1e6
-    return found["driver"] * pages, found["workers"] * pages, found["jvm"] * pages
+        name, _, pages = processes[pid]
+        found["driver" if pid == driver else "jvm" if name == "java" else "workers"] += pages
+    size = os.sysconf("SC_PAGE_SIZE") / 1e6
+    return found["driver"] * size, found["workers"] * size, found["jvm"] * size
 
 
-@dataclass(frozen=True, slots=True)
-class _Process:
-    name: str
-    parent: int
-    pages: int
-
-
-def _processes(proc: Path) -> Iterator[tuple[int, _Process]]:
-    """All processes of the machine by number."""
+def _processes(proc: Path) -> Iterator[tuple[int, tuple[str, int, int]]]:
+    """All processes of the machine by number: their name, the number of their parent, and how many pages they hold."""
     for stat in proc.glob("[0-9]*/stat"):
         try:
             text = stat.read_text()
@@ -160,37 +156,13 @@ def _processes(proc: Path) -> Iterator[tuple[int, _Process]]:
             continue  # it has ended
         before, _, after = text.rpartition(")")  # a name may have any character
         fields = after.split()
-        yield int(stat.parent.name), _Process(before.partition("(")[2], int(fields[1]), int(fields[21]))
+        yield int(stat.parent.name), (before.partition("(")[2], int(fields[1]), int(fields[21]))
 
 
-class _Log:
-    """The lines on epochs that a run has logged."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._position = 0
-        self.epochs: list[Mapping[str, Any]] = []
-
-    @property
-    def items(self) -> int:
-        return sum(each["items"] for each in self.epochs)
-
-    def read(self) -> None:
-        """Take in what is new; a line counts when it is whole."""
-        if not self._file.exists():
-            return
-        with self._file.open("rb") as file:
-            file.seek(self._position)
-            whole = file.read().rpartition(b"\n")[0]
-        self._position += len(whole) + bool(whole)
-        found = map(json.loads, whole.splitlines())
-        self.epochs += [each for each in found if each["event"] == "epoch"]
-
-
-def _state(checkpoint: Checkpoint, epoch: int) -> tuple[float, float]:
-    """What the branches remember after an epoch: kilobytes, and items and panes."""
-    states = Manifests(checkpoint.manifests).load(epoch).states.values()
-    return sum(each.size for each in states) / 1e3, sum(each.held for each in states)
+def _epochs(log: Path) -> list[Mapping[str, Any]]:
+    """The lines on epochs that a run has logged so far; a line counts when it is whole."""
+    whole = log.read_bytes().rpartition(b"\n")[0] if log.exists() else b""
+    return [each for each in map(json.loads, whole.splitlines()) if each["event"] == "epoch"]
 
 
 @contextmanager

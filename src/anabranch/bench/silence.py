@@ -115,7 +115,7 @@ def readings(file: int) -> Iterator[Row]:
 
 @dataclass(slots=True)
 class _Sensors:
-    """Writes files into a folder, on a thread of its own once it has begun."""
+    """Writes files into a folder, some at once, the others on a thread of its own once it has begun."""
 
     folder: Path
     files: int
@@ -125,20 +125,13 @@ class _Sensors:
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True)
+        for number in range(_WARM):
+            self._write(number)
 
     @property
     def middle(self) -> int:
         """The file with which sensor 2 goes over to Celsius."""
         return self.files // 2
-
-    @property
-    def second(self) -> int:
-        """The time of its first reading."""
-        return self.middle * _READINGS
-
-    def warm_up(self) -> None:
-        for number in range(_WARM):
-            self._write(number)
 
     def begin(self) -> Thread:
         thread = Thread(target=self._run)
@@ -169,7 +162,6 @@ class _Sensors:
 def of_trunk(spark: Spark, folder: Path, files: int) -> Heard:
     """A run of ours; an output is an epoch that was committed."""
     sensors = _Sensors(folder / "in", files, accent=True)
-    sensors.warm_up()
     outputs: list[float] = []
     read: list[int] = []
 
@@ -204,14 +196,13 @@ def _rows(answer: str) -> Iterator[Row]:
 def of_spark(spark: Spark, folder: Path, files: int) -> Heard:
     """A run of plain Spark; an output is a batch that was committed to its folder of Parquet files."""
     sensors = _Sensors(folder / "in", files, accent=False)
-    sensors.warm_up()
     job = _job(spark, folder, "t")
     job.processAllAvailable()
     thread = sensors.begin()
     sensors.evolved.wait()
     sleep(_NOTICED)
     job.stop()
-    job = _job(spark, folder, f"case when s = 2 and ts >= {sensors.second} then t * 9 / 5 + 32 else t end")
+    job = _job(spark, folder, f"case when s = 2 and ts >= {sensors.middle * _READINGS} then t * 9 / 5 + 32 else t end")
     thread.join()
     job.processAllAvailable()
     job.stop()

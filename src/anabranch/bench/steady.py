@@ -11,28 +11,46 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 from time import perf_counter
 
 from anabranch.bench.harness.timing import Figures
 from anabranch.bench.memory import resident
-from anabranch.bench.workloads.tickers import RISEN, replacement, ticker
-from anabranch.branch import Branch, InputStream, State
+from anabranch.branch import Branch, BranchState, InputStream
 from anabranch.branch.display.branch import BranchContext, DisplayBranch, DisplayMember, DisplayQuery
 from anabranch.branch.document.keeper import Keeper
-from anabranch.branch.intake.entries import Origin, pack
+from anabranch.branch.intake.entries import FeedOrigin, pack
 from anabranch.language import check, parse
 from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Cut
 from anabranch.stream.reading.parse import implied_root
 from anabranch.stream.reading.reader import ElementReader
+from anabranch.stream.tree import STREAM_NAMESPACE
 
+RISEN = """
+    for $q in stream("tickers")/tickers/ticker
+    where $q/quote >= $q/quote#1 * 1.1
+    order by ($q/quote - $q/quote#1) div $q/quote
+    return <quote>{ $q/name, $q/quote }</quote>"""
+"""Query 2 of the history paper, over a ticker whose quotes are replaced again and again."""
 _POINTS = 10
 _EPOCH = 200
 """The updates of an epoch: some of the regions, so that its layer is small."""
+
+
+def ticker(number: int, quote: int) -> str:
+    """A ticker whose quote can be replaced."""
+    region = f'<s:mutable id="{number}"><quote>{quote}</quote></s:mutable>'
+    return f'<ticker xmlns:s="{STREAM_NAMESPACE}"><name>T{number}</name>{region}</ticker>'
+
+
+def replacement(number: int, quote: int, at: int) -> str:
+    """A new quote."""
+    content = f"<quote>{quote}</quote>"
+    return f'<s:replace xmlns:s="{STREAM_NAMESPACE}" target="{number}" at="{at}">{content}</s:replace>'
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,22 +156,19 @@ class LongRun:
 
     def epoch(self, lines: Iterable[str]) -> None:
         """Take some elements, and put everything away."""
-        feed = pack(Origin("tickers", 0, "0"), self._cuts(lines))
-        branches = self._opened([None if each is None else State.from_bytes(each) for each in self._states])
+        feed = pack(FeedOrigin("tickers", 0, "0"), self._cuts(lines))
+        ours, keepers = (None if each is None else BranchState.from_bytes(each) for each in self._states)
+        given = BranchContext(limits=self._limits)
+        branches: list[Branch] = [
+            DisplayBranch(self._member, {"tickers": self._stream}, ours, given, self._away),
+            Keeper(self._stream, keepers, self._limits, self._away, self._away),
+        ]
         for each in branches:
             each.feed(feed)
         left = [each.save() for each in branches]
         self._states = [None if each is None else each.to_bytes() for each in left]
         needed = {ref for each in branches for ref in each.spilled}
         self._away.blobs = {ref: data for ref, data in self._away.blobs.items() if ref in needed}
-
-    def _opened(self, states: Sequence[State | None]) -> list[Branch]:
-        ours, keepers = states
-        given = BranchContext(limits=self._limits)
-        return [
-            DisplayBranch(self._member, {"tickers": self._stream}, ours, given, self._away),
-            Keeper(self._stream, keepers, self._limits, self._away, self._away),
-        ]
 
     def _cuts(self, lines: Iterable[str]) -> list[Cut]:
         found: list[Cut] = []

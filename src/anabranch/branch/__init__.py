@@ -1,13 +1,13 @@
 """Branches: what subscriptions remember, each a continuation of the trunk with a state of its own.
 
 A branch is fed with raw elements, takes them in the order of LAWS 1.2 and answers by the laws of windows and joins;
-what it must remember between two epochs is a `State`.
+what it must remember between two epochs is a `BranchState`.
 Nothing here knows of Spark, files or clocks: how the input was cut into feeds and epochs cannot show in an answer.
 """
 
-from anabranch.branch.members import Member
+from anabranch.branch.members import BranchMember
 from anabranch.branch.open import Branch, open_branch
 from anabranch.branch.ports import InputStream
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 
-__all__ = ["Branch", "InputStream", "Member", "State", "open_branch"]
+__all__ = ["Branch", "BranchMember", "BranchState", "InputStream", "open_branch"]

@@ -8,35 +8,35 @@ path that has gone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from heapq import merge
 from operator import itemgetter
 
-from anabranch.branch.evolution.changelog import Said, begun, begun_to_json
-from anabranch.branch.evolution.follower import Follower
-from anabranch.branch.intake.backlog import Backlog, Key, backlog_table, restore_backlogs
-from anabranch.branch.intake.entries import unpack
-from anabranch.branch.intake.entry_reader import EntryReader
-from anabranch.branch.members import Member
+from anabranch.algebra.accents.events import Announced
+from anabranch.branch.evolution.changelog import shown_at, starts_of
+from anabranch.branch.intake.backlog import Key
+from anabranch.branch.intake.entries import EntryReader
+from anabranch.branch.intake.merge import Merged
+from anabranch.branch.members import BranchMember
 from anabranch.branch.ports import InputStream, Spill
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.law.answer import NoAnswer, evaluate
 from anabranch.law.calls import PythonFunction
 from anabranch.law.evolution.vantage import Vantage
 from anabranch.law.inputs import Input, stream_input
+from anabranch.runtime.evolution.follower import Follower
 from anabranch.runtime.evolution.tracing import lineage_of
 from anabranch.stream.elements import DeadLetter, StreamElement
 from anabranch.stream.tree import Element, copy
 
 
-class Whole:
+class BlockingBranch(Merged):
     """A branch that waits for the end."""
 
     def __init__(
         self,
-        member: Member,
+        member: BranchMember,
         inputs: Mapping[str, InputStream],
-        state: State | None,
+        state: BranchState | None,
         functions: Mapping[str, PythonFunction] | None,
         documents: Mapping[str, Input] | None,
         spill: Spill,
@@ -44,33 +44,19 @@ class Whole:
         self._member = member
         self._standing = member.standing
         self._streams = [inputs[each] for each in inputs if each in self._standing.streams]
+        super().__init__(self._streams, spill)
         self._functions = functions
         self._documents = documents or {}
         self.aborted: dict[str, str] = {}
-        keys = ((stream.name, number) for stream in self._streams for number in range(stream.partitions))
-        self._backlogs: dict[Key, Backlog] = {key: Backlog(spill) for key in keys}
-        self._ended: set[Key] = set()
-        self._starts = begun(self._streams, None if state is None else state.meta["begun"])
-        self._begun = begun_to_json(self._starts)
+        self._starts = starts_of(self._streams)
         if state is not None:
-            self._ended = {(stream, partition) for stream, partition in state.meta["ended"]}
-            restore_backlogs(self._backlogs, state.tables["waiting"])
+            known = {"now": [], "dated": [], "passed": None, "ended": state.meta["ended"]}
+            self._merge.restore(known, state.tables["waiting"])
 
-    def feed(self, data: bytes) -> None:
-        """Take in a feed."""
-        origin, _ = unpack(data)
-        self._backlogs[origin.stream, origin.partition].append(data)
+    def _run(self) -> None:
+        """Nothing is taken before the end."""
 
-    def passed(self, time: Fraction) -> None:
-        """That time goes by changes nothing."""
-
-    def end(self, stream: str, partition: int) -> None:
-        """An input has ended; with the last one the answer is found."""
-        self._ended.add((stream, partition))
-        if self._ended >= self._backlogs.keys():
-            self._answer()
-
-    def _answer(self) -> None:
+    def _finish(self) -> None:
         given = {stream.name: self._read(stream) for stream in self._streams}
         if not self._survives(given):
             return
@@ -98,14 +84,14 @@ class Whole:
 
     def _survives(self, given: Mapping[str, Input]) -> bool:
         """Whether the query can do with what its streams have become."""
-        said = [Said(*key, 0, each) for key, start in self._starts.items() for each in start.shown]
         changes = ([(each.time, name, each) for each in given[name].changes] for name in self._standing.streams)
-        said += (Said(name, each.partition, 0, each.change) for _, name, each in merge(*changes, key=itemgetter(0)))
-        if said:
+        merged = (Announced(name, each.partition, each.change) for _, name, each in merge(*changes, key=itemgetter(0)))
+        told = [*shown_at(self._starts), *merged]
+        if told:
             roots = {each.name: each.root.namespaces for each in self._streams}
             lineage = lineage_of(self._standing, tuple(self._functions or ()), roots)
             follower = Follower(lineage, self._member.policy, {each.name: each for each in self._streams})
-            for each in said:
+            for each in told:
                 follower.hear(each)
             if follower.aborted is not None:
                 self.aborted[self._member.key] = follower.aborted
@@ -128,32 +114,25 @@ class Whole:
 
     def _vantage(self, stream: InputStream, partition: int) -> Vantage:
         start = self._starts.get((stream.name, partition))
-        return Vantage(stream.evolution()) if start is None else Vantage(start.evolution)
+        return Vantage(stream.evolution()) if start is None else Vantage(start.evolution.copy())
 
     def _elements(self, stream: InputStream, partition: int) -> Iterator[StreamElement | DeadLetter]:
         reader = EntryReader(stream)
-        backlog = self._backlogs[stream.name, partition]
+        backlog = self._merge.sources[stream.name, partition].backlog
         while backlog.head is not None:
             yield reader.read(backlog.take())
 
-    def save(self) -> State | None:
+    def save(self) -> BranchState | None:
         """What must be remembered; the epoch is over."""
-        for backlog in self._backlogs.values():
-            backlog.settle()
-        meta = {"operator": "whole", "ended": sorted(self._ended), "begun": self._begun}
-        return State(meta, {"waiting": backlog_table(self._backlogs)})
+        merge, waiting = self._merge.save()
+        return BranchState({"operator": "whole", "ended": merge["ended"]}, {"waiting": waiting})
 
     @property
     def held(self) -> int:
-        """How many entries wait."""
-        return sum(map(len, self._backlogs.values()))
+        """How many entries wait for the end."""
+        return sum(super().waiting.values())
 
     @property
     def waiting(self) -> dict[Key, int]:
         """None of them waits for another input."""
         return {}
-
-    @property
-    def spilled(self) -> tuple[str, ...]:
-        """The names in the spill that the state needs."""
-        return tuple(ref for backlog in self._backlogs.values() for ref in backlog.spilled)

@@ -41,9 +41,8 @@ def twin_of(standing: Standing) -> str:
     return _digest(print_query(with_plain_names(standing.query)))
 
 
-def family_of(standing: Standing, times: Mapping[str, Path | None], *, endless: bool) -> str:
-    """The family of a query that remembers."""
-    operator = operator_of(standing, times, endless=endless)
+def family_of(standing: Standing, operator: str) -> str:
+    """The family of a query that remembers, with the operator that it needs."""
     if operator == "whole":
         return twin_of(standing)
     if operator == "items":

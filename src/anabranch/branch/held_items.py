@@ -21,8 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from anabranch.algebra.accents.items import nodes
-from anabranch.branch.intake.entries import Entry, Origin
-from anabranch.branch.intake.entry_reader import EntryReader
+from anabranch.branch.intake.entries import EntryReader, FeedOrigin, RawEntry
 from anabranch.branch.ports import InputStream
 from anabranch.errors import StateError
 from anabranch.law.evolution.canonical import remeasured
@@ -56,8 +55,8 @@ _STREAM = _ITEM << 64  # more than a stream has items
 _BEFORE = -(_STREAM << 32)  # the nodes of streams come before those that a query makes or a document has
 
 
-class Kept:
-    """An item with its number, the how many-th it was that the branch took."""
+class HeldItem:
+    """An item with its number among all that the branch took."""
 
     __slots__ = ("_item", "_lacking", "_nodes", "_shelf", "entry", "gone", "number", "units")
 
@@ -65,7 +64,7 @@ class Kept:
         self,
         shelf: Shelf,
         number: int,
-        entry: Entry,
+        entry: RawEntry,
         item: Item | None = None,
         units: Mapping[Path, Affine] = _RAW,
         gone: frozenset[Path] = frozenset(),
@@ -74,7 +73,7 @@ class Kept:
         self._shelf = shelf
         self._item = item
         self._nodes: dict[int, list[Value]] = {}
-        self._lacking: dict[frozenset[Path], Kept] = {}
+        self._lacking: dict[frozenset[Path], HeldItem] = {}
         self.number = number
         self.entry = entry
         self.units = units
@@ -119,7 +118,7 @@ class Kept:
     def without(self, paths: frozenset[Path], clause: int, index: int) -> Value | None:
         """The same node in the item without some paths; None if it is gone itself."""
         if paths not in self._lacking:
-            self._lacking[paths] = Kept(self._shelf, self.number, self.entry, None, self.units, paths)
+            self._lacking[paths] = HeldItem(self._shelf, self.number, self.entry, None, self.units, paths)
         node = self.node(clause, index)
         assert isinstance(node, NODES), "the items of a stream have nodes"
         same = (each for each in self._lacking[paths]._seen(clause) if isinstance(each, NODES))
@@ -131,12 +130,12 @@ class Kept:
         return self._nodes[clause]
 
 
-class Held:
+class HeldNode:
     """One node of an item, with the value that places it in windows."""
 
     __slots__ = ("clause", "index", "kept", "value")
 
-    def __init__(self, value: Fraction, kept: Kept, clause: int, index: int) -> None:
+    def __init__(self, value: Fraction, kept: HeldItem, clause: int, index: int) -> None:
         self.value = value
         self.kept = kept
         self.clause = clause
@@ -174,16 +173,16 @@ class Shelf:
         self.taken = 0
         """How many items the branch took."""
         self._readers: dict[str, EntryReader] = {}
-        self._restored: dict[int, Kept] = {}
+        self._restored: dict[int, HeldItem] = {}
 
-    def put(self, entry: Entry, item: Item, units: Mapping[Path, Affine] = _RAW) -> Kept:
+    def put(self, entry: RawEntry, item: Item, units: Mapping[Path, Affine] = _RAW) -> HeldItem:
         """The next item that the branch takes, with the maps by which it was brought into the units of query start."""
-        kept = Kept(self, self.taken, entry, item, units)
+        kept = HeldItem(self, self.taken, entry, item, units)
         self._number_nodes(kept, item.tree)
         self.taken += 1
         return kept
 
-    def read(self, kept: Kept) -> Item:
+    def read(self, kept: HeldItem) -> Item:
         """Read an item again."""
         found = self.parse(kept)
         item = replace(found, tree=remeasured(found.tree, kept.units)) if kept.units else found
@@ -196,7 +195,7 @@ class Shelf:
                     remove(node)
         return item
 
-    def parse(self, kept: Kept) -> Item:
+    def parse(self, kept: HeldItem) -> Item:
         """An item as it came."""
         stream = kept.stream
         if stream.name not in self._readers:
@@ -209,16 +208,16 @@ class Shelf:
             )
         return item
 
-    def _number_nodes(self, kept: Kept, tree: Element) -> None:
+    def _number_nodes(self, kept: HeldItem, tree: Element) -> None:
         number_nodes(tree, list(self.inputs).index(kept.entry.origin.stream), kept.number)
 
     # --- between epochs -----------------------------------------------------------------------------------
 
-    def held(self, row: Mapping[str, Any]) -> Held:
+    def held(self, row: Mapping[str, Any]) -> HeldNode:
         """What was held in an earlier epoch, from its row."""
-        return Held(Fraction(row["value"]), self._restored[row["number"]], row["clause"], row["index"])
+        return HeldNode(Fraction(row["value"]), self._restored[row["number"]], row["clause"], row["index"])
 
-    def placed(self, tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, Held, int | None]]:
+    def placed(self, tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, HeldNode, int | None]]:
         """What `placed_tables` was given."""
         held = [self.held(row) for row in tables["held"].to_pylist()]
         for windows, row, position in zip(*(each.to_pylist() for each in tables["placed"].columns), strict=True):
@@ -228,10 +227,10 @@ class Shelf:
         """Take in what `kept_table` gave, and how many items were taken."""
         self.taken = taken
         for row in table.to_pylist():
-            origin = Origin(row["stream"], row["partition"], row["file"])
+            origin = FeedOrigin(row["stream"], row["partition"], row["file"])
             cut = Cut(row["start"], row["end"], row["raw"], None, row["root"], row["encoding"])
             units = _RAW if row["units"] is None else _units(row["units"])
-            self._restored[row["number"]] = Kept(self, row["number"], Entry(origin, cut), None, units)
+            self._restored[row["number"]] = HeldItem(self, row["number"], RawEntry(origin, cut), None, units)
 
 
 def number_nodes(tree: Element, stream: int, number: int) -> None:
@@ -239,13 +238,13 @@ def number_nodes(tree: Element, stream: int, number: int) -> None:
     renumber(tree, count(_BEFORE + stream * _STREAM + number * _ITEM))
 
 
-def placed_tables(placed: Iterable[tuple[str, Held, int | None]]) -> dict[str, pa.Table]:
+def placed_tables(placed: Iterable[tuple[str, HeldNode, int | None]]) -> dict[str, pa.Table]:
     """What windows of several names hold, in order, each with the position at which it waits, if it does.
 
     What several of them hold is there once.
     """
     rows: dict[tuple[int, int, int], int] = {}
-    held: list[Held] = []
+    held: list[HeldNode] = []
     columns: dict[str, list[Any]] = {name: [] for name in _PLACED.names}
     for windows, each, position in placed:
         row = rows.setdefault((each.clause, *each.key), len(rows))
@@ -258,7 +257,7 @@ def placed_tables(placed: Iterable[tuple[str, Held, int | None]]) -> dict[str, p
     return {"held": found, "placed": pa.table(columns, schema=_PLACED)}
 
 
-def kept_table(held: Iterable[Held]) -> pa.Table:
+def kept_table(held: Iterable[HeldNode]) -> pa.Table:
     """The items of which something is held, each once."""
     items = {each.kept.number: each.kept for each in held}
     rows = [

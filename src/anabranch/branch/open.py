@@ -6,49 +6,40 @@ It serves one query or several of one family (`family.py`); those that are gone 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Protocol, TypeAlias
 
-import pyarrow as pa
-
-from anabranch.branch.blocking import Whole
+from anabranch.branch.blocking import BlockingBranch
 from anabranch.branch.evolution.following import Following
-from anabranch.branch.family import operator_of
-from anabranch.branch.held_items import Held, Kept, Shelf, kept_table
+from anabranch.branch.held_items import Shelf, kept_table
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.lookahead import Pause
-from anabranch.branch.intake.merge import Changed, Released, Signal
-from anabranch.branch.intake.merged import Merged
-from anabranch.branch.items.columns import PassingColumns
-from anabranch.branch.items.items import Passing
+from anabranch.branch.intake.merge import Changed, Merged, Released, StreamSignal
+from anabranch.branch.items import ItemOperator, PassingColumns
 from anabranch.branch.joins.columns import JoinColumns
 from anabranch.branch.joins.interval import IntervalJoin
 from anabranch.branch.joins.step_join import StepJoin
-from anabranch.branch.members import Asker, Member
+from anabranch.branch.members import Asker, BranchMember
 from anabranch.branch.ports import InputStream, Spill
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.branch.timeline import Timed
-from anabranch.branch.windows.columns import WindowColumns
-from anabranch.branch.windows.items import Windows
+from anabranch.branch.windows.windows import HeldWindowColumns, Windows
 from anabranch.errors import StateError
 from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
 
 
 class Branch(Protocol):
-    """What remembers for one subscription or several, for one epoch."""
+    """What remembers for one subscription or several, for one epoch (`Merged` says what the methods do)."""
 
-    def feed(self, data: bytes) -> None:
-        """Take in a packed feed; those of one partition come in stream order."""
+    def feed(self, data: bytes) -> None: ...
 
-    def passed(self, time: Fraction) -> None:
-        """No input whose elements have the times of their arrival brings anything at or before `time` any more."""
+    def passed(self, time: Fraction) -> None: ...
 
-    def end(self, stream: str, partition: int) -> None:
-        """An input has ended; the last one to end closes what is open."""
+    def end(self, stream: str, partition: int) -> None: ...
 
-    def save(self) -> State | None:
+    def save(self) -> BranchState | None:
         """What to remember after the epoch, None for nothing; the branch is not used any more."""
 
     @property
@@ -56,12 +47,10 @@ class Branch(Protocol):
         """How many items it remembers."""
 
     @property
-    def waiting(self) -> dict[Key, int]:
-        """How many elements of each input it holds back, because another input is behind."""
+    def waiting(self) -> dict[Key, int]: ...
 
     @property
-    def spilled(self) -> tuple[str, ...]:
-        """The names in the spill that its state needs."""
+    def spilled(self) -> tuple[str, ...]: ...
 
     @property
     def aborted(self) -> dict[str, str]:
@@ -69,52 +58,40 @@ class Branch(Protocol):
 
 
 def open_branch(
-    members: Sequence[Member],
+    operator: str,
+    members: Sequence[BranchMember],
     inputs: Mapping[str, InputStream],
-    state: State | None,
+    state: BranchState | None,
     functions: Mapping[str, PythonFunction] | None,
     documents: Mapping[str, Input] | None,
     spill: Spill,
 ) -> Branch:
-    """Open a branch for queries of one family; `inputs` are in the order in which the streams are registered."""
+    """Open a branch for queries of one family, which need this operator (`family.py`).
+
+    `inputs` are in the order in which the streams are registered.
+    """
     first = members[0]
-    times = {name: stream.time for name, stream in inputs.items()}
-    operator = operator_of(first.standing, times, endless=all(stream.endless for stream in inputs.values()))
     if state is not None and state.meta["operator"] != operator:
         raise StateError(
             f"the state of '{first.name}' is one of '{state.meta['operator']}', and the query needs '{operator}'"
         )
     if operator == "whole":
         assert len(members) == 1, "what waits for the end is shared by twins only"
-        return Whole(first, inputs, state, functions, documents, spill)
+        return BlockingBranch(first, inputs, state, functions, documents, spill)
     askers = [Asker.of(each, functions, documents) for each in members]
     return _Flowing(operator, askers, inputs, state, spill)
 
 
-class _Operator(Protocol):
-    """What the merge is in front of."""
-
-    def item(self, kept: Kept) -> None: ...
-
-    def signal(self, signal: Signal) -> None: ...
-
-    def finish(self) -> None: ...
-
-    def held(self) -> list[Held]: ...
-
-    def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]: ...
-
-    def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None: ...
-
-
-class _Columns(Protocol):
-    """A faster way for what the operator does, which takes all it can of what may be taken and leaves it the rest."""
-
-    def take(self) -> bool:
-        """Take some of it; False where there is nothing, or nothing for columns."""
-
-    def finish(self) -> None:
-        """All inputs have ended, and what they brought was taken."""
+_Operator: TypeAlias = ItemOperator | Windows | StepJoin | IntervalJoin
+"""What the merge is in front of."""
+_ColumnPath: TypeAlias = PassingColumns | HeldWindowColumns | JoinColumns
+"""A faster way for what the operator does, which takes all it can of what may be taken and leaves it the rest."""
+_OPERATORS: Mapping[str, Callable[[Sequence[Asker], Shelf], _Operator]] = {
+    "items": ItemOperator,
+    "windows": Windows,
+    "step join": StepJoin,
+    "interval join": IntervalJoin,
+}
 
 
 class _Flowing(Merged):
@@ -125,15 +102,15 @@ class _Flowing(Merged):
         kind: str,
         askers: Sequence[Asker],
         inputs: Mapping[str, InputStream],
-        state: State | None,
+        state: BranchState | None,
         spill: Spill,
     ) -> None:
         self._kind = kind
         self._askers = askers
         super().__init__((inputs[each] for each in askers[0].standing.streams), spill)
         self._shelf = Shelf(inputs, askers[0].units)
-        self._operator = self._operator_for(askers)
-        self._following = Following(askers, self._merge, self._shelf)
+        self._operator = _OPERATORS[kind](askers, self._shelf)
+        self._following = Following(askers, self._merge, lambda: self._shelf.taken)
         if state is None:
             self._following.begin()
         else:
@@ -147,30 +124,19 @@ class _Flowing(Merged):
         self._columns = self._columns_for()
         self._pause = Pause()
 
-    def _operator_for(self, askers: Sequence[Asker]) -> _Operator:
-        match self._kind:
-            case "windows":
-                return Windows(askers, self._shelf)
-            case "step join":
-                return StepJoin(askers, self._shelf)
-            case "interval join":
-                return IntervalJoin(askers, self._shelf)
-            case _:
-                return Passing(askers)
-
-    def _columns_for(self) -> _Columns | None:
+    def _columns_for(self) -> _ColumnPath | None:
         match self._operator:
             case StepJoin() as operator:
                 return JoinColumns(self._merge, operator, self._shelf)
             case Windows() as operator:
-                return WindowColumns(self._merge, operator, self._shelf, self._following)
-            case Passing() as operator:
+                return HeldWindowColumns(self._merge, operator, self._shelf, self._following)
+            case ItemOperator() as operator:
                 return PassingColumns(self._merge, operator, self._shelf, self._following)
             case _:
                 return None
 
     def _finish(self) -> None:
-        if self._columns is not None and self._following.quiet:
+        if isinstance(self._columns, JoinColumns) and self._following.quiet:
             self._columns.finish()
         self._operator.finish()
 
@@ -181,7 +147,7 @@ class _Flowing(Merged):
             match each:
                 case Released(entry, item, units, _):
                     self._operator.item(self._shelf.put(entry, item, units))
-                case Signal():
+                case StreamSignal():
                     self._operator.signal(each)
                     self._following.signal(each)
                 case Changed():
@@ -200,7 +166,7 @@ class _Flowing(Merged):
         while self._columns is not None and self._following.quiet and self._columns.take():
             pass
 
-    def save(self) -> State | None:
+    def save(self) -> BranchState | None:
         memory, tables = self._operator.save()
         merge, waiting = self._merge.save()
         meta = {
@@ -211,7 +177,7 @@ class _Flowing(Merged):
             "memory": memory,
             "following": self._following.save(),
         }
-        return State(meta, {**tables, "items": kept_table(self._operator.held()), "waiting": waiting})
+        return BranchState(meta, {**tables, "items": kept_table(self._operator.held()), "waiting": waiting})
 
     @property
     def held(self) -> int:

@@ -26,6 +26,7 @@ class Start:
     """A partition as it was when a branch began late (LAWS 3.6): what is shown first, and what values mean since."""
 
     evolution: Evolution
+    """Not to be changed."""
     shown: tuple[Change, ...]
 
 
@@ -48,7 +49,7 @@ class InputStream:
     evolution: Callable[[], Evolution] = Evolution
     """A partition at its beginning: what the schema declares, and which domains."""
     starts: Callable[[], Sequence[Start]] | None = None
-    """Its partitions where a branch begins, asked for then only; None at the beginning of the stream."""
+    """Its partitions where the branch began; None at the beginning of the stream."""
     updates: bool = False
     """Whether what has passed may be edited (LAWS 5.1)."""
     retain: Fraction | None = None

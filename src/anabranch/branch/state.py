@@ -3,7 +3,7 @@
 A state is a small JSON value and some Arrow tables: nothing in it is run when it is read.
 It is written as one blob: a line of JSON that says what follows and in which version, then the tables one behind the
 other as Arrow streams.
-A release reads the versions it knows and refuses others by name; nobody has to guess what bytes mean.
+A release reads its own version and refuses others by name; nobody has to guess what bytes mean.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ from anabranch.errors import StateError
 from anabranch.law.rounds.windows import Reach
 
 KIND = "anabranch branch"
-VERSION = 6
-_READ = (5, VERSION)
-"""Those that can be read: 5 did not know which items the failures in its panes came from."""
+VERSION = 7
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class BranchState:
     """The state of one branch; `meta["operator"]` says whose it is."""
 
     meta: dict[str, Any]
@@ -43,7 +41,7 @@ class State:
         return b"".join((json.dumps(head).encode(), b"\n", *blobs.values()))
 
     @staticmethod
-    def from_bytes(data: bytes) -> State:
+    def from_bytes(data: bytes) -> BranchState:
         """The state that `to_bytes` gave this blob for; StateError where it is of another kind or version."""
         line, _, rest = data.partition(b"\n")
         try:
@@ -53,7 +51,7 @@ class State:
             raise StateError("the state of a branch is damaged") from None
         if kind != KIND:
             raise StateError(f"this is '{kind}', not the state of a branch")
-        if version not in _READ:
+        if version != VERSION:
             raise StateError(
                 f"the state of a branch is of version {version}, and this release reads version {VERSION}",
                 hint="use the release that wrote it, or begin with a new checkpoint",
@@ -66,7 +64,7 @@ class State:
             for name, length in head["tables"]:
                 tables[name] = read_table(rest[at : at + length])
                 at += length
-            return State(head["meta"], tables)
+            return BranchState(head["meta"], tables)
         except (pa.ArrowException, OSError, ValueError, TypeError, KeyError):
             raise StateError("the state of a branch is damaged") from None
 

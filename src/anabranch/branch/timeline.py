@@ -21,24 +21,24 @@ from anabranch.stream.elements import DeadLetter, Place
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """A point of the merged streams: the how many-th it is, and the latest time until then."""
+class AnswerMoment:
+    """A point of the merged streams: its number among all of them, and the latest time until then."""
 
     number: int = 0
     now: Fraction = Fraction(0)
 
-    def behind(self, time: Fraction) -> Moment:
+    def behind(self, time: Fraction) -> AnswerMoment:
         """The next moment; time does not run back (LAWS 1.3)."""
-        return Moment(self.number + 1, max(self.now, time))
+        return AnswerMoment(self.number + 1, max(self.now, time))
 
     def save(self) -> list[Any]:
         return [self.number, str(self.now)]
 
     @staticmethod
-    def of(saved: list[Any]) -> Moment:
+    def of(saved: list[Any]) -> AnswerMoment:
         """Take in what `save` gave."""
         number, now = saved
-        return Moment(number, Fraction(now))
+        return AnswerMoment(number, Fraction(now))
 
 
 class Timed:
@@ -46,9 +46,9 @@ class Timed:
 
     def __init__(self, out: Output) -> None:
         self._out = out
-        self.moment = Moment()
+        self.moment = AnswerMoment()
 
-    def move(self, moment: Moment) -> None:
+    def move(self, moment: AnswerMoment) -> None:
         """A moment has come."""
         begins = self.moment.number == 0
         self.moment = moment

@@ -76,7 +76,7 @@ def _show(folder: Path, console: Console) -> None:
     epochs: SimpleQueue[Metrics] = SimpleQueue()
     with Live(console=console, refresh_per_second=8) as live, Engine(shards=1, on_epoch=epochs.put) as engine:
         told, untold = (_stream(engine, name, folder / name) for name in ("sensors", "untold"))
-        asked = _Queries(
+        asked = (
             engine.subscribe(example("sensors")),
             engine.subscribe(example("sensors").replace('stream("sensors")', 'stream("untold")')),
             engine.subscribe(example("pressure")),
@@ -128,15 +128,6 @@ _Averages: TypeAlias = Mapping[int, tuple[float, bool]]
 _RESULT = re.compile(r"<s:alter|<from>([^<]*)</from><[tp]>([^<]*)</")
 
 
-@dataclass(frozen=True, slots=True)
-class _Queries:
-    """The subscriptions: the average that is told of accents, the one that is not, and the pressure."""
-
-    told: Subscription
-    untold: Subscription
-    pressure: Subscription
-
-
 def _averages(subscription: Subscription) -> _Averages:
     found: dict[int, tuple[float, bool]] = {}
     altered = False
@@ -148,8 +139,9 @@ def _averages(subscription: Subscription) -> _Averages:
     return found
 
 
-def _view(asked: _Queries, happened: Sequence[str]) -> RenderableType:
-    told, untold, pressure = map(_averages, (asked.told, asked.untold, asked.pressure))
+def _view(asked: Sequence[Subscription], happened: Sequence[str]) -> RenderableType:
+    """What the average that is told of accents answers, the one that is not, and the pressure."""
+    told, untold, pressure = map(_averages, asked)
     table = Table("seconds", "what happens", expand=True)
     for column in ("average without accents", "average", "pressure"):
         table.add_column(column, justify="right")

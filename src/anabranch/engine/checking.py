@@ -9,7 +9,7 @@ from anabranch.algebra.plans.interpret import Plan
 from anabranch.algebra.plans.written import streams_of, write_plan
 from anabranch.engine.preparing import Inputs, prepare, refuse_endless
 from anabranch.errors import DynamicError, UsageError, did_you_mean
-from anabranch.runtime.texts import Texts
+from anabranch.runtime.shapes import CheckedTexts
 from anabranch.spark.sinks.tables import check_table
 
 
@@ -18,7 +18,7 @@ class Checking:
 
     def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
-        self._texts = Texts(inputs.functions)
+        self._texts = CheckedTexts(inputs.functions)
 
     def printed(self, name: str, text: str, *, label: str | None = None, table: bool = False) -> str:
         """A query as it is understood; `table` asks that its answers make one. Raises for a query that is wrong."""

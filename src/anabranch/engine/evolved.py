@@ -4,7 +4,6 @@ The law itself knows the canonical answer only (`reference.evaluate`); where acc
 units it goes on behind them, shows when the elements come one after the other.
 So such queries are asked of branches, which do just that (`branch/`), over elements that were read before; Spark runs
 the same branches.
-So are the plans of the builder, for which there is no other law than their operators.
 """
 
 from __future__ import annotations
@@ -14,14 +13,12 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 
+from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.accents.passing import judged
-from anabranch.algebra.plans.interpret import Plan
-from anabranch.algebra.plans.written import streams_of
 from anabranch.algebra.reactions.signature import Policy
-from anabranch.branch import Branch, InputStream, Member, open_branch
-from anabranch.branch.intake.entries import Origin, pack
-from anabranch.branch.plans.plans import PlanMember, Planned
+from anabranch.branch import Branch, BranchMember, InputStream, open_branch
+from anabranch.branch.family import operator_of
+from anabranch.branch.intake.entries import FeedOrigin, pack
 from anabranch.engine.reading import Read, beginning
 from anabranch.law import Input
 from anabranch.law.calls import PythonFunction
@@ -76,7 +73,7 @@ def _feeds(
     for each in elements:
         cut = Cut(each.place.offset, each.place.offset, str(next(numbers)).encode(), encoding=_NO_TEXT)
         files.setdefault(each.place.partition, []).append(cut)
-    return (pack(Origin(stream, partition, file), cuts) for file, cuts in files.items())
+    return (pack(FeedOrigin(stream, partition, file), cuts) for file, cuts in files.items())
 
 
 class _Recalled:
@@ -124,7 +121,7 @@ class Answered:
         self.places.append(place)
 
 
-class _Memory:
+class NoSpill:
     """Nothing is left to another epoch, so nothing has to wait on disk."""
 
     def write(self, data: bytes) -> str:
@@ -145,23 +142,17 @@ def answer_evolving(
     """Answer a query over streams, all of them given as a branch is fed with them."""
     out = Answered()
     inputs = {name: each.stream for name, each in streams.items()}
-    branch = open_branch([Member("", name, query, out, policy)], inputs, None, functions, documents, _Memory())
-    _run(branch, {stream: streams[stream] for stream in query.streams})
+    times = {each.name: each.time for each in inputs.values()}
+    operator = operator_of(query, times, endless=all(each.endless for each in inputs.values()))
+    member = BranchMember("", name, query, out, policy)
+    branch = open_branch(operator, [member], inputs, None, functions, documents, NoSpill())
+    run_branch(branch, {stream: streams[stream] for stream in query.streams})
     out.aborted = branch.aborted.get("")
     return out
 
 
-def answer_plan(plan: Plan, name: str, streams: Mapping[str, Fed], policy: Policy = "accumulate") -> Answered:
-    """Answer a plan of the builder over streams, to their end."""
-    out, needed = Answered(), {stream: streams[stream] for stream in streams_of(plan)}
-    inputs = {stream: each.stream for stream, each in needed.items()}
-    branch = Planned(PlanMember("", name, plan, out, policy), inputs, None, _Memory())
-    _run(branch, needed)
-    out.aborted = branch.aborted.get("")
-    return out
-
-
-def _run(branch: Branch, streams: Mapping[str, Fed]) -> None:
+def run_branch(branch: Branch, streams: Mapping[str, Fed]) -> None:
+    """Feed a branch with whole streams."""
     for each in streams.values():
         for feed in each.feeds:
             branch.feed(feed)

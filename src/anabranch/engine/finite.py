@@ -23,9 +23,7 @@ from anabranch.errors import DynamicError
 from anabranch.language import print_query
 from anabranch.law import Input, evaluate
 from anabranch.law.answer import NoAnswer, reason_of
-from anabranch.law.arrivals.recall import asks
 from anabranch.law.steps import allow
-from anabranch.runtime.past.remember import answer_by_item
 from anabranch.runtime.standing import standing
 from anabranch.stream.culprits import letter_of
 from anabranch.stream.elements import DeadLetter, Place
@@ -240,19 +238,10 @@ def _answered(query: Prepared, read: ReadInputs, inputs: Inputs, limits: Limits,
             given = {name: fed(read.streams[name]) for name in whole.streams}
             found = answer_evolving(whole, query.name, given, inputs.functions, read.documents, policy)
             return _Answered(text_of(whole, found), found.dead, found.places, found.aborted)
-        if (quick := _by_item(query, read, inputs)) is not None:
-            return _Answered(*quick)
         answer = evaluate(law, read.given, functions=inputs.functions, name=query.name, text=query.text)
         return _Answered(answer.text, answer.dead, answer.late)
     except NoAnswer as failure:
         return _Answered("", [*(edited.dead if edited else ()), *failure.dead], (), failure.reason)
-
-
-def _by_item(query: Prepared, read: ReadInputs, inputs: Inputs) -> tuple[str, list[DeadLetter]] | None:
-    """The answer of a query about the past whose results stand, from a short memory."""
-    if not asks(query.checked.query):
-        return None
-    return answer_by_item(query.checked.query, read.given, functions=inputs.functions, name=query.name, text=query.text)
 
 
 def updating(query: Prepared, read: ReadInputs, inputs: Inputs, limits: Limits) -> Updating:

@@ -16,7 +16,7 @@ from anabranch.engine.reports.html import latest, subscription_html
 from anabranch.spark.answers.log import Frame
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.plan.epoch_plan import Subscription as Registered
+from anabranch.spark.plan.epoch_plan import Registration as Registered
 from anabranch.stream.reading.source import Source
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Subscription:
     @cached_property
     def frame(self) -> Frame:
         """What stands around the pieces of its answer."""
-        return Frame.of(self.text, self.engine.functions, shows=self.shows, edited=self._unbegun.edited)
+        return Frame.of(self._unbegun, self.engine.functions)
 
     @cached_property
     def shows(self) -> bool:

@@ -44,10 +44,11 @@ from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.retention import Keep
 from anabranch.spark.epoch.metrics import Metrics
 from anabranch.spark.epoch.trunk import Trunk
+from anabranch.spark.plan.epoch_plan import Registration as Registered
 from anabranch.spark.plan.epoch_plan import StreamPlan
-from anabranch.spark.plan.epoch_plan import Subscription as Registered
-from anabranch.spark.plan.roles import not_begun
-from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Wanted
+from anabranch.spark.plan.kinds import not_begun
+from anabranch.spark.plan.kinds.kind import QueryContext
+from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Workload
 from anabranch.spark.session import Session, check_workers, local_session
 from anabranch.spark.sinks import Parquet, Sink
 from anabranch.spark.sinks.claims import settled
@@ -99,7 +100,7 @@ class Engine:
         self._on_epoch = on_epoch or (lambda metrics: None)
         self._change = RLock()
         """Held while what is wanted changes."""
-        self._wanted = Wanted({}, {}, epoch_bytes=epoch_bytes, epoch_files=epoch_files)
+        self._wanted = Workload({}, {}, epoch_bytes=epoch_bytes, epoch_files=epoch_files)
         self._subscriptions: dict[str, Subscription] = {}
         self._numbers = count(1)
         self._started = self._closed = False
@@ -283,7 +284,7 @@ class Engine:
     def unbegun(self, name: str, text: str) -> Registered:
         """A subscription, as its query is printed, before any epoch has seen it."""
         streams = {each: StreamPlan.of(source, None) for each, source in self._wanted.streams.items()}
-        return not_begun(name, text, streams, tuple(self.functions.items()))
+        return not_begun(name, text, QueryContext(streams, tuple(self.functions.items())))
 
     def cancel(self, subscription: Subscription) -> None:
         """End a subscription, unless that has happened; its answer so far stays."""
@@ -302,7 +303,7 @@ class Engine:
         found = self._at_work.get(handle.name)
         return found if found and (found.text, found.policy) == (handle.text, handle.policy) else None
 
-    def _want(self, wanted: Wanted) -> None:
+    def _want(self, wanted: Workload) -> None:
         self._trunk.want(wanted)
         self._wanted = wanted
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from anabranch.branch.family import operator_of
-from anabranch.branch.past.queries import recalled_query, refuse_mixture
+from anabranch.branch.past.queries import RecalledQuery, recalled_query, refuse_mixture
 from anabranch.engine.reading import read_documents
 from anabranch.errors import AnabranchError, Unsupported
 from anabranch.language import Checked, ast, check, parse
@@ -58,8 +58,13 @@ class Prepared:
     """Why it is not answered on Spark, where the caller left the choice open."""
     updates: bool = False
     """Whether it reads a stream of updates."""
-    shows: bool = False
-    """Whether its answer is a display, which is corrected."""
+    past: RecalledQuery | None = None
+    """What it needs of the past of items, where it asks for it and that is known beforehand."""
+
+    @property
+    def shows(self) -> bool:
+        """Whether its answer is a display, which is corrected."""
+        return self.updates if self.past is None else self.past.standing is None
 
     @property
     def warnings(self) -> Iterator[str]:
@@ -96,8 +101,7 @@ def prepare(
         refuse_windows(checked.query, text, label)
         refuse_asking_items(checked.query, set(named(checked.query)) - inputs.edited, text, label)
     past = recalled_query(checked.query, inputs.functions, text, inputs.edited)
-    shows = past.standing is None if past is not None else updates
-    chosen = Prepared(name, label, text, checked, "spark", None, updates, shows)
+    chosen = Prepared(name, label, text, checked, "spark", None, updates, past)
     if engine == "reference":
         return replace(chosen, engine="reference")
     _try_documents(chosen, inputs)
@@ -128,7 +132,7 @@ def _refused_by_spark(prepared: Prepared, inputs: Inputs, *, timeline: bool) -> 
     """Why Spark cannot do what is asked for; None where it can."""
     query = prepared.checked.query
     try:
-        refuse_mixture(query, inputs.edited, inputs.functions, prepared.text, prepared.label)
+        refuse_mixture(query, prepared.past, inputs.edited, prepared.text, prepared.label)
     except Unsupported as reason:
         return reason
     if timeline and not prepared.shows and _waits(prepared, inputs):
@@ -144,10 +148,10 @@ def _refused_by_spark(prepared: Prepared, inputs: Inputs, *, timeline: bool) -> 
 
 def _waits(prepared: Prepared, inputs: Inputs) -> bool:
     """Whether an answer has to wait for the end of its streams."""
-    query = prepared.checked.query
-    if recalled_query(query, inputs.functions, prepared.text, inputs.edited) is not None:
+    if prepared.past is not None:
         return False
-    return operator_of(standing(query, inputs.functions, prepared.text), {}, endless=False) == "whole"
+    query = standing(prepared.checked.query, inputs.functions, prepared.text)
+    return operator_of(query, {}, endless=False) == "whole"
 
 
 def _reaches_root(prepared: Prepared, inputs: Inputs) -> Unsupported | None:
@@ -167,7 +171,7 @@ def _reaches_root(prepared: Prepared, inputs: Inputs) -> Unsupported | None:
 
 def refuse_endless(prepared: Prepared, inputs: Inputs) -> None:
     """Refuse a query that has no answer before its streams end, for streams that have no end."""
-    if prepared.updates or recalled_query(prepared.checked.query, inputs.functions):
+    if prepared.updates or prepared.past is not None:
         return  # a display is never at its end, and what is needed of the past is known
     query = standing(prepared.checked.query, inputs.functions, prepared.text)
     reason = query.reason

@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 
-from anabranch.algebra.accents.passing import judged
+from anabranch.algebra.accents.events import judged
 from anabranch.engine.reading import beginning
 from anabranch.errors import DynamicError
 from anabranch.language import ast

@@ -149,15 +149,14 @@ def _test(test: ast.NameTest | ast.KindTest) -> str:
 
 
 def _tail(tail: tuple[ast.Predicate | ast.Qualifier, ...]) -> str:
-    return "".join(map(_tail_part, tail))
-
-
-def _tail_part(part: ast.Predicate | ast.Qualifier) -> str:
-    match part:
-        case ast.Predicate(condition):
-            return f"[{print_expression(condition)}]"
-        case ast.Qualifier(kind, window, amount):
-            return f"{'#' if kind == 'version' else '?'}{f'[{amount.text}]' if window else amount.text}"
+    text = ""
+    for part in tail:
+        match part:
+            case ast.Predicate(condition):
+                text += f"[{print_expression(condition)}]"
+            case ast.Qualifier(kind, window, amount):
+                text += f"{'#' if kind == 'version' else '?'}{f'[{amount.text}]' if window else amount.text}"
+    return text
 
 
 # --- constructors -----------------------------------------------------------------------------------------

@@ -16,15 +16,7 @@ from anabranch.language import ast
 from anabranch.language.signatures import SIGNATURES
 
 Kind: TypeAlias = Literal[
-    "nothing",
-    "integer",
-    "number",
-    "boolean",
-    "number or boolean",
-    "string",
-    "untyped",
-    "untyped or number",
-    "mixed",
+    "nothing", "integer", "number", "boolean", "number or boolean", "string", "untyped", "untyped or number", "mixed"
 ]
 
 _MOST = 2**63 - 1

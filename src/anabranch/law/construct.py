@@ -78,10 +78,7 @@ def _name(text: str, scope: Namespaces, is_attribute: bool) -> Name:
 
 
 def _attribute_value(
-    attribute: ast.AttributeConstructor,
-    scope: Namespaces,
-    evaluate: Evaluate,
-    count: Callable[[int], None] | None,
+    attribute: ast.AttributeConstructor, scope: Namespaces, evaluate: Evaluate, count: Callable[[int], None] | None
 ) -> tuple[str, Measure | None]:
     parts: list[tuple[str, Measure | None]] = []
     for part in attribute.value:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
 from itertools import groupby, product
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from anabranch.aggregates import AGGREGATES, BY_PANES
 from anabranch.errors import DynamicError
@@ -35,18 +35,9 @@ from anabranch.law.paths import Walker, base_of
 from anabranch.law.rounds.rounds import Round, rounds, windows
 from anabranch.law.steps import Counting, Exhausted, text_steps
 from anabranch.values.arithmetic import calculate, negate
-from anabranch.values.atomic import (
-    Atomic,
-    OrderRank,
-    WrittenDouble,
-    as_number,
-    compare,
-    order_rank,
-)
+from anabranch.values.atomic import Atomic, OrderRank, WrittenDouble, as_number, compare, order_rank
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
 from anabranch.values.sequences import NODES, Value, Values, at_most_one, atom, atomize, truth
-
-T = TypeVar("T")
 
 _NUMERIC = frozenset(name for name, each in AGGREGATES.items() if each.takes_numbers)
 """The aggregates that take numbers, and fail for what is none."""

@@ -16,16 +16,7 @@ from typing import TypeAlias
 from anabranch.aggregates import AGGREGATES
 from anabranch.errors import DynamicError
 from anabranch.stream.tree import Attribute, Element, Instruction
-from anabranch.values.atomic import (
-    Atomic,
-    Measured,
-    Numeric,
-    Untyped,
-    as_number,
-    exact_value,
-    spell,
-    to_double,
-)
+from anabranch.values.atomic import Atomic, Measured, Untyped, as_number, exact_value, spell, to_double
 from anabranch.values.sequences import NODES, Value, Values, at_most_one, atom, atomize, truth
 
 Body: TypeAlias = Callable[..., Values]
@@ -138,11 +129,10 @@ def _rounded(change: Callable[[Decimal], int]) -> Body:
 
 def _abs(values: Values) -> Values:
     value = at_most_one(values, "abs()")
-    return [] if value is None else [_absolute(as_number(value))]
-
-
-def _absolute(number: Numeric) -> Numeric:
-    return number.copy_abs() if isinstance(number, Decimal) else abs(number)
+    if value is None:
+        return []
+    number = as_number(value)
+    return [number.copy_abs() if isinstance(number, Decimal) else abs(number)]
 
 
 # --- sequences and nodes ----------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ from decimal import Decimal
 from fractions import Fraction
 from heapq import merge
 
+from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.accents.passing import judged
 from anabranch.law.evolution.canonical import remeasured
 from anabranch.law.evolution.vantage import Change, Vantage
 from anabranch.stream.admission import Admission

@@ -19,7 +19,7 @@ from anabranch.law.steps import Counting
 from anabranch.stream.culprits import letter_for
 from anabranch.stream.elements import LONGEST_RAW, DeadLetter, Place
 from anabranch.stream.serialize import serialize
-from anabranch.stream.tree import Attribute, Document, Element, Name, Node, Text, descendants, in_document_order
+from anabranch.stream.tree import Attribute, Document, Element, Node, Text, descendants, in_document_order
 from anabranch.values.sequences import NODES, Value, Values, truth
 
 Namespaces = Mapping[str, str]
@@ -70,17 +70,11 @@ def fulfils(node: Node, test: ast.NameTest | ast.KindTest, axis: ast.Axis, names
             return kind == "node" or isinstance(node, Text)
         case ast.NameTest(local, prefix):
             principal = Attribute if axis == "attribute" else Element
-            if not isinstance(node, principal):
+            if not isinstance(node, principal) or local not in ("*", node.name.local):
                 return False
-            return _name_fits(node.name, local, prefix, axis, namespaces)
-
-
-def _name_fits(name: Name, local: str, prefix: str | None, axis: ast.Axis, namespaces: Namespaces) -> bool:
-    if local not in ("*", name.local):
-        return False
-    if prefix is None:
-        return local == "*" or name.uri == ("" if axis == "attribute" else namespaces.get("", ""))
-    return prefix == "*" or name.uri == namespaces[prefix]
+            if prefix is None:
+                return local == "*" or node.name.uri == ("" if axis == "attribute" else namespaces.get("", ""))
+            return prefix == "*" or node.name.uri == namespaces[prefix]
 
 
 T = TypeVar("T")
@@ -184,7 +178,7 @@ class Walker(Counting):
         return self._filter(list(in_document_order(reached)), taken.tail, env, part)
 
     def look_at(self, nodes: Sequence[Node]) -> None:
-        """Called with the nodes that each step reaches, for those who must know."""
+        """Called with the nodes that each step reaches; subclasses may count or check them."""
 
     def _filter(
         self, values: Values, tail: Sequence[ast.Predicate | ast.Qualifier], env: Env, part: Slice | None

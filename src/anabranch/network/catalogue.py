@@ -19,15 +19,18 @@ The steps from one to the next follow from the two alone, whatever led from one 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from anabranch.network.estimates import Estimates, Form
 from anabranch.network.needs import QueryNeeds
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.render import render, render_join
+
+T = TypeVar("T")
 
 AT_HAND = 0.25
 """What is handed on as it came, or was made at the same peer, is not taken apart: such a byte counts less."""
@@ -88,20 +91,12 @@ class Catalogue:
     @cached_property
     def readers(self) -> Mapping[str, tuple[Flow, ...]]:
         """For each flow, those that are made of it."""
-        found: dict[str, list[Flow]] = {name: [] for name in self.flows}
-        for flow in self.flows.values():
-            for name in flow.inputs:
-                found[name].append(flow)
-        return {name: tuple(each) for name, each in found.items()}
+        return _by_name(self.flows, ((name, flow) for flow in self.flows.values() for name in flow.inputs))
 
     @cached_property
     def answered(self) -> Mapping[str, tuple[Subscription, ...]]:
         """For each flow, the subscriptions that are answered out of it."""
-        found: dict[str, list[Subscription]] = {name: [] for name in self.flows}
-        for each in self.subscriptions.values():
-            for name in each.reads:
-                found[name].append(each)
-        return {name: tuple(each) for name, each in found.items()}
+        return _by_name(self.flows, ((name, each) for each in self.subscriptions.values() for name in each.reads))
 
     @property
     def hops(self) -> Iterator[Flow]:
@@ -158,7 +153,7 @@ class Catalogue:
         left = {name: each for name, each in self.subscriptions.items() if name not in gone}
         flows = dict(self.flows)
         while True:
-            read = {name for each in (*flows.values(),) for name in each.inputs}
+            read = {name for each in flows.values() for name in each.inputs}
             read |= {name for each in left.values() for name in each.reads}
             unread = [name for name, each in flows.items() if each.inputs and name not in read]
             if not unread:
@@ -170,22 +165,20 @@ class Catalogue:
 
     def traffic(self, estimates: Estimates) -> dict[tuple[str, str], float]:
         """Bytes per second over each link, by direction."""
-        found: dict[tuple[str, str], float] = {}
+        found: defaultdict[tuple[str, str], float] = defaultdict(float)
         for each in self.hops:
-            assert each.before is not None
-            key = each.before, each.at
-            found[key] = found.get(key, 0.0) + estimates.rate(each.form)
-        return found
+            found[each.made_at, each.at] += estimates.rate(each.form)
+        return dict(found)
 
     def load(self, estimates: Estimates) -> dict[str, float]:
         """Bytes per second that the operators of each peer read."""
-        found: dict[str, float] = {}
+        found: defaultdict[str, float] = defaultdict(float)
         for flow in self.flows.values():
             if flow.inputs:
-                found[flow.made_at] = found.get(flow.made_at, 0.0) + load_of(flow, self.flows, estimates)
+                found[flow.made_at] += load_of(flow, self.flows, estimates)
         for each in self.subscriptions.values():
-            found[each.at] = found.get(each.at, 0.0) + load_of(each, self.flows, estimates)
-        return found
+            found[each.at] += load_of(each, self.flows, estimates)
+        return dict(found)
 
 
 def load_of(reader: Flow | Subscription, flows: Mapping[str, Flow], estimates: Estimates) -> float:
@@ -198,6 +191,13 @@ def load_of(reader: Flow | Subscription, flows: Mapping[str, Flow], estimates: E
         at_hand = copied or (bool(flow.inputs) and flow.made_at == place)
         load += estimates.rate(flow.form) * (AT_HAND if at_hand else 1)
     return load
+
+
+def _by_name(names: Iterable[str], pairs: Iterable[tuple[str, T]]) -> dict[str, tuple[T, ...]]:
+    found: dict[str, list[T]] = {name: [] for name in names}
+    for name, each in pairs:
+        found[name].append(each)
+    return {name: tuple(each) for name, each in found.items()}
 
 
 def _all_from(name: str, following: Callable[[str], Iterable[str]]) -> tuple[str, ...]:

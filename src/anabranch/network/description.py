@@ -42,14 +42,7 @@ from typing import Literal, TypeAlias, get_args
 
 from anabranch.errors import AnabranchError, UsageError
 from anabranch.network.topology import SHAPES, Link, Topology, built, topology
-from anabranch.stream.files import (
-    DEAD_LETTERS,
-    Claim,
-    FileConflict,
-    check_claims,
-    stream_claims,
-    stream_use,
-)
+from anabranch.stream.files import DEAD_LETTERS, Claim, FileConflict, check_claims, stream_claims, stream_use
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
 from anabranch.stream.tables import Table, max_steps_of, read_tables, read_text, source_of

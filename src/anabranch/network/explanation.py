@@ -83,7 +83,9 @@ def carries(form: Form) -> str:
         return f"{values} {window_text(window)}{_where(pre, window.pre == EVERYTHING)}"
     names = ", ".join("/".join(each.path[ITEM:]) or each.path[-1] for each in form.outputs)
     guard = union_of(each.condition for each in form.outputs)
-    return f"{names}{_where(condition_text(guard, _item(form)), guard == EVERYTHING)}"
+    items = {each.path[:ITEM] for each in form.outputs}
+    item = next(iter(items)) if len(items) == 1 else ()
+    return f"{names}{_where(condition_text(guard, item), guard == EVERYTHING)}"
 
 
 def _met(tree: PropertyTree, name: str) -> str:
@@ -91,11 +93,6 @@ def _met(tree: PropertyTree, name: str) -> str:
     paths = ["/".join(each.path[ITEM:]) for each in tree.outputs if each.whole]
     parts = f" ({', '.join(paths)})" if paths and all(paths) else ""
     return f"{name}{parts}{f' {window_text(tree.window)}' if tree.window else ''}"
-
-
-def _item(tree: PropertyTree) -> tuple[str, ...]:
-    items = {each.path[:ITEM] for each in tree.outputs}
-    return next(iter(items)) if len(items) == 1 else ()
 
 
 def _where(text: str, always: bool) -> str:
@@ -190,30 +187,32 @@ def plan_text(planner: Planner, rates: Rates | None = None) -> Iterator[str]:
 def peer_works(catalogue: Catalogue, peer: str) -> Iterator[str]:
     """What a super-peer does."""
     for flow in catalogue.flows.values():
-        if flow.made_at == peer:
-            yield _work(catalogue, flow)
+        if flow.made_at != peer:
+            continue
+        if not flow.inputs:
+            yield f"has {flow.name}"
+        elif catalogue.is_copy(flow):
+            yield f"hands {flow.inputs[0]} on as {flow.name}"
+        else:
+            yield f"{'joins' if catalogue.is_join(flow) else 'makes'} {flow.name} of {' and '.join(flow.inputs)}"
     for each in catalogue.subscriptions.values():
         if each.at == peer:
             yield f"answers {each.name} out of {' and '.join(each.reads)}"
 
 
-def _work(catalogue: Catalogue, flow: Flow) -> str:
-    if not flow.inputs:
-        return f"has {flow.name}"
-    if catalogue.is_copy(flow):
-        return f"hands {flow.inputs[0]} on as {flow.name}"
-    return f"{'joins' if catalogue.is_join(flow) else 'makes'} {flow.name} of {' and '.join(flow.inputs)}"
-
-
 def plan_json(planner: Planner) -> dict[str, Any]:
     """The same as data."""
     catalogue, estimates = planner.catalogue, planner.estimates
+    load = catalogue.load(estimates)
     return {
         "strategy": planner.strategy,
         "peers": [
-            {"name": peer, "bytes per second read": round(load, 1), "works": list(peer_works(catalogue, peer))}
-            for load_by_peer in (catalogue.load(estimates),)
-            for peer, load in ((each, load_by_peer.get(each, 0.0)) for each in planner.topology.peers)
+            {
+                "name": peer,
+                "bytes per second read": round(load.get(peer, 0.0), 1),
+                "works": [*peer_works(catalogue, peer)],
+            }
+            for peer in planner.topology.peers
         ],
         "links": [
             {"from": one, "to": two, "bytes per second": round(rate, 1)}

@@ -7,7 +7,7 @@ Windows that hand out their items make a stream no smaller (sharing paper, 3.3.2
 from a subscription's own start (LAWS 3.3): both are made where the answer is.
 A join needs its inputs, or else its tuples (5.3.1), where they can be sent (`branch/remote/tuples.py`).
 
-What may be sent of a stream also depends on how it was declared (`sent_to`, `fed_to`):
+What may be sent of a stream also depends on how it was declared (`sent_needs`, `fed_inputs`):
 
 * A stream that may have accents is sent in whole items: an accent may name any path, and must hold for items that are
   buffered elsewhere. It is made neither into windows nor into tuples on the way, for these would depend on when the
@@ -37,7 +37,7 @@ from anabranch.sharing.match import matches, merge
 from anabranch.sharing.match_joins import FullResults, join_matches, level, merge_inputs, merge_joins
 from anabranch.sharing.normalize import tree_of, unjoined, unwindowed
 from anabranch.sharing.render import render_join
-from anabranch.sharing.restructure import restructure
+from anabranch.sharing.restructure import sent_windows
 from anabranch.sharing.rules.derive import derive_forest
 from anabranch.sharing.tree import ITEM, OutputAnnotation, PropertyTree, Steps
 from anabranch.stream.schema import Schema
@@ -85,7 +85,7 @@ def need_of(
         return QueryNeeds(merge_inputs(tuple(map(unwindowed, forest.trees))), None, stays, query)
     [tree] = forest.trees
     travels = tree.window is not None and tree.window.reference is not None and not tree.outputs
-    if travels and (restructure(query, tree.schema).tree.window is None or not can_travel(text, tree)):
+    if travels and (sent_windows(query, tree.schema).window is None or not can_travel(text, tree)):
         travels = False  # nothing could be read out of the values
     return QueryNeeds((tree if travels else unwindowed(tree),), query=query)
 
@@ -120,7 +120,7 @@ def widened(flow: Form, need: Form) -> Form | None:
             return alike(merge(flow, need))
         case PropertyForest(), PropertyForest() if isinstance(level(flow, need), FullResults):
             merged = merge_joins(flow, need)
-            return alike_tuples(merged) if isinstance(merged, PropertyForest) else None
+            return alike_tuples(merged) if merged else None
         case _:
             return None
 
@@ -157,16 +157,18 @@ def inputs_of(form: PropertyForest) -> tuple[PropertyTree, ...]:
     return merge_inputs(unjoined(form))
 
 
-def travelling(need: QueryNeeds, streams: Mapping[str, RegisteredStream]) -> QueryNeeds:
+def sent_needs(need: QueryNeeds, streams: Mapping[str, RegisteredStream]) -> QueryNeeds:
     """What a query is sent of its streams."""
-    inputs = _told(need.inputs, references(need), streams, need.kind, timed=asks_when(need))
+    inputs = _sent_inputs(need.inputs, window_references(need), streams, need.kind, timed=depends_on_time(need))
     stays = need.stays or (_stays(need, need.join, streams) if need.join else None)
     return replace(need, inputs=inputs, join=None if stays else need.join, stays=stays)
 
 
-def feeding(join: PropertyForest, streams: Mapping[str, RegisteredStream]) -> tuple[PropertyTree, ...]:
+def fed_inputs(join: PropertyForest, streams: Mapping[str, RegisteredStream]) -> tuple[PropertyTree, ...]:
     """What a join that is made on the way is sent of its streams."""
-    return _told(inputs_of(join), _references(join.trees), streams, join.kind, timed=len(set(join.streams)) > 1)
+    return _sent_inputs(
+        inputs_of(join), _tree_references(join.trees), streams, join.kind, timed=len(set(join.streams)) > 1
+    )
 
 
 def _stays(need: QueryNeeds, join: PropertyForest, streams: Mapping[str, RegisteredStream]) -> str | None:
@@ -185,7 +187,7 @@ def _stays(need: QueryNeeds, join: PropertyForest, streams: Mapping[str, Registe
     return None
 
 
-def _told(
+def _sent_inputs(
     trees: Iterable[PropertyTree],
     places: Mapping[str, frozenset[str]] | None,
     streams: Mapping[str, RegisteredStream],
@@ -198,25 +200,25 @@ def _told(
     for tree in trees:
         stream = streams[tree.stream]
         time = stream.source.time
-        if is_verbatim(stream) or places is None or (timed and time is None):
+        if is_sent_verbatim(stream) or places is None or (timed and time is None):
             inputs.append(whole(tree.stream, tree.schema))
             continue
-        carried = in_whole_items(unwindowed(tree)) if stream.accents else tree
+        carried = whole_items(unwindowed(tree)) if stream.accents else tree
         if carried.window is None:
             told = [tuple(each.split("/")[1:]) for each in places.get(tree.stream, ())]
             if timed and time is not None:
                 told.append(time.steps)
                 if kind == "interval":
-                    carried = telling(carried, [time.steps], EVERYTHING)
-            if not all(tells(carried, each) for each in told):
-                carried = telling(alike(carried), told)
-            if not all(tells(carried, each) for each in told):
+                    carried = with_paths(carried, [time.steps], EVERYTHING)
+            if not all(carries_path(carried, each) for each in told):
+                carried = with_paths(alike(carried), told)
+            if not all(carries_path(carried, each) for each in told):
                 carried = whole(tree.stream, tree.schema)
         inputs.append(carried)
     return tuple(inputs)
 
 
-def tells(tree: PropertyTree, path: Steps) -> bool:
+def carries_path(tree: PropertyTree, path: Steps) -> bool:
     """Whether every item that is sent has what it holds at a path."""
     guards = tree.guards
     if any(each.whole and len(each.path) < ITEM for each in tree.outputs):
@@ -231,19 +233,19 @@ def tells(tree: PropertyTree, path: Steps) -> bool:
     )
 
 
-def telling(tree: PropertyTree, paths: Iterable[Steps], condition: Predicate | None = None) -> PropertyTree:
+def with_paths(tree: PropertyTree, paths: Iterable[Steps], condition: Predicate | None = None) -> PropertyTree:
     """The same items, each also with what it holds at some paths; and under a condition others with nothing else."""
     items = [(path, guard) for path, guard in tree.guards.items() if len(path) == ITEM]
     more = [OutputAnnotation((*item, *path), condition or guard) for path in paths for item, guard in items]
     return tree_of(tree.stream, (*tree.outputs, *more), None, (), tree.schema)
 
 
-def is_verbatim(stream: RegisteredStream) -> bool:
+def is_sent_verbatim(stream: RegisteredStream) -> bool:
     """Whether a stream travels as it is, always."""
     return stream.source.updates or len(stream.source.partitions) > 1
 
 
-def in_whole_items(tree: PropertyTree) -> PropertyTree:
+def whole_items(tree: PropertyTree) -> PropertyTree:
     """The same items, with all that they hold."""
     guards = tree.guards
     if any(each.whole and len(each.path) < ITEM for each in tree.outputs):
@@ -252,21 +254,21 @@ def in_whole_items(tree: PropertyTree) -> PropertyTree:
     return tree_of(tree.stream, items, None, (), tree.schema)
 
 
-def asks_when(need: QueryNeeds) -> bool:
+def depends_on_time(need: QueryNeeds) -> bool:
     """Whether a query depends on the times of items: it reads several streams, or looks back."""
     return len(need.inputs) > 1 or any(isinstance(each, ast.Qualifier) for each in parts(need.query))
 
 
-def references(need: QueryNeeds) -> Mapping[str, frozenset[str]] | None:
+def window_references(need: QueryNeeds) -> Mapping[str, frozenset[str]] | None:
     """By stream: the paths that place its items in the time windows of a query; None where these are not plain."""
     assert need.query is not None
     windows = sum(isinstance(each, ast.TimeWindow) for each in parts(need.query))
     trees = derive_forest(need.query).trees if windows else ()
     named = sum(tree.window is not None and tree.window.reference is not None for tree in trees)
-    return _references(trees) if named == windows else None
+    return _tree_references(trees) if named == windows else None
 
 
-def _references(trees: Iterable[PropertyTree]) -> dict[str, frozenset[str]]:
+def _tree_references(trees: Iterable[PropertyTree]) -> dict[str, frozenset[str]]:
     """By stream: the paths by which time windows are measured."""
     found: dict[str, set[str]] = {}
     for tree in trees:

@@ -24,7 +24,7 @@ from anabranch.network.estimates import Form
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.loops import over_tuples
 from anabranch.sharing.remote import MakeWindows, PutTogether, ReadWindows
-from anabranch.sharing.restructure import restructure
+from anabranch.sharing.restructure import sent_windows
 from anabranch.sharing.tree import PropertyTree
 
 TUPLES = "tuples"
@@ -96,7 +96,7 @@ def answering(catalogue: Catalogue, subscription: Subscription, given: Sequence[
             return Ask(subscription.text, _streams(forms))
         case PropertyTree() as source:
             query = check(parse(subscription.text), subscription.text).query
-            return ReadWindows(PutTogether(restructure(query, source.schema).tree, source), subscription.text)
+            return ReadWindows(PutTogether(sent_windows(query, source.schema), source), subscription.text)
 
 
 def _over_tuples(text: str, tuples: PropertyForest) -> Ask:

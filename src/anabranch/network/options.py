@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from anabranch.network.catalogue import Catalogue, Flow, Subscription, load_of
@@ -82,11 +82,8 @@ def total(catalogue: Catalogue, topology: Topology, estimates: Estimates) -> Pri
     traffic = sum(catalogue.traffic(estimates).values())
     load = sum(catalogue.load(estimates).values())
     links = {topology.link(each.before, each.at) for each in catalogue.hops if each.before}
-    short = 0.0
-    for link in links:
-        most = topology.bandwidth(link)
-        if most is not None:
-            short += max(0.0, carried(catalogue, link, estimates) - most)
+    limits = {link: most for link in links if (most := topology.links[link]) is not None}
+    short = sum(max(0.0, carried(catalogue, link, estimates) - most) for link, most in limits.items())
     return Price(short, traffic + LOAD * load + FLOW * len(list(catalogue.hops)), traffic, load)
 
 
@@ -97,7 +94,7 @@ def carried(catalogue: Catalogue, link: Link, estimates: Estimates) -> float:
 
 def shortage(catalogue: Catalogue, link: Link, more: float, topology: Topology, estimates: Estimates) -> float:
     """By how many bytes per second a link is short, beyond what it is already."""
-    most = topology.bandwidth(link)
+    most = topology.links[link]
     if most is None:
         return 0.0
     now = carried(catalogue, link, estimates)
@@ -134,30 +131,22 @@ class _Brought:
     price: Price
 
 
+@dataclass
 class Options:
     """The options of one subscription in one catalogue."""
 
-    def __init__(
-        self,
-        catalogue: Catalogue,
-        topology: Topology,
-        estimates: Estimates,
-        strategy: Strategy,
-        is_late: Callable[[], bool],
-        number: int,
-    ) -> None:
-        self.catalogue = catalogue
-        self.topology = topology
-        self.estimates = estimates
-        self.strategy = strategy
-        self.is_late = is_late
-        self.number = number
-        """The number of the next flow."""
-        self.begun: Collection[str] = ()
-        """The flows that have begun: those of them that remember something are as they are, and nobody else's."""
-        self.feeding: Callable[[PropertyForest], tuple[PropertyTree, ...]] = inputs_of
-        """What a join on the way is given."""
-        self._widenings: dict[tuple[str, Form], dict[str, Form] | None] = {}
+    catalogue: Catalogue
+    topology: Topology
+    estimates: Estimates
+    strategy: Strategy
+    is_late: Callable[[], bool]
+    number: int
+    """The number of the next flow."""
+    begun: Collection[str] = ()
+    """The flows that have begun: those that have state (windows, tuples) are neither changed nor shared any more."""
+    fed_inputs: Callable[[PropertyForest], tuple[PropertyTree, ...]] = inputs_of
+    """What a join on the way is given."""
+    _widenings: dict[tuple[str, Form], dict[str, Form] | None] = field(default_factory=dict)
 
     def of(self, need: QueryNeeds, at: str) -> Iterator[Option]:
         """All options, until time is up; the first is always a plan."""
@@ -241,7 +230,7 @@ class Options:
         changes[name] = wider
         if isinstance(wider, PropertyForest) and flow.before is None:
             sources = {self.catalogue.flows[each].streams: each for each in flow.inputs}
-            return all(self._widen(sources[(tree.stream,)], tree, changes) for tree in self.feeding(wider))
+            return all(self._widen(sources[(tree.stream,)], tree, changes) for tree in self.fed_inputs(wider))
         return all(self._widen(each, wider, changes) for each in flow.inputs)
 
     def _chain(self, anchor: Flow, place: str, form: Form, to: str, number: int | None = None) -> tuple[Flow, ...]:
@@ -340,7 +329,7 @@ class Options:
 
 
 def is_loose(flow: Flow) -> bool:
-    """Whether a flow remembers nothing, so that it may be changed under its readers, and who begins later may join."""
+    """Whether a flow has no state, so that it may be changed under its readers, and later subscriptions may read it."""
     return not isinstance(flow.form, PropertyForest) and flow.form.window is None
 
 
@@ -349,11 +338,8 @@ def _words(brought: _Brought) -> str:
     anchor = brought.anchor
     text = f"{anchor.name} at {brought.place}"
     if brought.changes:
-        text += f", with {_counted(len(brought.changes), 'flow')} widened"
+        count = len(brought.changes)
+        text += f", with {count} flow{'' if count == 1 else 's'} widened"
     if brought.added:
         text += f", then {' - '.join(dict.fromkeys((brought.place, *(each.at for each in brought.added))))}"
     return text
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -77,24 +77,13 @@ class Arrow:
     """Where its name and rate stand; None where there is no room."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One thing that a peer does."""
-
-    verb: str
-    names: str
-
-    @property
-    def words(self) -> str:
-        return f"{self.verb} {self.names}"
-
-
 @dataclass(frozen=True)
 class Map:
     """Where everything is."""
 
     boxes: Mapping[str, Box]
-    lines: Mapping[str, tuple[Line, ...]]
+    lines: Mapping[str, tuple[tuple[str, str], ...]]
+    """By peer, what it does: a verb and names."""
     arrows: tuple[Arrow, ...]
     size: tuple[float, float]
 
@@ -103,7 +92,7 @@ def layout(planner: Planner, rates: Rates) -> Map:
     """Boxes on a grid that is wide enough for all of them, and arrows between."""
     topology = planner.topology
     lines = {peer: tuple(_peer_lines(planner.catalogue, peer, rates)) for peer in topology.peers}
-    words = [each.words for peer in topology.peers for each in lines[peer]]
+    words = [" ".join(each) for peer in topology.peers for each in lines[peer]]
     across = max(92.0, *(width(each, SMALL) + 28 for each in (*words, *topology.peers)))
     down = {peer: 34 + LINE * len(lines[peer]) for peer in topology.peers}
     most = max(down.values())
@@ -153,21 +142,18 @@ def _circle(peers: Iterable[str]) -> dict[str, tuple[float, float]]:
     }
 
 
-def _peer_lines(catalogue: Catalogue, peer: str, rates: Rates) -> list[Line]:
+def _peer_lines(catalogue: Catalogue, peer: str, rates: Rates) -> list[tuple[str, str]]:
     """What a peer does, in a few words."""
     flows = catalogue.flows.values()
-    sources = [_said(name, rates.sources.get(name, peer), peer) for name in _sources(flows, peer)]
+    here = [each.name for each in flows if not each.inputs and each.at == peer]
+    sources = [_said(name, rates.sources.get(name, peer), peer) for name in here]
     own = [each for each in flows if each.inputs and each.made_at == peer and not catalogue.is_copy(each)]
     joins = [each.name for each in own if catalogue.is_join(each)]
     made = [each.name for each in own if not catalogue.is_join(each)]
     handed = [each.name for each in catalogue.hops if each.before == peer and catalogue.is_copy(each)]
     answers = [_said(each.name, each.by, peer) for each in catalogue.subscriptions.values() if each.at == peer]
     found = [("source of", sources), ("joins", joins), ("makes", made), ("hands on", handed), ("answers", answers)]
-    return [Line(verb, shortened(", ".join(names), _WORDS - len(verb))) for verb, names in found if names]
-
-
-def _sources(flows: Iterable[Flow], peer: str) -> list[str]:
-    return [each.name for each in flows if not each.inputs and each.at == peer]
+    return [(verb, shortened(", ".join(names), _WORDS - len(verb))) for verb, names in found if names]
 
 
 def _said(name: str, by: str, peer: str) -> str:
@@ -321,18 +307,17 @@ def _label(arrow: Arrow) -> str:
     return ground + text(box.middle[0], box.y + 11, arrow.words, size=10, fill=colour, anchor="middle")
 
 
-def _peer(name: str, box: Box, lines: tuple[Line, ...], part: float, of_busiest: float) -> str:
+def _peer(name: str, box: Box, lines: tuple[tuple[str, str], ...], part: float, of_busiest: float) -> str:
     place: dict[str, str | float] = {"x": box.x, "y": box.y, "width": box.across, "height": box.down, "rx": 9}
     busy = bool(lines)
     frame = element(
         "rect", **place, fill="#ffffff" if busy else "#f3f0e9", stroke=_INK if busy else "#b9b3a6", stroke_width=1.2
     )
     parts = [frame, text(box.x + 13, box.y + 20, name, size=13, fill=_INK if busy else _PALE, bold=True)]
-    for number, line in enumerate(lines):
+    for number, (verb, names) in enumerate(lines):
         y = box.y + 37 + LINE * number
-        verb = element("tspan", plain(f"{line.verb} "), fill=_PALE)
-        names = element("tspan", plain(line.names), fill=_INK)
-        parts.append(element("text", verb, names, x=box.x + 13, y=y, font_family=SANS, font_size=SMALL))
+        spans = element("tspan", plain(f"{verb} "), fill=_PALE), element("tspan", plain(names), fill=_INK)
+        parts.append(element("text", *spans, x=box.x + 13, y=y, font_family=SANS, font_size=SMALL))
     if part:
         across = max(2.0, (box.across - 26) * of_busiest)
         parts.append(

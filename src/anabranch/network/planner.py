@@ -8,8 +8,8 @@ Three strategies can be compared:
 
 Every option has a price (`options.py`), and the cheapest is taken; after the time budget, the cheapest
 that was found by then.
-Then those for whom a flow of their own is made are planned again, if that makes the whole cheaper: so who comes first
-does not decide for ever.
+Then subscriptions that have a flow of their own are planned again, if that makes the whole cheaper: so the order of
+registration does not decide for ever.
 A subscription that ends frees what only it needed; flows stay as wide as they are, for the next one, until a link is
 short of bandwidth: then what flows over it is narrowed to what is still asked for (section 4).
 
@@ -27,7 +27,7 @@ from anabranch.errors import UsageError, did_you_mean
 from anabranch.network.catalogue import Catalogue, Flow, Step, Subscription, steps
 from anabranch.network.description import Network, Strategy
 from anabranch.network.estimates import Estimates, Form, Sample, sample_of
-from anabranch.network.needs import QueryNeeds, feeding, inputs_of, need_of, provides, travelling, whole, widened
+from anabranch.network.needs import QueryNeeds, fed_inputs, inputs_of, need_of, provides, sent_needs, whole, widened
 from anabranch.network.options import Option, Options, is_loose, shortage, total
 from anabranch.network.topology import Link, Topology
 from anabranch.sharing.forest import PropertyForest
@@ -74,10 +74,10 @@ class Planner:
         strategy: Strategy = "widening",
         budget: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
-        travelling: Callable[[QueryNeeds], QueryNeeds] = lambda need: need,
-        feeding: Callable[[PropertyForest], tuple[PropertyTree, ...]] = inputs_of,
+        sent_needs: Callable[[QueryNeeds], QueryNeeds] = lambda need: need,
+        fed_inputs: Callable[[PropertyForest], tuple[PropertyTree, ...]] = inputs_of,
     ) -> None:
-        """`travelling` says what of a need may travel, `feeding` what a join on the way is given (`needs.py`)."""
+        """`sent_needs` says what of a need may travel, `fed_inputs` what a join on the way is given (`needs.py`)."""
         self.topology = topology
         self.estimates = Estimates(samples)
         self.schemas = dict(schemas or {})
@@ -86,11 +86,11 @@ class Planner:
         self.edited: frozenset[str] = frozenset()
         """The streams of updates."""
         self.begun: frozenset[str] = frozenset()
-        """The flows that have begun: of these, windows and joins on the way are as they are, and nobody else's; and
-        while there are any, a subscription is not answered out of other flows."""
+        """The flows that have begun: of these, windows and joins on the way are neither changed nor shared any more;
+        and while there are any, a subscription is not moved to other flows."""
         self._clock = clock
-        self._travelling = travelling
-        self._feeding = feeding
+        self._sent_needs = sent_needs
+        self._fed_inputs = fed_inputs
         self._ended: set[str] = set()
         """Streams that have ended, and that a join still knows of."""
         self._number = _number_behind(places)
@@ -108,8 +108,8 @@ class Planner:
             {name: each.source.schema for name, each in streams.items() if each.source.schema},
             strategy=strategy or network.strategy,
             budget=network.budget,
-            travelling=lambda need: travelling(need, streams),
-            feeding=lambda join: feeding(join, streams),
+            sent_needs=lambda need: sent_needs(need, streams),
+            fed_inputs=lambda join: fed_inputs(join, streams),
         )
         planner.edited = frozenset(name for name, each in streams.items() if each.source.updates)
         return planner
@@ -142,7 +142,7 @@ class Planner:
                 known = [each.name for each in flows if not each.inputs and each.name not in self._ended]
                 hint = did_you_mean(stream, known, f"there is {' and '.join(known) or 'none'}")
                 raise UsageError(f"'{name}' reads a stream '{stream}' that nobody has registered", hint=hint)
-        need = self._travelling(need)
+        need = self._sent_needs(need)
         old = self.catalogue
         narrowed: tuple[str, ...] = ()
         options, complete = self._options(need, at, begun)
@@ -169,7 +169,7 @@ class Planner:
 
     def need_of(self, text: str, name: str) -> QueryNeeds:
         """What a query is sent of its streams."""
-        return self._travelling(need_of(text, self.schemas, name, self.edited))
+        return self._sent_needs(need_of(text, self.schemas, name, self.edited))
 
     def _options(self, need: QueryNeeds, at: str, begun: float) -> tuple[list[Option], bool]:
         late = False
@@ -179,9 +179,8 @@ class Planner:
             late = late or self._clock() - begun > self.budget
             return late
 
-        found = Options(self.catalogue, self.topology, self.estimates, self.strategy, is_late, self._number)
-        found.begun = self.begun
-        found.feeding = self._feeding
+        known = self.catalogue, self.topology, self.estimates, self.strategy
+        found = Options(*known, is_late, self._number, self.begun, self._fed_inputs)
         return list(found.of(need, at)), not late
 
     def _take(self, option: Option, subscription: Subscription) -> None:
@@ -245,7 +244,7 @@ class Planner:
         return Decision(f"stream {name}", steps(old, self.catalogue))
 
     def end_stream(self, name: str) -> Decision:
-        """A stream has ended, and with it who reads nothing else; a join goes on with its other inputs."""
+        """A stream has ended, and so do subscriptions that read nothing else; a join goes on with its other inputs."""
         flow = self.catalogue.flows.get(name)
         if flow is None or flow.inputs:
             raise UsageError(f"there is no stream '{name}'")
@@ -295,12 +294,12 @@ class Planner:
         return tuple(reversed(found))
 
     def _asked(self, flow: Flow) -> Form | None:
-        """What those who read a flow need of it, merged; None where it cannot be said in one form."""
+        """What the readers of a flow need of it, merged; None where no one form has all of it."""
         forms: list[Form] = [each.need.of(flow.form) for each in self.catalogue.answered[flow.name]]
         for reader in self.catalogue.readers[flow.name]:
             if isinstance(reader.form, PropertyForest) and not isinstance(flow.form, PropertyForest):
                 stream = flow.form.stream
-                forms.append(next(each for each in self._feeding(reader.form) if each.stream == stream))
+                forms.append(next(each for each in self._fed_inputs(reader.form) if each.stream == stream))
             else:
                 forms.append(reader.form)
         merged: Form | None = forms[0] if forms else None

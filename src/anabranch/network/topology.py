@@ -28,7 +28,7 @@ Link: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True)
 class Topology:
-    """Who is there, and who is joined to whom, in bytes per second; None for a link that is never short."""
+    """Super-peers, and the links between them with their bandwidth in bytes per second; None is never short."""
 
     peers: tuple[str, ...]
     links: Mapping[Link, float | None]
@@ -43,9 +43,8 @@ class Topology:
             ahead += fresh
         apart = [each for each in self.peers if each not in reached]
         if apart:
-            raise UsageError(
-                f"no link leads from '{self.peers[0]}' to '{apart[0]}'", hint="a network must hang together"
-            )
+            message = f"no link leads from '{self.peers[0]}' to '{apart[0]}'"
+            raise UsageError(message, hint="a network must hang together")
 
     @cached_property
     def places(self) -> Mapping[str, int]:
@@ -54,7 +53,7 @@ class Topology:
 
     @cached_property
     def neighbours(self) -> Mapping[str, tuple[str, ...]]:
-        """Whom each peer is joined to, in the network's order."""
+        """The neighbours of each peer, in the network's order."""
         found: dict[str, list[str]] = {peer: [] for peer in self.peers}
         for first, second in self.links:
             found[first].append(second)
@@ -64,10 +63,6 @@ class Topology:
     def link(self, first: str, second: str) -> Link:
         """The link between two neighbours."""
         return (first, second) if self.places[first] < self.places[second] else (second, first)
-
-    def bandwidth(self, link: Link) -> float | None:
-        """How many bytes per second a link takes; None for any number."""
-        return self.links[link]
 
     @cached_property
     def _ways(self) -> dict[tuple[str, frozenset[Link]], Mapping[str, str]]:

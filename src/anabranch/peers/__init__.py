@@ -8,8 +8,8 @@ whatever is killed when.
 
 Every reader of a flow applies all of its own query, so a flow may always carry more than it has to, and that is what
 keeps answers exact (LAWS 3.7).
-Items that nobody selected travel along where a stream has come far by them (`spark/evolution/courses.py`), and an epoch
-with anything out of the ordinary in it travels whole (`sending.py`): late items, accents, updates, what has failed.
+Items that nobody selected travel along where a stream has come far by them (`spark/evolution/progress.py`), and an
+epoch with anything out of the ordinary in it travels whole (`sending.py`): late items, accents, updates, failures.
 
 A network that goes on is one of streaming queries, and what they commit is sent on at once (`running.py`);
 what comes to an end is run by hand, round after round (`peer.py`).

@@ -58,7 +58,7 @@ class LetterFile:
         if reached != {name: self._next.get(name, 0) for name in reached}:
             catalogue = network.catalogue
             letters = (each for name, peer in network.peers.items() for each in self._set_aside(peer, reached[name]))
-            lines = [f"{each.to_json()}\n" for letter in letters for each in self._told(letter, catalogue)]
+            lines = [f"{each.to_json()}\n" for letter in letters for each in self._as_reported(letter, catalogue)]
             if lines:
                 self._write("".join(lines).encode())
             self._next |= reached
@@ -71,8 +71,8 @@ class LetterFile:
             if manifest.dead_letters:
                 yield from log.buried(manifest)
 
-    def _told(self, letter: DeadLetter, catalogue: Catalogue) -> Iterator[DeadLetter]:
-        """A letter as it is told, for each whom it concerns."""
+    def _as_reported(self, letter: DeadLetter, catalogue: Catalogue) -> Iterator[DeadLetter]:
+        """A letter as it is reported: once for each subscription that it concerns."""
         if letter.subscription is None:
             if letter.place.stream in self._streams:
                 yield letter

@@ -15,7 +15,7 @@ from anabranch.network.explanation import Rates, parts
 from anabranch.network.planner import Planner
 from anabranch.peers.peer import checkpoint_of, record_of
 from anabranch.peers.records import SavedPlan
-from anabranch.spark.answers.log import AnswerLog, Frame
+from anabranch.spark.answers.log import AnswerLog, empty_answer
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifests
@@ -82,7 +82,7 @@ class RanNetwork:
         if name not in self.network.subscriptions:
             hint = did_you_mean(name, self.network.subscriptions)
             raise UsageError(f"there is no subscription '{name}', and none has run", hint=hint)
-        return iter((Frame.of(self.network.subscriptions[name].text).empty,))
+        return iter((empty_answer(self.network.subscriptions[name].text),))
 
     def _peers(self) -> list[str]:
         """Those that have ever been run."""

@@ -68,7 +68,7 @@ class Link:
         return path.stat().st_size
 
     def begin(self, plan: int, root: str, contents: Sequence[Iterable[str]]) -> None:
-        """Begin anew, with what each partition tells somebody who has read nothing of it; all others have read all."""
+        """Begin anew, with what a new reader of each partition must know; all other readers have read everything."""
         for number, (path, content) in enumerate(zip(self.paths, contents, strict=True)):
             for each in _names(path):
                 if each < _name(plan, 0):

@@ -35,7 +35,7 @@ from anabranch.spark.epoch.streaming_query import pool_of
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.epoch.usage import PoolUsage
 from anabranch.spark.intake.folders import listing
-from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Wanted
+from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Workload
 from anabranch.spark.session import Session, local_session
 
 
@@ -54,7 +54,7 @@ class EpochRunner(Protocol):
 
     checkpoint: Checkpoint
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Workload) -> None:
         """Do this from the next epoch on."""
 
     def hold(self, holds: Mapping[str, int]) -> None:
@@ -109,7 +109,7 @@ class Peer:
 
     def __post_init__(self) -> None:
         self.sender = Sender(self.runner.checkpoint, self.record, self.links)
-        self.program = PeerProgram(self.name, {}, {})
+        self.program = PeerProgram()
 
     def want(self, program: PeerProgram, plan: int) -> None:
         """Do this from now on, under a plan with a number; all that was read before has been sent."""
@@ -117,12 +117,7 @@ class Peer:
         if self._holds is not None:
             self._hold({name: self._holds.get(name, 0) for name in self._coming_in()})
         self.runner.want(
-            Wanted(
-                program.streams,
-                program.subscriptions,
-                epoch_bytes=self.epoch_bytes,
-                courses=program.courses or {},
-            )
+            Workload(program.streams, program.subscriptions, epoch_bytes=self.epoch_bytes, courses=program.courses)
         )
 
     def hold(self, number: int) -> None:
@@ -251,7 +246,7 @@ class TrunkRunner:
     ) -> None:
         self._trunk.__exit__(kind, error, trace)
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Workload) -> None:
         self._trunk.want(wanted)
         self._reads = bool(wanted.streams)
 

@@ -10,7 +10,7 @@ peer; equal queries are answered once there.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,29 +19,28 @@ from anabranch.language import ast, check, parse, print_query
 from anabranch.language.rewrite import rebuild
 from anabranch.network.catalogue import Catalogue, Flow
 from anabranch.network.description import RegisteredStream
-from anabranch.network.estimates import Form
-from anabranch.network.needs import QueryNeeds, asks_when, is_verbatim, references
+from anabranch.network.needs import QueryNeeds, depends_on_time, is_sent_verbatim, window_references
 from anabranch.network.operators import Ask, HandOn, answering, arriving, operator
 from anabranch.peers.links import Link
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.remote import MakeWindows, PutTogether, ReadWindows
 from anabranch.sharing.tree import PropertyTree
-from anabranch.spark.evolution.courses import Axis
+from anabranch.spark.evolution.progress import ProgressAxis
 from anabranch.stream.reading.source import Source
 
 
-def axes(stream: str, registered: RegisteredStream, needs: Iterable[QueryNeeds]) -> tuple[Axis, ...]:
-    """By what it is told how far a stream is, for those who need it.
+def axes(stream: str, registered: RegisteredStream, needs: Iterable[QueryNeeds]) -> tuple[ProgressAxis, ...]:
+    """The paths by which the progress of a stream is measured, for the subscriptions that need it.
 
     Where times decide in which order streams are merged, no item may be below those before it.
     """
     source = registered.source
     asking = [each for each in needs if stream in each.streams]
-    is_merged = any(map(asks_when, asking))
-    found = {path for need in asking for path in (references(need) or {}).get(stream, ())}
+    is_merged = any(map(depends_on_time, asking))
+    found = {path for need in asking for path in (window_references(need) or {}).get(stream, ())}
     if is_merged and source.time is not None:
         found.add(f"*/{source.time}")
-    return tuple(Axis(path, "0" if is_merged else str(source.slack)) for path in sorted(found))
+    return tuple(ProgressAxis(path, "0" if is_merged else str(source.slack)) for path in sorted(found))
 
 
 FLOW = "flow "
@@ -63,18 +62,17 @@ class MadeFlow:
     """The root of the documents in which results are sent."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class PeerProgram:
-    """What a peer does."""
+    """What a peer does; only `programs` fills it in."""
 
-    peer: str
-    streams: Mapping[str, Source]
-    answers: Mapping[str, str]
+    streams: dict[str, Source] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
     """By subscription, a query over its streams."""
-    made: tuple[MadeFlow, ...] = ()
-    handed_on: tuple[tuple[str, str], ...] = ()
+    made: list[MadeFlow] = field(default_factory=list)
+    handed_on: list[tuple[str, str]] = field(default_factory=list)
     """Flows that are sent as they came, each with the one it is the same as."""
-    courses: Mapping[str, tuple[Axis, ...]] | None = None
+    courses: dict[str, tuple[ProgressAxis, ...]] = field(default_factory=dict)
     in_turn: bool = False
     """Whether it counts when something reaches this peer: a stream that does not say so comes in, or is asked, here."""
 
@@ -125,16 +123,12 @@ def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> 
     """What all peers do."""
     needs = [each.need for each in catalogue.subscriptions.values()]
     edited = {name for name, each in sources.registered.items() if each.source.updates}
-    dated = {stream for need in needs if asks_when(need) for stream in need.streams}
-    streams: dict[str, dict[str, Source]] = {peer: {} for peer in peers}
-    answers: dict[str, dict[str, str]] = {peer: {} for peer in peers}
-    made: dict[str, list[MadeFlow]] = {peer: [] for peer in peers}
-    handed_on: dict[str, list[tuple[str, str]]] = {peer: [] for peer in peers}
-    courses: dict[str, dict[str, tuple[Axis, ...]]] = {peer: {} for peer in peers}
+    dated = {stream for need in needs if depends_on_time(need) for stream in need.streams}
+    made = {peer: PeerProgram() for peer in peers}
 
     def reads(peer: str, names: tuple[str, ...]) -> None:
         for name in names:
-            streams[peer].setdefault(name, sources.source(catalogue.flows[name]))
+            made[peer].streams.setdefault(name, sources.source(catalogue.flows[name]))
 
     for flow in catalogue.flows.values():
         if not flow.inputs:
@@ -143,7 +137,7 @@ def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> 
         peer, given = flow.made_at, arriving(catalogue, flow)
         match operator(catalogue, flow, given):
             case HandOn() if catalogue.flows[given[0]].before is not None:
-                handed_on[peer].append((flow.name, given[0]))
+                made[peer].handed_on.append((flow.name, given[0]))
                 continue
             case HandOn():
                 found = MadeFlow(flow.name, given[0], over(flow.abstract, {flow.streams[0]: given[0]}), "selection")
@@ -151,16 +145,18 @@ def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> 
                 text = over(asked, dict(zip(names, given, strict=True)))
                 found = MadeFlow(flow.name, given[0], text, "selection")
                 if sends:
-                    found = MadeFlow(flow.name, given[0], write_tuples(text), "results", _root(flow.form))
+                    assert isinstance(flow.form, PropertyForest)
+                    root = f"<{flow.form.tuple_path[0]}/>"
+                    found = MadeFlow(flow.name, given[0], write_tuples(text), "results", root)
             case MakeWindows() | PutTogether() as windows:
                 found = MadeFlow(flow.name, given[0], write_sent(windows, given[0]), "results", WINDOWS)
         reads(peer, given)
         if found.kind == "selection":
             origin = sources.origin(flow)
-            if is_verbatim(origin) or (origin.source.time is None and flow.streams[0] in dated):
+            if is_sent_verbatim(origin) or (origin.source.time is None and flow.streams[0] in dated):
                 found = replace(found, kind="whole")
-            courses[peer][found.stream] = axes(flow.streams[0], origin, needs)
-        made[peer].append(found)
+            made[peer].courses[found.stream] = axes(flow.streams[0], origin, needs)
+        made[peer].made.append(found)
     for each in catalogue.subscriptions.values():
         given = arriving(catalogue, each)
         reads(each.at, given)
@@ -169,34 +165,16 @@ def programs(catalogue: Catalogue, sources: Sources, peers: tuple[str, ...]) -> 
                 text = over(asked, dict(zip(names, given, strict=True)), edited)
             case ReadWindows() as windows_read:
                 text = write_sent(windows_read, given[0])
-        answers[each.at][each.name] = text
+        made[each.at].answers[each.name] = text
     clocked = {each for each in dated if sources.registered[each].source.time is None}
-    in_turn = {
-        peer: any(not clocked.isdisjoint(catalogue.flows[each].streams) for each in streams[peer]) for peer in peers
-    }
-    return {
-        peer: PeerProgram(
-            peer,
-            streams[peer],
-            answers[peer],
-            tuple(made[peer]),
-            tuple(handed_on[peer]),
-            courses[peer],
-            in_turn[peer],
-        )
-        for peer in peers
-    }
+    for program in made.values():
+        program.in_turn = any(not clocked.isdisjoint(catalogue.flows[each].streams) for each in program.streams)
+    return made
 
 
 def is_items(flow: Flow) -> bool:
     """Whether a flow carries items of its stream, and neither windows nor tuples."""
     return isinstance(flow.form, PropertyTree) and flow.form.window is None
-
-
-def _root(form: Form) -> str:
-    """The root of a document of tuples."""
-    assert isinstance(form, PropertyForest)
-    return f"<{form.tuple_path[0]}/>"
 
 
 def over(text: str, names: Mapping[str, str], edited: Collection[str] = ()) -> str:

@@ -20,8 +20,8 @@ from anabranch.network.needs import QueryNeeds, whole
 from anabranch.sharing.forest import PropertyForest
 from anabranch.sharing.rules.derive import derive_forest
 from anabranch.spark.checkpoint import durable
-from anabranch.spark.plan.files import read_schema
 from anabranch.stream.path import Path as ItemPath
+from anabranch.stream.plain import from_plain
 from anabranch.stream.reading.source import Source, domains_of
 from anabranch.stream.schema import Schema
 
@@ -103,7 +103,7 @@ def _read_stream(fields: dict[str, Any], folder: Path) -> RegisteredStream:
         fields["name"],
         first,
         fields["format"],
-        None if schema is None else read_schema(schema),
+        None if schema is None else from_plain(Schema, schema),
         fields["root"],
         fields["item"],
         None if time is None else ItemPath.parse(time),
@@ -127,13 +127,8 @@ def _written(catalogue: Catalogue) -> dict[str, Any]:
     return {"flows": flows, "subscriptions": asked}
 
 
-def _read(
-    fields: dict[str, Any],
-    places: Mapping[str, str],
-    schemas: Mapping[str, Schema],
-    need: NeedOf,
-) -> Catalogue:
-    """A catalogue as it was written, without the streams that are registered no more, and who read them."""
+def _read(fields: dict[str, Any], places: Mapping[str, str], schemas: Mapping[str, Schema], need: NeedOf) -> Catalogue:
+    """A catalogue as it was written, without streams that are not registered any more, and their subscriptions."""
     flows: dict[str, Flow] = {}
     for name, text, is_whole, streams, at, before, inputs in fields["flows"]:
         if any(each not in places for each in streams) or (not inputs and places[name] != at):

@@ -33,7 +33,7 @@ from anabranch.peers.programs import FLOW
 from anabranch.peers.records import SavedPlan, streams_of
 from anabranch.peers.sending import Sent
 from anabranch.peers.team import Team
-from anabranch.spark.answers.log import Frame
+from anabranch.spark.answers.log import empty_answer
 from anabranch.spark.epoch.waits import Lookout, Wait
 from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Settings
 from anabranch.spark.session import Session
@@ -132,10 +132,9 @@ class RunningNetwork:
             if name not in self.streams or self.streams[name].at != each.at:
                 self.streams[name] = each  # as it was, so that it can end
             elif self.streams[name].accents is not each.accents:
-                raise UsageError(
-                    f"the stream '{name}' was declared to have {'' if each.accents else 'no '}accents until now",
-                    hint="give the stream another name",
-                )
+                had = "" if each.accents else "no "
+                message = f"the stream '{name}' was declared to have {had}accents until now"
+                raise UsageError(message, hint="give the stream another name")
         self.planner = Planner.over(replace(self._network, streams=self.streams))
         if path.exists():
             places = {name: each.at for name, each in self.streams.items()}
@@ -205,7 +204,7 @@ class RunningNetwork:
                 return peer.log.answer(found).text()
         if known is None:
             raise UsageError(f"there is no subscription '{name}'")
-        return Frame.of(self.peers[known.at].program.answers[name]).empty
+        return empty_answer(self.peers[known.at].program.answers[name])
 
     def measured(self) -> NetworkUsage:
         """What has been sent and worked so far."""

@@ -1,7 +1,7 @@
 """What the epochs of a peer add to the flows that it makes.
 
 Of a usual epoch that is the answer to the flow's query; before it the first item of the epoch, and behind it those that
-have brought the stream furthest, unless they are in the answer anyway (`spark/evolution/courses.py`).
+have brought the stream furthest, unless they are in the answer anyway (`spark/evolution/progress.py`).
 So whoever reads the flow judges what is late, and which windows have closed, as if it had seen everything.
 An epoch in which anything else happened is sent as it came, read once more and written down again (`verbatim`); so is
 everything behind the first accent, since what conditions and paths mean from there on depends on when somebody began.
@@ -32,7 +32,7 @@ from anabranch.spark.answers.segments import COURSES
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest, Manifests
-from anabranch.spark.evolution.courses import Course, Top, numbers_at
+from anabranch.spark.evolution.progress import RangeProgress, Top, numbers_at
 from anabranch.spark.intake.offsets import epoch_ranges
 from anabranch.spark.intake.order import OrderLog
 from anabranch.spark.intake.range_reader import RangeReader
@@ -186,12 +186,12 @@ class Sender:
 
     # --- usual epochs ---------------------------------------------------------------------------------------
 
-    def _courses(self, manifest: Manifest, streams: Mapping[str, StreamPlan]) -> dict[str, Course]:
+    def _courses(self, manifest: Manifest, streams: Mapping[str, StreamPlan]) -> dict[str, RangeProgress]:
         """What an epoch did by stream, held against what was before it."""
-        found: dict[str, Course] = {}
+        found: dict[str, RangeProgress] = {}
         for chunk in self._log.chunks(manifest, COURSES):
             for line in self._log.text(chunk).splitlines():
-                course = Course.from_json(line)
+                course = RangeProgress.from_json(line)
                 axes = streams[course.stream].axes or ()
                 before = found.get(course.stream)
                 found[course.stream] = course if before is None else before.then(course, axes)
@@ -199,13 +199,13 @@ class Sender:
             axes = streams[name].axes or ()
             tops = self.reached.tops.setdefault(name, {})
             earlier = tuple(Top(tops[each.path], "") if each.path in tops else None for each in axes)
-            held = Course(name, None, earlier, (None,) * len(axes)).then(course, axes)
+            held = RangeProgress(name, None, earlier, (None,) * len(axes)).then(course, axes)
             found[name] = replace(course, odd=held.odd)
             tops |= {axis.path: top.value for axis, top in zip(axes, held.tops, strict=True) if top is not None}
         return found
 
     def _send_selected(
-        self, made: MadeFlow, plan: int, manifest: Manifest, given: Plan, stream: StreamPlan, course: Course
+        self, made: MadeFlow, plan: int, manifest: Manifest, given: Plan, stream: StreamPlan, course: RangeProgress
     ) -> None:
         """Send what is selected, or everything where that would not show how far the stream is."""
         number = next(each.id for each in given.subscriptions if each.name == FLOW + made.flow)

@@ -40,11 +40,7 @@ class Team:
     """The peers, and the plan that is in force among them; one at a time may tell them what to do."""
 
     def __init__(
-        self,
-        folder: Path,
-        peers: Mapping[str, Peer],
-        streams: Mapping[str, RegisteredStream],
-        pool: Executor,
+        self, folder: Path, peers: Mapping[str, Peer], streams: Mapping[str, RegisteredStream], pool: Executor
     ) -> None:
         """Peers are run by the threads of a pool; `streams` may change in between."""
         self.peers = peers
@@ -196,8 +192,8 @@ class Team:
     def _programs(self, catalogue: Catalogue) -> dict[str, PeerProgram]:
         """What peers do.
 
-        Who has begun to read a flow that has evolved or is edited goes on, also where nobody asks for it for a while:
-        it would not know later what it has missed.
+        A peer that has begun to read a flow with accents or updates reads on while no subscription needs the flow:
+        otherwise it would miss what changed meanwhile.
         """
         found = programs(catalogue, self._sources, tuple(self.peers))
         for flow in catalogue.hops:

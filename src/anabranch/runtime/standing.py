@@ -32,9 +32,73 @@ from anabranch.law.evaluate import Evaluator
 from anabranch.law.paths import base_of
 from anabranch.law.rounds.intervals import time_bounds
 from anabranch.law.slices import below_item
-from anabranch.runtime.results import results_of
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element, descendants, namespaces_in_scope
+
+Result: TypeAlias = Literal["content", "value", "attribute"]
+Results: TypeAlias = frozenset[Result]
+
+_CONTENT: Results = frozenset(("content",))
+_VALUE: Results = frozenset(("value",))
+_ATTRIBUTE: Results = frozenset(("attribute",))
+
+
+def results_of(expression: ast.Expression, functions: Mapping[str, ast.Function]) -> Results:
+    """All that an expression at the top of a query may result in."""
+    return _ResultTypes(functions).read(expression, {})
+
+
+class _ResultTypes:
+    """Reads each function once per kinds of arguments: functions that call others twice must not cost without bound."""
+
+    def __init__(self, functions: Mapping[str, ast.Function]) -> None:
+        self._functions = functions
+        self._calls: dict[tuple[str, tuple[Results, ...]], Results] = {}
+
+    def read(self, expression: ast.Expression, names: Mapping[str, Results]) -> Results:
+        match expression:
+            case ast.Flwor(clauses, _, _, result):
+                for clause in clauses:
+                    bound = clause.source if isinstance(clause, ast.For) else clause.value
+                    names = {**names, clause.variable: self.read(bound, names)}
+                return self.read(result, names)
+            case ast.If(_, then, otherwise):
+                return self.read(then, names) | self.read(otherwise, names)
+            case ast.Sequence(items):
+                return frozenset[Result]().union(*(self.read(each, names) for each in items))
+            case ast.Filter(base):
+                return self.read(base, names)
+            case ast.Path(start, steps):
+                reached = _CONTENT if start is None else self.read(start, names)
+                for step in steps:
+                    reached = _along(reached, step)
+                return reached
+            case ast.Variable(name):
+                return names[name]
+            case ast.Call(name, arguments) if name in self._functions:
+                return self._call(self._functions[name], tuple(self.read(each, names) for each in arguments))
+            case ast.ElementConstructor() | ast.Source() | ast.Root() | ast.ContextItem():
+                return _CONTENT
+            case _:
+                return _VALUE
+
+    def _call(self, function: ast.Function, arguments: tuple[Results, ...]) -> Results:
+        key = function.name, arguments
+        if key not in self._calls:
+            names = dict(zip(function.parameters, arguments, strict=True))
+            self._calls[key] = self.read(function.body, names)
+        return self._calls[key]
+
+
+def _along(start: Results, step: ast.Step) -> Results:
+    match step.axis:
+        case "attribute":
+            return _ATTRIBUTE
+        case "self" | "descendant-or-self":
+            return (start - _VALUE) | (_CONTENT if step.deep else frozenset())
+        case _:
+            return _CONTENT
+
 
 WAITS = " has to wait for the end of the input"
 
@@ -105,7 +169,7 @@ def standing(
     *,
     past: bool = False,
 ) -> Standing:
-    """Take a checked query apart; one that asks for the past only for who follows that (`runtime/past/remember.py`).
+    """Take a checked query apart; one that asks for the past only for who follows that (`branch/past/`).
 
     `DynamicError` where what stands around the hole fails, for then the query has no answer at all.
     """

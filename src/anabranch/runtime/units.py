@@ -38,7 +38,7 @@ Forward = Callable[[Values], Values]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class AnswerPiece:
     """What a unit adds to the answer. Nothing at all is no text that neither begins nor ends with a value."""
 
     text: str
@@ -47,10 +47,10 @@ class Piece:
     ends: bool
 
 
-NOTHING = Piece("", begins=False, ends=False)
+NOTHING = AnswerPiece("", begins=False, ends=False)
 
 
-def joined(pieces: Iterable[Piece], after_value: bool = False) -> Iterator[str]:
+def joined(pieces: Iterable[AnswerPiece], after_value: bool = False) -> Iterator[str]:
     """The texts of pieces in a row, spaces between values included; `after_value`: a value stands before them."""
     for piece in pieces:
         yield f" {piece.text}" if after_value and piece.begins else piece.text
@@ -100,7 +100,7 @@ class Units:
             # with the variables bound that stand in front of the streams
             self._outer = self._evaluator.bound(standing.before, standing.env)
 
-    def item(self, root: Element, item: Element, forward: Forward | None = None, *, asked: bool = True) -> Piece:
+    def item(self, root: Element, item: Element, forward: Forward | None = None, *, asked: bool = True) -> AnswerPiece:
         """What one item adds; `root` is the stream's root element, without its items.
 
         With `asked` false, what it would add if no `where` were there.
@@ -150,11 +150,11 @@ class Units:
         except WholeNeeded:
             raise _looks_outside() from None
 
-    def window(self, nodes: Sequence[Value], known: Known | None = None, forward: Forward | None = None) -> Piece:
+    def window(self, nodes: Sequence[Value], known: Known | None = None, forward: Forward | None = None) -> AnswerPiece:
         """What a window with this content adds."""
         return self._round(self._outer.bind(self._fors[0].variable, list(nodes)), nodes, known or {}, forward)
 
-    def tuple(self, nodes: Sequence[Value], forward: Forward | None = None, *, asked: bool = True) -> Piece:
+    def tuple(self, nodes: Sequence[Value], forward: Forward | None = None, *, asked: bool = True) -> AnswerPiece:
         """What a tuple of a join adds, one node for each `for`; with `asked` false, whatever the `where` says."""
         env = self._outer
         for clause, node in zip(self._fors, nodes, strict=True):
@@ -163,7 +163,7 @@ class Units:
 
     def _round(
         self, env: Env, nodes: Sequence[Value], known: Known, forward: Forward | None, *, asked: bool = True
-    ) -> Piece:
+    ) -> AnswerPiece:
         self._evaluator.outside = _above_items(nodes)
         self._evaluator.known = known
         flwor = self._standing.flwor if asked else self._unasked
@@ -262,13 +262,13 @@ def _above_items(nodes: Sequence[Value]) -> tuple[Node, ...]:
     return tuple(above.values())
 
 
-def piece_of(values: Values, scope: Mapping[str, str], forward: Forward | None = None) -> Piece:
+def piece_of(values: Values, scope: Mapping[str, str], forward: Forward | None = None) -> AnswerPiece:
     """Values as they are written where the namespaces of `scope` are declared already."""
     if forward is not None:
         values = forward(values)
     if not values:
         return NOTHING
-    return Piece(_text(values, scope), not isinstance(values[0], NODES), not isinstance(values[-1], NODES))
+    return AnswerPiece(_text(values, scope), not isinstance(values[0], NODES), not isinstance(values[-1], NODES))
 
 
 def _text(values: Values, scope: Mapping[str, str]) -> str:

@@ -21,18 +21,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from anabranch.predicate import (
-    EVERYTHING,
-    And,
-    Difference,
-    Or,
-    Predicate,
-    Term,
-    and_,
-    hull,
-    or_,
-    terms,
-)
+from anabranch.predicate import EVERYTHING, And, Difference, Or, Predicate, Term, and_, hull, or_, terms
 from anabranch.sharing.tree import PropertyTree, Steps, conjuncts, renamed, union_of
 
 JoinKind: TypeAlias = Literal["step", "interval", "apart"]

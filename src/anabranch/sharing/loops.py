@@ -28,7 +28,7 @@ from anabranch.sharing.rules.conditions import (
     no_aggregate,
     understand,
 )
-from anabranch.sharing.tree import AggregateAnnotation, Steps
+from anabranch.sharing.tree import AggregateAnnotation
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,6 @@ class Loop:
     flwor: ast.Flwor
     first: ast.For
     source: ast.Path
-
-    @property
-    def item(self) -> Steps:
-        return tuple(step.test.local for step in self.source.steps if isinstance(step.test, ast.NameTest))
 
     def where(self) -> tuple[ast.Expression, ...]:
         """The conjuncts of the `where`."""

@@ -27,10 +27,10 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from anabranch.algebra.window import Extent
-from anabranch.predicate import EVERYTHING, Predicate, equivalent
-from anabranch.sharing.forest import PropertyForest, alone, is_bounded, labels
+from anabranch.predicate import Predicate, equivalent
+from anabranch.sharing.forest import PropertyForest, is_bounded, labels
 from anabranch.sharing.match import Lack, differences, merge, missing, relax
-from anabranch.sharing.normalize import forest_of, tree_of, unjoined
+from anabranch.sharing.normalize import forest_of, unjoined
 from anabranch.sharing.tree import OutputAnnotation, PropertyTree, WindowAnnotation
 
 MOST_MOVEMENTS = 2
@@ -100,11 +100,13 @@ def level(stream: PropertyForest, query: PropertyForest) -> Level:
     extents = [(first.extent, second.extent) for first, second in windows]
     if all(first == second for first, second in extents):
         return FullResults()
-    if all(_ends_meet(first, second) for first, second in extents):
+    # all ends of the larger windows coincide with ends of the smaller ones
+    if all(one.step == two.step and (one.size - two.size) % one.step == 0 for one, two in extents):
         largest = tuple(max(pair, key=lambda each: each.size) for pair in extents)
         return SelectedResults(largest, stream.sizes, query.sizes)
     relaxed = tuple(relax(first, second) for first, second in extents)
-    if any(_moves_too_often(shared, *pair) for shared, pair in zip(relaxed, extents, strict=True)):
+    often = [MOST_MOVEMENTS * (1 / first.step + 1 / second.step) for first, second in extents]
+    if any(1 / shared.step > most for shared, most in zip(relaxed, often, strict=True)):
         return Separate("windows that serve both would move too often")
     parts = [[select_windows(shared, each) for each in pair] for shared, pair in zip(relaxed, extents, strict=True)]
     return SharedWindows(relaxed, tuple(first for first, _ in parts), tuple(second for _, second in parts))
@@ -123,15 +125,6 @@ def select_windows(shared: Extent, wanted: Extent) -> SelectWindows:
 
 def _alike(first: WindowAnnotation, second: WindowAnnotation) -> bool:
     return first.reference == second.reference and equivalent(first.pre, second.pre)
-
-
-def _ends_meet(first: Extent, second: Extent) -> bool:
-    """Whether all ends of the larger windows coincide with ends of the smaller ones."""
-    return first.step == second.step and (first.size - second.size) % first.step == 0
-
-
-def _moves_too_often(shared: Extent, first: Extent, second: Extent) -> bool:
-    return 1 / shared.step > MOST_MOVEMENTS * (1 / first.step + 1 / second.step)
 
 
 # --- matching and merging -----------------------------------------------------------------------------------
@@ -167,8 +160,8 @@ def join_differences(stream: PropertyForest, query: PropertyForest) -> Iterator[
             yield kind, label + what.removeprefix("/".join(own.item))
 
 
-def merge_joins(stream: PropertyForest, query: PropertyForest) -> PropertyForest | tuple[PropertyTree, ...]:
-    """The stream's join widened for the query; where they cannot share one, the inputs of both."""
+def merge_joins(stream: PropertyForest, query: PropertyForest) -> PropertyForest | None:
+    """The stream's join widened for the query; None where they cannot share the tuples of one."""
     if join_matches(stream, query):
         return stream
     match level(stream, query):
@@ -180,11 +173,8 @@ def merge_joins(stream: PropertyForest, query: PropertyForest) -> PropertyForest
             asked = dict.fromkeys((first, second, *stream.smaller, *query.smaller))
             trees = [_widened(tree, extent, merged.guard) for tree, extent in zip(merged.trees, windows, strict=True)]
             return forest_of(merged.kind, trees, tuple(each for each in asked if each != sizes))
-        case SharedWindows(windows):
-            pairs = zip(stream.trees, query.trees, windows, strict=True)
-            return tuple(_shared_windows(first, second, extent) for first, second, extent in pairs)
-        case Separate():
-            return merge_inputs((*unjoined(stream), *unjoined(query)))
+        case _:
+            return None
 
 
 def merge_inputs(trees: tuple[PropertyTree, ...]) -> tuple[PropertyTree, ...]:
@@ -201,7 +191,7 @@ def merge_all_joins(forests: Sequence[PropertyForest]) -> list[tuple[tuple[int, 
     for number, forest in enumerate(forests):
         for place, (served, shared) in enumerate(found):
             merged = merge_joins(shared, forest)
-            if isinstance(merged, PropertyForest):
+            if merged is not None:
                 found[place] = (*served, number), merged
                 break
         else:
@@ -223,17 +213,6 @@ def _widened(tree: PropertyTree, extent: Extent, guard: Predicate) -> PropertyTr
     assert tree.window is not None
     reference = [OutputAnnotation(tree.window.reference, guard)] if tree.window.reference else []
     return replace(tree, window=replace(tree.window, extent=extent), outputs=(*tree.outputs, *reference))
-
-
-def _shared_windows(first: PropertyTree, second: PropertyTree, extent: Extent) -> PropertyTree:
-    """Windows for two joins, with all elements that either of them needs of any item (figure 13(c))."""
-    own, other = alone(first), alone(second)
-    assert own.window is not None
-    outputs = [OutputAnnotation(each.path, EVERYTHING, each.whole) for each in (*own.outputs, *other.outputs)]
-    if own.window.reference:
-        outputs.append(OutputAnnotation(own.window.reference))
-    window = replace(own.window, extent=extent, post=EVERYTHING)
-    return tree_of(own.stream, outputs, window, (), own.schema or other.schema)
 
 
 # --- a join and a query of one stream (5.3.1) ---------------------------------------------------------------

@@ -1,69 +1,39 @@
-"""The optimised form: a stream that was selected for a query, and what is left for the query to do (paper, 3.2.3).
+"""Window queries over windows that were made already: the optimised form of the sharing paper (3.2.3) for windows.
 
 In the plain form a subscriber runs its query over what it is sent, so it is sent all that the query looks at.
-In the optimised form conditions that were evaluated on the way are not evaluated again: the *restructuring query* is
-the original without those conditions, and the tree has as outputs only what the restructuring query looks at.
-What a query needs of a shared stream is still its plain tree; the optimised tree is what the subscriber is sent.
+In the optimised form conditions and aggregates that were evaluated on the way are not evaluated again: the
+*restructuring query* is the original without them, and the tree has as outputs only what that query looks at.
 
-**Items.**
-A condition is left out where this does not change the answer, for one of two reasons:
-
-* every item that is sent fulfils it (a `where`, a predicate of the loop);
-* the expression under it returns nothing where it does not hold: `if ($p/b > 1) then $p/a else ()` is `$p/a` if `a` is
-  sent only where `b > 1`.
-
-Both are proven by an *anchor*, an element without which the expression returns nothing: wherever the anchor is sent,
-the condition holds. The anchor of `<hit/>` is the item itself.
-Only conditions that are understood exactly are left out; conditions on elements inside an item never are, for elements
-are sent by what holds for the item as a whole (LAWS, case 4).
-First all such conditions are left out, which decides what is sent and so where anchors are; those that cannot be proven
-are put back, until all others are proven.
-
-**Windows.**
 A window is sent as one element with its aggregates and, where elements are needed, its items (figure 6): `render.py`
 writes `<photon><avg_en>1.5</avg_en><win_photon>...</win_photon></photon>`.
 The restructuring query runs over these elements: an aggregate becomes the value that was sent, the window becomes the
-items that were sent.
+items that were sent, and conditions that were evaluated on the way are left out.
 A value is read back by `max`: of one number it is that number, and of none, where a value was not sent or is empty,
 nothing; a double that was printed is the same double again.
 A count is an integer, which prints otherwise than a double, so it stays the text as which it was sent, and may only be
 returned, or compared with a number.
-At the end it is checked that every path of the restructuring query leads to something that is sent; for a query that
-does not fit the caller sends the items.
 
-A query of any other form than one loop over items or windows is left as it is.
+At the end it is checked that every path of the restructuring query leads to something that is sent; for a query that
+does not fit, or has no loop over windows, the items are sent.
+Over items production keeps the plain form, because what is sent is shared with other queries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from anabranch.aggregates import AGGREGATES, BY_PANES
 from anabranch.language import ast
 from anabranch.language.rewrite import parts, rebuild
-from anabranch.predicate import Predicate, and_, equivalent, implies, not_, terms
-from anabranch.sharing.loops import (
-    Loop,
-    child,
-    conjunction,
-    conjuncts_of,
-    loop_of,
-    names_of,
-    predicates,
-    split,
-    with_predicates,
-)
-from anabranch.sharing.match import matches
-from anabranch.sharing.normalize import settled, tidy, unwindowed
+from anabranch.predicate import Predicate, and_, equivalent, implies, terms
+from anabranch.sharing.loops import Loop, child, conjunction, loop_of, names_of, split, with_predicates
+from anabranch.sharing.normalize import tidy, unwindowed
 from anabranch.sharing.render import generic_names, window_name
-from anabranch.sharing.rules.conditions import CONTEXT, Names, StreamNodes, conditions_at_nodes, locate
+from anabranch.sharing.rules.conditions import Names, StreamNodes, conditions_at_nodes, locate
 from anabranch.sharing.rules.derive import derive
 from anabranch.sharing.tree import (
-    ITEM,
     AggregateAnnotation,
-    OutputAnnotation,
     PropertyTree,
     Steps,
     WindowAnnotation,
@@ -75,14 +45,22 @@ from anabranch.sharing.tree import (
 from anabranch.stream.schema import Schema
 
 
-def over_windows(loop: Loop, plain: PropertyTree) -> tuple[PropertyTree, ast.Query] | None:
+def sent_windows(query: ast.Query, schema: Schema | None = None) -> PropertyTree:
+    """The windows that a checked query over one stream can be sent; a tree of items where it has to be sent these."""
+    plain = derive(query, schema)
+    read = over_windows(query, plain)
+    return read[0] if read else unwindowed(plain)
+
+
+def over_windows(query: ast.Query, plain: PropertyTree) -> tuple[PropertyTree, ast.Query] | None:
     """The optimised tree of a query over windows, and the restructuring query; None where it does not fit."""
-    if plain.window is None or not _has_names_once(loop.query):
+    loop = loop_of(query)
+    if loop is None or plain.window is None or not _has_names_once(query):
         return None
     reading = _WindowReader(loop, plain, plain.window)
-    query = reading.query()
-    fits = reading.prints(query.body) and _is_given(query, reading.tree, plain.window.path)
-    return (reading.tree, query) if fits else None
+    rest = reading.query()
+    fits = reading.prints(rest.body) and _is_given(rest, reading.tree, plain.window.path)
+    return (reading.tree, rest) if fits else None
 
 
 class _WindowReader:
@@ -232,139 +210,3 @@ def _is_given(query: ast.Query, tree: PropertyTree, path: Steps) -> bool:
         if not whole and not brought:
             return False
     return True
-
-
-_MOST_ATTEMPTS = 8
-"""After so many attempts to put conditions back, a query is left as it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Restructured:
-    """What is sent to a subscriber, and the query that makes its answer from that."""
-
-    tree: PropertyTree
-    query: ast.Query
-
-
-def restructure(query: ast.Query, schema: Schema | None = None) -> Restructured:
-    """The optimised form of a checked query over one stream; the plain one where nothing can be left out."""
-    plain = derive(query, schema)
-    loop = loop_of(query)
-    if plain.window or plain.aggregates:
-        read = over_windows(loop, plain) if loop else None
-        return Restructured(*read) if read else Restructured(unwindowed(plain), query)
-    read = _over_items(loop, plain) if loop and all(each.path for each in plain.outputs) else None
-    return Restructured(*read) if read and matches(plain, read[0]) else Restructured(plain, query)
-
-
-def _over_items(loop: Loop, plain: PropertyTree) -> tuple[PropertyTree, ast.Query] | None:
-    """The optimised tree of a query over items, and the restructuring query."""
-    asked_again: list[ast.If] = []
-    for _ in range(_MOST_ATTEMPTS):
-        attempt = _Attempt(plain, loop, asked_again)
-        outputs = attempt.outputs()
-        if outputs is None or not _is_proven(outputs, [loop.item], attempt.selection):
-            return None
-        needed = [each for each, anchors, gone in attempt.gone if not _is_proven(outputs, anchors, gone)]
-        if not needed:
-            return replace(plain, outputs=outputs), attempt.query
-        asked_again += needed
-    return None
-
-
-def _is_proven(outputs: Iterable[OutputAnnotation], anchors: Iterable[Steps], condition: Predicate) -> bool:
-    """Whether the condition holds wherever one of the anchors is sent."""
-    return all(implies(_sent(outputs, anchor), condition) for anchor in anchors)
-
-
-def _sent(outputs: Iterable[OutputAnnotation], path: Steps) -> Predicate:
-    """The condition under which an element is sent: with anything below it, or within an element that is sent whole."""
-    return union_of(
-        each.condition
-        for each in outputs
-        if each.path[: len(path)] == path or (each.whole and path[: len(each.path)] == each.path)
-    )
-
-
-class _Attempt:
-    """A restructuring query without all conditions that may be left out, except those of some branches."""
-
-    def __init__(self, plain: PropertyTree, loop: Loop, asked_again: list[ast.If]) -> None:
-        self.plain = plain
-        self.item = loop.item
-        self.asked_again = asked_again
-        self.pieces: list[tuple[ast.Expression, Predicate]] = []
-        """The expressions that it consists of, each with the conditions under which it stands in the original."""
-        self.gone: list[tuple[ast.If, list[Steps], Predicate]] = []
-        """Conditions of branches that were left out, with the anchors of what stands under them."""
-        here = StreamNodes(self.item)
-        of_items, tail = split(predicates(loop.source), {CONTEXT: here})
-        self.names: Names = names_of(loop.flwor.clauses[1:], {loop.first.variable: here}, {})
-        of_rounds, where = split(loop.where(), self.names)
-        self.selection = both(of_items, of_rounds)
-        """The conditions on the loop that were left out."""
-        first = replace(loop.first, source=with_predicates(loop.source, tail))
-        clauses = (first, *loop.flwor.clauses[1:])
-        self.loop = replace(loop.flwor, clauses=clauses, where=conjunction(where))
-        self.query = loop.replaced(replace(self.loop, result=self.result(loop.flwor.result, self.selection)))
-
-    # --- what is returned ---------------------------------------------------------------------------------
-
-    def result(self, expression: ast.Expression, when: Predicate) -> ast.Expression:
-        """An expression that returns the same where `when` holds; its pieces are noted."""
-        match expression:
-            case ast.ElementConstructor():
-                self.pieces.append((ast.ElementConstructor(expression.name), when))
-                visited: ast.Expression = rebuild(expression, lambda part: self.content(part, when))
-                return visited
-            case ast.Sequence(items):
-                return replace(expression, items=tuple(self.result(each, when) for each in items))
-            case ast.If(condition, then, otherwise) if expression not in self.asked_again:
-                known, others = split(conjuncts_of(condition), self.names)
-                if not others and implies(when, known):
-                    return self.result(then, when)
-                if not others and implies(when, not_(known)):
-                    return self.result(otherwise, when)
-                if not others and otherwise == ast.Sequence(()):
-                    inner = self.result(then, both(when, known))
-                    self.gone.append((expression, list(self.anchors(inner)), known))
-                    return inner
-            case _:
-                pass
-        self.pieces.append((expression, when))
-        return expression
-
-    def content(self, part: Any, when: Predicate) -> Any:
-        """A part of a constructor."""
-        match part:
-            case ast.Enclosed(value):
-                return replace(part, value=self.result(value, when))
-            case ast.ElementConstructor():
-                return self.result(part, when)
-            case _:
-                return rebuild(part, lambda inner: self.content(inner, when))
-
-    def anchors(self, expression: ast.Expression) -> Iterator[Steps]:
-        """The anchors: elements such that nothing is returned, nor looked at, where none of them is sent."""
-        match expression:
-            case ast.Sequence(items):
-                for each in items:
-                    yield from self.anchors(each)
-            case ast.Flwor((ast.For(_, source), *_)):
-                yield from self.anchors(source)
-            case ast.Path() | ast.Variable() if found := locate(expression, self.names):
-                yield found.path[: min((depth for depth, _ in found.tails), default=len(found.path))]
-            case _:
-                yield self.item
-
-    # --- what is sent -------------------------------------------------------------------------------------
-
-    def outputs(self) -> tuple[OutputAnnotation, ...] | None:
-        """What the pieces need, each under its conditions; None where that is more than items."""
-        found: list[OutputAnnotation] = []
-        for piece, when in self.pieces:
-            part = derive(replace(self.query, body=replace(self.loop, result=piece)), self.plain.schema)
-            if part.window or part.aggregates or any(each.path[:ITEM] != self.item for each in part.outputs):
-                return None
-            found += [replace(each, condition=both(when, each.condition)) for each in part.outputs]
-        return settled(found, self.plain.schema)

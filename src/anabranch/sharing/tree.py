@@ -247,22 +247,15 @@ def aggregate_label(aggregate: AggregateAnnotation) -> str:
 # --- conditions as query text ----------------------------------------------------------------------------------
 
 
-def condition_text(
-    condition: Predicate,
-    base: tuple[str, ...],
-    variable: str = "",
-    names: Mapping[str, str] = MappingProxyType({}),
-) -> str:
-    """The condition with paths relative to `base`, which `variable` stands for; `names` replace those of aggregates."""
-    return joined_text(condition, {"": (base, variable)}, names)
+def condition_text(condition: Predicate, base: Steps) -> str:
+    """The condition with paths relative to `base`."""
+    return joined_text(condition, {"": (base, "")})
 
 
 def joined_text(
-    condition: Predicate,
-    inputs: Mapping[str, tuple[tuple[str, ...], str]],
-    names: Mapping[str, str] = MappingProxyType({}),
+    condition: Predicate, inputs: Mapping[str, tuple[Steps, str]], names: Mapping[str, str] = MappingProxyType({})
 ) -> str:
-    """A condition over several inputs, each given with a path and the variable that stands for it."""
+    """A condition over inputs, each given with a path and its variable; `names` are those of aggregates."""
 
     def rename(term: Term) -> Term:
         if not term.path.steps:

@@ -6,7 +6,7 @@
 * `items`: values at the paths of an item.
 * `evolution`: one partition as accents are applied: who may carry which path, and in which unit; `layers` is what one
   path is made of.
-* `passing`: elements one after the other, and which of them are bad.
+* `events`: what elements announce of the items behind them, and which elements are bad.
 
 Canonical streams, the oracle of the tests, are in their `models/`.
 Nothing here knows operators; how they react to accents is in `algebra/reactions/`.

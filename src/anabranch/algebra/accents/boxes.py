@@ -198,16 +198,14 @@ class Dividing:
     def join(self, parts: Sequence[Predicate], holds: bool) -> list[Box]:
         """What is in some part: of each what the earlier ones leave."""
         found: Index[None] = Index()
-        kept: list[Box] = []
         for part in parts:
             for box in self.boxes(part, holds):
                 rest = [box]
                 for _, other, _ in sorted(found.near(box), key=lambda each: each[0]):
                     rest = [left for each in rest for left in self.without(each, other)]
                 for each in rest:
-                    found.put(len(kept), each, None)
-                    kept.append(each)
-        return kept
+                    found.add(each, None)
+        return [box for _, (box, _) in found.items()]
 
     def without(self, box: Box, other: Box) -> list[Box]:
         """A box without another."""

@@ -92,7 +92,7 @@ MOST_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedAccent:
     """Why an accent is not valid, and for which items, told by raw values at its place, its path is now unknown."""
 
     accent: Accent
@@ -175,7 +175,6 @@ class Evolution:
         wanted = (True, None) if carried is None else (carried,)
         for box in parts:
             newer: Index[None] = Index()
-            covered: list[Box] = []
             for layer in self._resets(path, box):
                 if layer.over(State(None)).carried in wanted:
                     common = met(box, layer.box)
@@ -183,10 +182,9 @@ class Evolution:
                     found = left_over(common, [each for _, each, _ in newer.near(common)])
                     if found is not None:
                         return found
-                newer.put(len(covered), layer.box, None)
-                covered.append(layer.box)
+                newer.add(layer.box, None)
             if self._start(path) in wanted:
-                found = left_over(box, covered)
+                found = left_over(box, [each for _, (each, _) in newer.items()])
                 if found is not None:
                     return found
         return None
@@ -255,7 +253,7 @@ class Evolution:
 
     # --- accents ----------------------------------------------------------------------------------------------
 
-    def apply(self, accent: Accent) -> Refusal | None:
+    def apply(self, accent: Accent) -> RefusedAccent | None:
         """Take an accent in, with the consequence it has where it is not valid."""
         path = accent.evolution.path
         self._unpromised(path)
@@ -269,8 +267,8 @@ class Evolution:
         except StreamError as error:  # what cannot be told apart is taken as all items
             where, parts, reason = EVERYTHING, [()], error.message
         if isinstance(accent.evolution, Add):
-            return Refusal(accent, reason, NOTHING)
-        return Refusal(accent, reason, self._mistrust(path, where, parts))
+            return RefusedAccent(accent, reason, NOTHING)
+        return RefusedAccent(accent, reason, self._mistrust(path, where, parts))
 
     def mistrust(self, path: Path, where: Description) -> None:
         """An accent that could not even be read spoke of these items: the path's state is unknown."""

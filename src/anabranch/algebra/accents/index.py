@@ -9,7 +9,7 @@ thousand stretches of time of about one length, are each met by their own alone.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Reversible, Sequence
 from fractions import Fraction
 from typing import Generic, TypeAlias, TypeVar
 
@@ -49,9 +49,11 @@ def bounds(box: Sequence[Predicate], term: Term) -> tuple[Fraction | None, Fract
 
 
 class Index(Generic[Held]):
-    """What is held for boxes, each under a key of its own."""
+    """What is held for boxes, each under a key of its own, in the order in which it came."""
 
     def __init__(self) -> None:
+        self._all: dict[int, tuple[Box, Held]] = {}
+        self._next = 0
         self._loose: dict[int, tuple[Box, Held]] = {}
         self._pinned: dict[tuple[Term, bool], dict[object, dict[int, tuple[Box, Held]]]] = {}
         self._ranged: dict[Term, _Ranges[Held]] = {}
@@ -59,7 +61,7 @@ class Index(Generic[Held]):
     def copy(self) -> Index[Held]:
         """Another one that holds the same."""
         fresh: Index[Held] = Index()
-        fresh._loose = dict(self._loose)
+        fresh._all, fresh._next, fresh._loose = dict(self._all), self._next, dict(self._loose)
         fresh._pinned = {
             of: {constant: dict(shelf) for constant, shelf in by_constant.items()}
             for of, by_constant in self._pinned.items()
@@ -67,8 +69,27 @@ class Index(Generic[Held]):
         fresh._ranged = {term: ranges.copy() for term, ranges in self._ranged.items()}
         return fresh
 
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __contains__(self, key: int) -> bool:
+        return key in self._all
+
+    def __getitem__(self, key: int) -> tuple[Box, Held]:
+        return self._all[key]
+
+    def items(self) -> Reversible[tuple[int, tuple[Box, Held]]]:
+        """All that is held, by key."""
+        return self._all.items()
+
+    def add(self, box: Box, held: Held) -> int:
+        """Hold something under a new key."""
+        self.put(self._next, box, held)
+        return self._next - 1
+
     def put(self, key: int, box: Box, held: Held) -> None:
         """Hold something under a key; what was held under it before was held for the same box."""
+        self._all[key], self._next = (box, held), max(self._next, key + 1)
         pin, stretch = next(pins(box), None), _stretch(box)
         if pin is not None:
             self._pinned.setdefault(pin[0], {}).setdefault(pin[1], {})[key] = (box, held)
@@ -78,8 +99,9 @@ class Index(Generic[Held]):
         else:
             self._loose[key] = (box, held)
 
-    def take(self, key: int, box: Box) -> None:
+    def take(self, key: int) -> tuple[Box, Held]:
         """Let it go again."""
+        box, held = self._all.pop(key)
         pin, stretch = next(pins(box), None), _stretch(box)
         if pin is not None:
             shelf = self._pinned[pin[0]][pin[1]]
@@ -90,6 +112,7 @@ class Index(Generic[Held]):
             self._ranged[stretch[0]].take(key, stretch[1])
         else:
             del self._loose[key]
+        return box, held
 
     def near(self, box: Box) -> Iterator[tuple[int, Box, Held]]:
         """All that may overlap a box, in no order."""

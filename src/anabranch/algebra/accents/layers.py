@@ -40,7 +40,7 @@ class State:
     unit: Affine | None = IDENTITY
 
 
-Change: TypeAlias = Literal["add", "drop", "unknown"] | Affine
+LayerChange: TypeAlias = Literal["add", "drop", "unknown"] | Affine
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Layer:
 
     number: int
     box: Box
-    change: Change
+    change: LayerChange
     steps: tuple[Affine, ...] = ()
     """The unit changes that `change` is made of, one after another, but for those that were undone."""
     type: str | None = None
@@ -72,17 +72,14 @@ class Layers:
     """The layers of one path; changed by `Evolution` alone."""
 
     def __init__(self) -> None:
-        self._layers: dict[int, Layer] = {}
+        self._layers: Index[Layer] = Index()
         """In order of their numbers."""
-        self._index: Index[Layer] = Index()
-        self._beginnings: dict[int, Layer] = {}
+        self._beginnings: Index[Layer] = Index()
         """Those that begin anew, once more: they are asked for apart, and often few among many unit changes."""
-        self._begun: Index[Layer] = Index()
-        self._next = 0
 
     def __iter__(self) -> Iterator[Layer]:
         """All layers, the oldest first."""
-        return iter(self._layers.values())
+        return (layer for _, (_, layer) in self._layers.items())
 
     def __len__(self) -> int:
         return len(self._layers)
@@ -95,26 +92,24 @@ class Layers:
     def copy(self) -> Layers:
         """Others that are the same."""
         fresh = Layers()
-        fresh._layers, fresh._beginnings = dict(self._layers), dict(self._beginnings)
-        fresh._index, fresh._begun = self._index.copy(), self._begun.copy()
-        fresh._next = self._next
+        fresh._layers, fresh._beginnings = self._layers.copy(), self._beginnings.copy()
         return fresh
 
     def of(self, tree: Element) -> Iterator[Layer]:
         """The layers that an item is in, in no order."""
-        return (layer for _, layer in self._index.of(tree))
+        return (layer for _, layer in self._layers.of(tree))
 
     def over(self, box: Box) -> Iterator[tuple[int, Layer]]:
         """The layers that overlap a box, the newest first, with their keys."""
-        return _overlapping(box, self._layers, self._index)
+        return _overlapping(box, self._layers)
 
     def beginnings(self, box: Box) -> Iterator[Layer]:
         """The layers that overlap a box and begin anew, the newest first."""
-        return (layer for _, layer in _overlapping(box, self._beginnings, self._begun))
+        return (layer for _, layer in _overlapping(box, self._beginnings))
 
     def boxes(self, change: Literal["add", "drop", "unknown"]) -> list[Box]:
         """The boxes of items that have begun anew like this."""
-        return [layer.box for layer in self._beginnings.values() if layer.change == change]
+        return [box for _, (box, layer) in self._beginnings.items() if layer.change == change]
 
     def reset(self, number: int, box: Box, change: Literal["add", "drop", "unknown"], type: str | None = None) -> None:
         """Items of a box begin anew."""
@@ -123,7 +118,7 @@ class Layers:
 
     def clear(self, box: Box) -> None:
         """Forget what concerns only items of a box."""
-        for key, held, _ in list(self._index.near(box)):
+        for key, held, _ in list(self._layers.near(box)):
             if inside(held, box):
                 self._take(key)
 
@@ -160,15 +155,13 @@ class Layers:
         gone = {id(layer) for layer, _ in told}
         kept = [layer for layer in self if id(layer) not in gone]
         fresh = [replace(layer, box=box) for layer, parts in told for box in parts]
-        self._layers.clear()
-        self._beginnings.clear()
-        self._index, self._begun = Index(), Index()
+        self._layers, self._beginnings = Index(), Index()
         for layer in sorted((*kept, *fresh), key=lambda each: each.number):
             self.put(layer)
 
     def _change(self, key: int, by: Affine) -> None:
         """Let a unit change go on by another."""
-        layer = self._layers[key]
+        _, layer = self._layers[key]
         assert isinstance(layer.change, Affine)
         change = layer.change.then(by)
         if change == IDENTITY:
@@ -178,35 +171,25 @@ class Layers:
             raise StreamError("the unit changes of the path have too many digits together")
         undone = layer.steps and layer.steps[-1].then(by) == IDENTITY
         steps = layer.steps[:-1] if undone else (*layer.steps, by)
-        self._hold(key, replace(layer, change=change, steps=steps))
+        self._layers.put(key, layer.box, replace(layer, change=change, steps=steps))
 
     def put(self, layer: Layer) -> None:
         """Lay something over all there is."""
-        self._hold(self._next, layer)
-        self._next += 1
-
-    def _hold(self, key: int, layer: Layer) -> None:
-        self._layers[key] = layer
-        self._index.put(key, layer.box, layer)
+        key = self._layers.add(layer.box, layer)
         if not isinstance(layer.change, Affine):
-            self._beginnings[key] = layer
-            self._begun.put(key, layer.box, layer)
+            self._beginnings.put(key, layer.box, layer)
 
     def _take(self, key: int) -> None:
-        layer = self._layers.pop(key)
-        self._index.take(key, layer.box)
+        self._layers.take(key)
         if key in self._beginnings:
-            del self._beginnings[key]
-            self._begun.take(key, layer.box)
+            self._beginnings.take(key)
 
 
-def _overlapping(box: Box, layers: dict[int, Layer], index: Index[Layer]) -> Iterator[tuple[int, Layer]]:
+def _overlapping(box: Box, layers: Index[Layer]) -> Iterator[tuple[int, Layer]]:
+    """The layers that overlap a box, the newest first."""
     if box:
-        near = iter(sorted(((key, layer) for key, _, layer in index.near(box)), key=_newest))
+        near = ((key, layer) for key, _, layer in layers.near(box))
+        newest_first = iter(sorted(near, key=lambda each: -each[1].number))
     else:  # usually the first that comes is the one looked for
-        near = ((key, layers[key]) for key in reversed(layers))
-    return ((key, layer) for key, layer in near if met(box, layer.box) is not None)
-
-
-def _newest(held: tuple[int, Layer]) -> int:
-    return -held[1].number
+        newest_first = ((key, layer) for key, (_, layer) in reversed(layers.items()))
+    return ((key, layer) for key, layer in newest_first if met(box, layer.box) is not None)

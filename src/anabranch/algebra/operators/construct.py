@@ -28,7 +28,7 @@ from anabranch.algebra.accents.items import nodes, number
 from anabranch.algebra.accents.sets import below
 from anabranch.algebra.operators.operator import Passing, Work
 from anabranch.algebra.reactions.readings import Reading
-from anabranch.algebra.reactions.signature import Paths, Renaming, Signature, Stands
+from anabranch.algebra.reactions.signature import AccentSignature, Paths, Renaming, Stands
 from anabranch.errors import DynamicError
 from anabranch.predicate.writing import number_text
 from anabranch.stream.affine import Affine
@@ -111,10 +111,10 @@ class Construct:
         return Renaming(tuple(found for at, value in self.fields if (found := _stands(at, value)) is not None))
 
     @property
-    def signature(self) -> Signature:
+    def signature(self) -> AccentSignature:
         shown = Paths.of(each.of for each in self.renaming.stands)
         copied = Paths.of(each.of for each in self.renaming.stands if each.is_copy)
-        return Signature(
+        return AccentSignature(
             accumulator=copied.others(),
             absent=shown.others(),
             computes=Paths.of(path for _, value in self.fields for path in _read(value)),

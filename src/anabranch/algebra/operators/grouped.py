@@ -35,7 +35,7 @@ from anabranch.algebra.operators.state import (
     reading_to_json,
 )
 from anabranch.algebra.reactions.readings import Node, Reading, holds, rebuilt
-from anabranch.algebra.reactions.signature import Paths, Signature
+from anabranch.algebra.reactions.signature import AccentSignature, Paths
 from anabranch.errors import DynamicError
 from anabranch.predicate import Predicate
 from anabranch.stream.affine import Affine
@@ -57,9 +57,9 @@ class Aggregate:
     arity: int = 1
 
     @property
-    def signature(self) -> Signature:
+    def signature(self) -> AccentSignature:
         by = Paths.of(self.by)
-        return Signature(
+        return AccentSignature(
             foundation=by,
             accumulator=by.others(),
             ignored=self.excluded,

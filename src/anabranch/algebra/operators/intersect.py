@@ -22,7 +22,7 @@ from anabranch.algebra.accents.sets import term
 from anabranch.algebra.operators.operator import Ended, Work
 from anabranch.algebra.operators.state import reading_from_json, reading_to_json
 from anabranch.algebra.reactions.readings import Reading
-from anabranch.algebra.reactions.signature import ALL_PATHS, Signature
+from anabranch.algebra.reactions.signature import ALL_PATHS, AccentSignature
 from anabranch.errors import DynamicError
 from anabranch.predicate import Predicate, and_, compare
 from anabranch.stream.path import Path
@@ -37,8 +37,8 @@ class Intersect:
     arity: int = 2
 
     @property
-    def signature(self) -> Signature:
-        return Signature(merge=ALL_PATHS, computes=ALL_PATHS)
+    def signature(self) -> AccentSignature:
+        return AccentSignature(merge=ALL_PATHS, computes=ALL_PATHS)
 
     def __str__(self) -> str:
         return "intersect"

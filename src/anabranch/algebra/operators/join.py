@@ -27,7 +27,7 @@ from anabranch.algebra.accents.sets import term
 from anabranch.algebra.operators.operator import Ended, Work
 from anabranch.algebra.operators.state import reading_from_json, reading_to_json
 from anabranch.algebra.reactions.readings import Reading, holds, without
-from anabranch.algebra.reactions.signature import Paths, Signature
+from anabranch.algebra.reactions.signature import AccentSignature, Paths
 from anabranch.errors import DynamicError
 from anabranch.predicate import Compare, Predicate, and_, compare, or_
 from anabranch.predicate.writing import number_text
@@ -44,10 +44,10 @@ class Join:
     arity: int = 2
 
     @property
-    def signature(self) -> Signature:
+    def signature(self) -> AccentSignature:
         both = (*self.keys, *((each.mine, each.other) for each in self.within))
         pairs = tuple(tuple(enumerate(pair)) for pair in both)
-        return Signature(foundation=Paths.of(path for pair in both for path in pair), pairs=pairs, disjoint=True)
+        return AccentSignature(foundation=Paths.of(path for pair in both for path in pair), pairs=pairs, disjoint=True)
 
     def __str__(self) -> str:
         near = (f"{each.mine} within {number_text(each.distance)} of {each.other}" for each in self.within)

@@ -17,7 +17,7 @@ from anabranch.algebra.accents.sets import UNDECLARED, Domains
 from anabranch.algebra.reactions.course import Change, Closing, Course, LetOut
 from anabranch.algebra.reactions.reaction import Reaction
 from anabranch.algebra.reactions.readings import Reading
-from anabranch.algebra.reactions.signature import Policy, Signature
+from anabranch.algebra.reactions.signature import AccentSignature, Policy
 from anabranch.errors import Aborted, DynamicError, StreamError
 from anabranch.predicate import EVERYTHING, Predicate
 from anabranch.stream.elements import Drop
@@ -71,7 +71,7 @@ class Operator(Protocol):
         """How many inputs it has."""
 
     @property
-    def signature(self) -> Signature:
+    def signature(self) -> AccentSignature:
         """What it does with paths, as far as accents are concerned."""
 
     def start(self) -> Work:

@@ -26,7 +26,7 @@ from anabranch.algebra.accents.items import number
 from anabranch.algebra.operators.operator import Ended, Work
 from anabranch.algebra.operators.state import reading_from_json, reading_to_json
 from anabranch.algebra.reactions.readings import Reading, holds, without
-from anabranch.algebra.reactions.signature import Paths, Signature
+from anabranch.algebra.reactions.signature import AccentSignature, Paths
 from anabranch.errors import DynamicError
 from anabranch.predicate import Predicate
 from anabranch.stream.path import Path
@@ -51,8 +51,8 @@ class Order:
     arity: int = 1
 
     @property
-    def signature(self) -> Signature:
-        return Signature(foundation=Paths.of(key.path for key in self.keys))
+    def signature(self) -> AccentSignature:
+        return AccentSignature(foundation=Paths.of(key.path for key in self.keys))
 
     def __str__(self) -> str:
         return f"order by {', '.join(map(str, self.keys))}"

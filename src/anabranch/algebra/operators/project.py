@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from anabranch.algebra.operators.operator import Passing, Work
 from anabranch.algebra.reactions.readings import Node, Reading, rebuilt
-from anabranch.algebra.reactions.signature import Paths, Signature
+from anabranch.algebra.reactions.signature import AccentSignature, Paths
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element
 
@@ -29,9 +29,9 @@ class Project:
     arity: int = 1
 
     @property
-    def signature(self) -> Signature:
+    def signature(self) -> AccentSignature:
         others = Paths.of(self.kept).others()
-        return Signature(accumulator=others, absent=others)
+        return AccentSignature(accumulator=others, absent=others)
 
     def __str__(self) -> str:
         return f"project {', '.join(map(str, sorted(self.kept)))}"

@@ -19,7 +19,7 @@ from anabranch.algebra.accents.items import nodes
 from anabranch.algebra.accents.sets import below, items_of
 from anabranch.algebra.operators.operator import Passing, Work
 from anabranch.algebra.reactions.readings import Reading, holds
-from anabranch.algebra.reactions.signature import Paths, Signature
+from anabranch.algebra.reactions.signature import AccentSignature, Paths
 from anabranch.stream.description import Description, paths
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element
@@ -35,9 +35,9 @@ class Quantify:
     arity: int = 1
 
     @property
-    def signature(self) -> Signature:
+    def signature(self) -> AccentSignature:
         inner = [Path((*self.over.steps, *each.steps)) for each in paths(self.condition)]
-        return Signature(foundation=Paths.of(inner or [self.over]))
+        return AccentSignature(foundation=Paths.of(inner or [self.over]))
 
     def __str__(self) -> str:
         return f"{self.quantifier} {self.over}: {self.condition}"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from anabranch.algebra.accents.sets import items_of
 from anabranch.algebra.operators.operator import Passing, Work
 from anabranch.algebra.reactions.readings import holds
-from anabranch.algebra.reactions.signature import Paths, Signature
+from anabranch.algebra.reactions.signature import AccentSignature, Paths
 from anabranch.stream.description import Description, paths
 
 
@@ -29,8 +29,8 @@ class Select:
     arity: int = 1
 
     @property
-    def signature(self) -> Signature:
-        return Signature(foundation=Paths.of(paths(self.condition)))
+    def signature(self) -> AccentSignature:
+        return AccentSignature(foundation=Paths.of(paths(self.condition)))
 
     def __str__(self) -> str:
         return f"select {self.condition}"

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from anabranch.algebra.operators.operator import Passing, Work
-from anabranch.algebra.reactions.signature import ALL_PATHS, Signature
+from anabranch.algebra.reactions.signature import ALL_PATHS, AccentSignature
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Union:
     arity: int = 2
 
     @property
-    def signature(self) -> Signature:
-        return Signature(merge=ALL_PATHS)
+    def signature(self) -> AccentSignature:
+        return AccentSignature(merge=ALL_PATHS)
 
     def __str__(self) -> str:
         return "union"

@@ -21,7 +21,7 @@ from fractions import Fraction
 from anabranch.algebra.accents.sets import term
 from anabranch.algebra.operators.operator import Passing, Work
 from anabranch.algebra.reactions.readings import Reading
-from anabranch.algebra.reactions.signature import Paths, Signature
+from anabranch.algebra.reactions.signature import AccentSignature, Paths
 from anabranch.algebra.window import Extent
 from anabranch.logic import OPPOSITE
 from anabranch.predicate import Compare, Integers, Not, Operator, Predicate, and_, compare, or_
@@ -44,9 +44,9 @@ class Window:
     """Where window 0 begins; that is the stream's to say, alike for all queries (LAWS 3.1)."""
 
     @property
-    def signature(self) -> Signature:
+    def signature(self) -> AccentSignature:
         paths = Paths.of((self.path,))
-        return Signature(foundation=paths, accumulator=paths, link=self._windows, made=_NUMBERED)
+        return AccentSignature(foundation=paths, accumulator=paths, link=self._windows, made=_NUMBERED)
 
     def __str__(self) -> str:
         size, step = map(number_text, (self.extent.size, self.extent.step))

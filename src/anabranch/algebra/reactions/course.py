@@ -65,11 +65,11 @@ class Filed:
 
     def __init__(self) -> None:
         self._sets: dict[int, Predicate] = {}
-        self._boxes: dict[int, list[tuple[int, Box]]] = {}
+        self._keys: dict[int, list[int]] = {}
+        """By number: the keys of its boxes in the index."""
         self._index: Index[int] = Index()
         self._naming: dict[Path, set[int]] = {}
         """The numbers of the sets that have ever named a path."""
-        self._next = 0
 
     def __len__(self) -> int:
         return len(self._sets)
@@ -79,14 +79,11 @@ class Filed:
 
     def put(self, number: int, items: Predicate) -> None:
         """File a set, in place of the one that the number had."""
-        for key, box in self._boxes.get(number, ()):
-            self._index.take(key, box)
+        for key in self._keys.get(number, ()):
+            self._index.take(key)
         self._sets[number] = items
-        self._boxes[number] = []
-        for box in (literals(items),) if is_conjunction(items) else boxes(items):
-            self._index.put(self._next, box, number)
-            self._boxes[number].append((self._next, box))
-            self._next += 1
+        parts = (literals(items),) if is_conjunction(items) else boxes(items)
+        self._keys[number] = [self._index.add(box, number) for box in parts]
         for term in terms(items):
             self._naming.setdefault(term.path, set()).add(number)
 
@@ -117,7 +114,7 @@ Alters: TypeAlias = tuple[Affine, ...]
 
 
 @dataclass(slots=True)
-class Known:
+class KnownPath:
     """What is known of a path after some of its steps, by canonical sets of items."""
 
     steps: int = 0
@@ -136,7 +133,7 @@ class Course:
         """Where in the list the steps of each path are."""
         self._mentioned: dict[Path, int] = {}
         """The last step whose description names a path."""
-        self._known: dict[Path, Known] = {}
+        self._known: dict[Path, KnownPath] = {}
         self._here = Filed()
         """The unit changes, by sets that are told by the values at the place."""
         self._start = Filed()
@@ -258,9 +255,9 @@ class Course:
                 self._start.put(number, self.back(step.where, number))
         self._started = len(self._steps)
 
-    def known(self, path: Path) -> Known:
+    def known(self, path: Path) -> KnownPath:
         """What the steps so far have made of a path."""
-        known, places = self._known.setdefault(path, Known()), self._places.get(path, [])
+        known, places = self._known.setdefault(path, KnownPath()), self._places.get(path, [])
         for number in places[known.steps :]:
             items = combined(self.back(self._steps[number].where, number))
             match self._steps[number].evolution:

@@ -33,7 +33,7 @@ from anabranch.algebra.accents.boxes import boxes, combined, literals, term_of, 
 from anabranch.algebra.accents.items import number
 from anabranch.algebra.accents.sets import Domains, redeclared, stands
 from anabranch.algebra.reactions.course import Alters, Course, Evolution
-from anabranch.algebra.reactions.signature import NO_PATHS, PathSet, Signature, unlinked
+from anabranch.algebra.reactions.signature import NO_PATHS, AccentSignature, PathSet, unlinked
 from anabranch.algebra.reactions.tiling import Tiling
 from anabranch.predicate import EVERYTHING, NOTHING, And, Compare, Finite, Not, Or, Predicate, Term, and_, or_, terms
 from anabranch.stream.affine import Affine
@@ -137,7 +137,7 @@ Saying: TypeAlias = Callable[[int, Path, Predicate], Iterator[tuple[Predicate, b
 class Origins:
     """The inputs of an operator, as far as they have evolved and ended."""
 
-    def __init__(self, signature: Signature, arity: int, domains: Domains) -> None:
+    def __init__(self, signature: AccentSignature, arity: int, domains: Domains) -> None:
         self.signature = signature
         self.domains = domains
         self.inputs = [Course() for _ in range(arity)]

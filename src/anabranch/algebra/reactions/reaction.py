@@ -33,7 +33,7 @@ from anabranch.algebra.accents.boxes import divided, empty, for_all, for_some, i
 from anabranch.algebra.accents.sets import UNDECLARED, Domains, below, description_of, lasting, names, redeclared
 from anabranch.algebra.reactions.course import Change, Closing, Course, Evolution, LetOut
 from anabranch.algebra.reactions.origins import Apart, Origins, Source
-from anabranch.algebra.reactions.signature import Policy, Signature, renamed
+from anabranch.algebra.reactions.signature import AccentSignature, Policy, renamed
 from anabranch.algebra.reactions.tiling import Tiling
 from anabranch.errors import Aborted
 from anabranch.predicate import EVERYTHING, NOTHING, Predicate, or_, terms
@@ -109,7 +109,7 @@ class Reaction:
     def __init__(
         self,
         name: str,
-        signature: Signature,
+        signature: AccentSignature,
         arity: int = 1,
         *,
         policy: Policy = "accumulate",

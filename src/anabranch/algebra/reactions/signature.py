@@ -167,7 +167,7 @@ ALL_PATHS = Paths(all_but=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class AccentSignature:
     """What an operator does with paths, as far as accents are concerned."""
 
     foundation: PathSet = NO_PATHS

@@ -29,10 +29,8 @@ class Tiling(Generic[Said]):
 
     def __init__(self, elsewhere: Said) -> None:
         self.elsewhere = elsewhere
-        self._tiles: dict[int, tuple[Box, Said]] = {}
+        self._tiles: Index[Said] = Index()
         self._literals: dict[int, frozenset[Predicate]] = {}
-        self._index: Index[Said] = Index()
-        self._next = 0
         self._changes = 0
 
     def __len__(self) -> int:
@@ -42,7 +40,7 @@ class Tiling(Generic[Said]):
         """The same of items that are told otherwise."""
         fresh = Tiling(self.elsewhere)
         fresh._changes = self._changes
-        for box, said in self._tiles.values():
+        for _, (box, said) in self._tiles.items():
             for each in boxes(tell(and_(*box))):
                 fresh._put(each, said)
         return fresh
@@ -56,7 +54,7 @@ class Tiling(Generic[Said]):
 
     def says(self) -> set[Said]:
         """All that holds for some items; what holds elsewhere is among it even if there is no elsewhere."""
-        return {self.elsewhere, *(said for _, said in self._tiles.values())}
+        return {self.elsewhere, *(said for _, (_, said) in self._tiles.items())}
 
     def where(self, holds: Callable[[Said], bool], items: Predicate = EVERYTHING) -> Predicate:
         """Those of some items for which something holds."""
@@ -82,18 +80,17 @@ class Tiling(Generic[Said]):
             self._unite(box)
 
     def _change_all(self, becomes: Callable[[Said], Said]) -> None:
-        tiles = [(box, becomes(said)) for box, said in self._tiles.values()]
+        tiles = [(box, becomes(said)) for _, (box, said) in self._tiles.items()]
         self.elsewhere = becomes(self.elsewhere)
-        self._tiles.clear()
+        self._tiles = Index()
         self._literals.clear()
-        self._index = Index()
         for box, said in tiles:
             self._put(box, said)
 
     def _unite(self, box: Box) -> None:
         """Put tiles together that say the same, around a box."""
         near: dict[Said, list[int]] = {}
-        for key, _, said in self._index.near(box):
+        for key, _, said in self._tiles.near(box):
             near.setdefault(said, []).append(key)
         for said, keys in near.items():
             if 1 < len(keys) <= MOST_COMBINED:
@@ -107,7 +104,7 @@ class Tiling(Generic[Said]):
     def _meeting(self, box: Box) -> Iterator[tuple[int, Box, Said]]:
         """The tiles that have items of a box, and what they have of it."""
         wanted = frozenset(box)
-        for key, tile, said in self._index.near(box):
+        for key, tile, said in self._tiles.near(box):
             # what is left of the items beside many tiles denies each of them: no need to look at all that it denies
             less, more = (tile, wanted) if len(tile) < len(box) else (box, self._literals[key])
             if any(not_(literal) in more for literal in less):
@@ -120,12 +117,8 @@ class Tiling(Generic[Said]):
         if said != self.elsewhere:
             if len(self._tiles) > MOST_TILES + 4 * self._changes:
                 raise StreamError("the described items fall into too many parts")
-            self._tiles[self._next] = box, said
-            self._literals[self._next] = frozenset(box)
-            self._index.put(self._next, box, said)
-            self._next += 1
+            self._literals[self._tiles.add(box, said)] = frozenset(box)
 
     def _take(self, key: int) -> None:
-        box, _ = self._tiles.pop(key)
+        self._tiles.take(key)
         del self._literals[key]
-        self._index.take(key, box)

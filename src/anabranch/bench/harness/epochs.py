@@ -37,12 +37,7 @@ _NO_LIMIT = 1 << 40
 
 
 def of_trunk(
-    spark: Spark,
-    sources: Sequence[Source],
-    queries: Mapping[str, str],
-    folder: Path,
-    *,
-    accents: bool = True,
+    spark: Spark, sources: Sequence[Source], queries: Mapping[str, str], folder: Path, *, accents: bool = True
 ) -> tuple[list[float], Outcome]:
     """The seconds of each trigger but the first of a trunk with these queries, and what it answered.
 

@@ -28,7 +28,7 @@ from anabranch.bench.workloads.subscriptions import COLUMNS, SCHEMA, Condition
 from anabranch.engine import Inputs
 from anabranch.engine.checking import Checking
 from anabranch.spark.epoch.trunk import Trunk
-from anabranch.spark.plan.wanted import Epoch, Listener, Settings, Wanted
+from anabranch.spark.plan.wanted import Epoch, Listener, Settings, Workload
 
 _NO_LIMIT = 1 << 40
 _TRIGGER_MS = 500
@@ -59,7 +59,7 @@ class LiveTrunk:
         checking = Checking(Inputs((stream,)))
         texts = {name: checking.printed(name, text) for name, text in self._queries.items()}
         self._held.enter_context(self._trunk)
-        self._trunk.want(Wanted({"photons": stream}, texts, epoch_bytes=_NO_LIMIT))
+        self._trunk.want(Workload({"photons": stream}, texts, epoch_bytes=_NO_LIMIT))
         self._trunk.start(once=False)
         return self
 
@@ -142,16 +142,12 @@ def _progress(running: Sequence[Any], epochs: Sequence[int]) -> list[Mapping[str
                 continue
             if query.exception() is not None:
                 raise query.exception()
-            reports = [each for each in query.recentProgress if each["batchId"] == epoch and _read(each)]
+            # an epoch that is waited for has reports, too, without rows
+            reports = [each for each in query.recentProgress if each["batchId"] == epoch and each["numInputRows"]]
             if reports:
                 found[number] = reports[0]
         sleep(_PATIENCE)
     return [found[number] for number in range(len(running))]
-
-
-def _read(report: Mapping[str, Any]) -> bool:
-    """Whether a report is on an epoch that was run, and not on one that is waited for."""
-    return bool(report["numInputRows"])
 
 
 def _seconds(report: Mapping[str, Any]) -> float:

@@ -48,9 +48,6 @@ class Shared:
     """How many queries share the stream of one before them as it is."""
     with_widening: int
     """How many share one if it may be widened."""
-    sent_without: float
-    """Bytes of all streams over those of data shipping."""
-    sent_with: float
 
 
 def share(seed: int, queries: int = QUERIES, sample: int = 50) -> Shared:
@@ -58,16 +55,7 @@ def share(seed: int, queries: int = QUERIES, sample: int = 50) -> Shared:
     schema = Schema.from_dtd(photons_dtd())
     trees = [derive(check(parse(text), text).query, schema) for text in workload(seed, queries)]
     size = _Sizes("".join(("<photons>", *photons(sample, seed), "</photons>")))
-    plain = _without(trees)
-    widened = _with(trees, size)
-    shipped = queries * len(size.document)
-    return Shared(
-        queries,
-        queries - len(plain),
-        queries - len(widened),
-        sum(map(size.of, plain)) / shipped,
-        sum(map(size.of, widened)) / shipped,
-    )
+    return Shared(queries, queries - len(_without(trees)), queries - len(_with(trees, size)))
 
 
 def workload(seed: int, count: int = QUERIES) -> list[str]:

@@ -29,10 +29,9 @@ from anabranch.branch.display.strands import Braid, Strand, StrandMoment
 from anabranch.branch.document.keeper import document_of, good_time
 from anabranch.branch.document.layers import Resumed
 from anabranch.branch.intake.backlog import Key
-from anabranch.branch.intake.merge import Came, Changed
-from anabranch.branch.intake.merged import Merged
+from anabranch.branch.intake.merge import Came, Changed, Merged
 from anabranch.branch.ports import InputStream, Output, Spill
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
 from anabranch.language import ast
 from anabranch.law.calls import PythonFunction
@@ -74,7 +73,7 @@ class BranchContext:
     functions: Mapping[str, PythonFunction] = field(default_factory=dict)
     documents: Mapping[str, Input] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
-    keepers: Mapping[str, State] = field(default_factory=dict)
+    keepers: Mapping[str, BranchState] = field(default_factory=dict)
     """What the keepers of streams remember that had begun before the branch did."""
 
     def around(self, name: str, text: str) -> Around:
@@ -95,7 +94,7 @@ class EditedStreamsBranch(Merged, Generic[M]):
         self,
         member: DisplayMember,
         inputs: Mapping[str, InputStream],
-        state: State | None,
+        state: BranchState | None,
         given: BranchContext,
         spill: Spill,
     ) -> None:
@@ -128,7 +127,7 @@ class EditedStreamsBranch(Merged, Generic[M]):
     def _open(self, meta: dict[str, Any] | None) -> None:
         """Go on with what was saved, None for nothing."""
 
-    def _begin_late(self, keepers: Mapping[str, State], limits: Limits, spill: Spill) -> None:
+    def _begin_late(self, keepers: Mapping[str, BranchState], limits: Limits, spill: Spill) -> None:
         """Begin with the documents as they stand, and with what of their elements had to wait until now."""
         for kept in keepers.values():
             self._merge.restore(kept.meta["merge"], kept.tables["waiting"])
@@ -177,10 +176,10 @@ class EditedStreamsBranch(Merged, Generic[M]):
 
     # --- between epochs -----------------------------------------------------------------------------------
 
-    def save(self) -> State | None:
+    def save(self) -> BranchState | None:
         """What must be remembered; the epoch is over."""
         merge, waiting = self._merge.save()
-        return State({**self._meta(), "merge": merge, "ended": self._ended}, {"waiting": waiting})
+        return BranchState({**self._meta(), "merge": merge, "ended": self._ended}, {"waiting": waiting})
 
     @property
     def held(self) -> int:
@@ -268,7 +267,7 @@ class BraidBranch:
         self,
         member: DisplayMember,
         roots: Mapping[str, Element],
-        state: State | None,
+        state: BranchState | None,
         given: BranchContext,
         spill: Spill,
     ) -> None:
@@ -298,9 +297,9 @@ class BraidBranch:
         if finished and (error := self._machine.failure) is not None:
             self.aborted[self._member.key] = error.message
 
-    def save(self) -> State:
+    def save(self) -> BranchState:
         """What must be remembered; the epoch is over."""
-        return State(self._showing.save(self._resumed, self.held), {})
+        return BranchState(self._showing.save(self._resumed, self.held), {})
 
     @property
     def held(self) -> int:

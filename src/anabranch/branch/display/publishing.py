@@ -21,7 +21,7 @@ from anabranch.algebra.display.publishing import Published, ReaderState, heartbe
 from anabranch.branch.display.continuous import ContinuousQuery, DisplayChange
 from anabranch.branch.document.layers import Resumed, read_layers, shown
 from anabranch.branch.ports import Output
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.stream.elements import DeadLetter
 
 _UNIT = 10**30
@@ -79,7 +79,7 @@ class DisplayPublisher:
         return {"operator": "display", "layers": layers, "told": told, "buried": list(self._buried)}
 
 
-def shown_in(state: State, read: Callable[[str], bytes]) -> str | None:
+def shown_in(state: BranchState, read: Callable[[str], bytes]) -> str | None:
     """What a display showed when this was its state; None before its first moment."""
     if state.meta["operator"] != "display":
         found: list[str] = state.tables["shown"].column("text").to_pylist()

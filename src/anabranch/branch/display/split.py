@@ -34,7 +34,7 @@ from anabranch.language import ast
 from anabranch.language.checks.unbounded import flows, readers
 from anabranch.language.rewrite import parts, rebuild
 from anabranch.law.paths import base_of
-from anabranch.runtime.results import results_of
+from anabranch.runtime.standing import results_of
 from anabranch.sharing.retention import beyond_entries, needs_of
 
 

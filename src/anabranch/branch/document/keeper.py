@@ -23,10 +23,9 @@ from anabranch.branch.document.layers import Resumed, read_layers
 from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode, undisturbed
 from anabranch.branch.intake.backlog import Key
-from anabranch.branch.intake.merge import Came
-from anabranch.branch.intake.merged import Merged
+from anabranch.branch.intake.merge import Came, Merged
 from anabranch.branch.ports import InputStream, Output, Spill
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
 from anabranch.language import ast, parse
 from anabranch.law.history.admission import UpdateAdmission
@@ -40,7 +39,9 @@ from anabranch.stream.serialize import serialize
 class Keeper(Merged):
     """A branch that keeps the document of one stream."""
 
-    def __init__(self, stream: InputStream, state: State | None, limits: Limits, out: Output, spill: Spill) -> None:
+    def __init__(
+        self, stream: InputStream, state: BranchState | None, limits: Limits, out: Output, spill: Spill
+    ) -> None:
         super().__init__([stream], spill, self)
         self._stream = stream
         self._out = out
@@ -73,11 +74,11 @@ class Keeper(Merged):
 
     # --- between epochs -----------------------------------------------------------------------------------
 
-    def save(self) -> State | None:
+    def save(self) -> BranchState | None:
         """What must be remembered; the epoch is over."""
         merge, waiting = self._merge.save()
         layers = self._resumed.save(self.held)
-        return State({"operator": "keeper", "merge": merge, "layers": layers}, {"waiting": waiting})
+        return BranchState({"operator": "keeper", "merge": merge, "layers": layers}, {"waiting": waiting})
 
     @property
     def held(self) -> int:
@@ -90,7 +91,7 @@ class Keeper(Merged):
         return (*super().spilled, *self._resumed.refs)
 
 
-def document_of(state: State, stream: InputStream, limits: Limits, spill: Spill) -> LateStart:
+def document_of(state: BranchState, stream: InputStream, limits: Limits, spill: Spill) -> LateStart:
     """The document that a keeper's state holds, for one who begins with it."""
     kept = _WholeStream(stream, limits)
     with undisturbed():
@@ -98,7 +99,7 @@ def document_of(state: State, stream: InputStream, limits: Limits, spill: Spill)
     return LateStart(kept.whole(), kept.admission, kept.now)
 
 
-def _layers(state: State, stream: InputStream) -> Data:
+def _layers(state: BranchState, stream: InputStream) -> Data:
     if state.meta["operator"] != "keeper":
         raise StateError(f"the state of the stream '{stream.name}' is that of another kind of branch")
     return state.meta["layers"]

@@ -28,10 +28,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anabranch.algebra.display.display import Edit, Insert, Remove
-from anabranch.branch import cache as left
+from anabranch.branch import cache
 from anabranch.branch.document.state import Data, undisturbed
 from anabranch.branch.ports import Spill
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
 
 _ROWS = pa.schema([("stream", pa.string()), ("kind", pa.int8()), ("number", pa.int64()), ("row", pa.large_string())])
@@ -113,11 +113,11 @@ class StateLayer:
 
     def to_bytes(self) -> bytes:
         meta = {"operator": "layer", "version": _VERSION, "streams": self.streams, "more": self.more}
-        return State(meta, {"rows": self.rows, "edits": self.edits}).to_bytes()
+        return BranchState(meta, {"rows": self.rows, "edits": self.edits}).to_bytes()
 
     @staticmethod
     def from_bytes(data: bytes) -> StateLayer:
-        state = State.from_bytes(data)
+        state = BranchState.from_bytes(data)
         version = state.meta.get("version", 1)
         if version != _VERSION:
             raise StateError(
@@ -212,7 +212,7 @@ class Resumed(Generic[R]):
             self.machine = self._found(fresh)
 
     def _found(self, fresh: Callable[[], R]) -> R:
-        picked: tuple[str, R] | None = left.here.pick_up((self._born, self._ground)) if self._born else None
+        picked: tuple[str, R] | None = cache.here.take((self._born, self._ground)) if self._born else None
         if picked is not None and (missed := self._since(picked[0])) is not None:
             if missed:
                 picked[1].decode(*(self._read(each).data() for each in missed))
@@ -243,7 +243,7 @@ class Resumed(Generic[R]):
                 edits = (Insert(0, text()),)
             self._put(StateLayer.of(self.machine.encode(whole=whole), edits))
         self.machine.settled()
-        left.here.leave((self._born, self._ground), (self._saves[-1], self.machine), held)
+        cache.here.put((self._born, self._ground), (self._saves[-1], self.machine), held)
         laid = [[each.ref, each.weight, each.save] for each in self._laid]
         return {"born": self._born, "saves": self._saves, "count": self._count, "laid": laid}
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from anabranch.branch.intake.entries import Entry, Origin, cuts, divided, unpack, without
+from anabranch.branch.intake.entries import FeedOrigin, RawEntry, cuts, divided, unpack, without
 from anabranch.branch.ports import Spill
 from anabranch.branch.state import read_table, table_bytes
 
@@ -45,8 +45,8 @@ class Backlog:
         self._chunks: deque[tuple[str, int]] = deque()  # names in the spill, with their numbers of entries
         self._feeds: deque[tuple[bytes, int]] = deque()
         self._done = 0  # how many entries of the first chunk, or else of the first feed, were taken
-        self._ahead: Iterator[Entry] | None = None
-        self._head: Entry | None = None
+        self._ahead: Iterator[RawEntry] | None = None
+        self._head: RawEntry | None = None
         self._read: tuple[str, list[bytes]] | None = None  # the chunk that was read last, for who looks twice
 
     def append(self, feed: bytes) -> None:
@@ -55,7 +55,7 @@ class Backlog:
             self._feeds.append((feed, rows))
 
     @property
-    def head(self) -> Entry | None:
+    def head(self) -> RawEntry | None:
         """The first entry, None if there is none."""
         if self._head is None and (self._chunks or self._feeds):
             if self._ahead is None:
@@ -63,7 +63,7 @@ class Backlog:
             self._head = next(self._ahead)
         return self._head
 
-    def take(self) -> Entry:
+    def take(self) -> RawEntry:
         """Let the first entry go."""
         head = self.head
         assert head is not None
@@ -75,9 +75,9 @@ class Backlog:
             self._done, self._ahead = 0, None
         return head
 
-    def ahead(self, most: int) -> list[tuple[Origin, pa.Table]]:
+    def ahead(self, most: int) -> list[tuple[FeedOrigin, pa.Table]]:
         """The entries that come next, for who takes many at a time: about `most` bytes of them, or all there are."""
-        found: list[tuple[Origin, pa.Table]] = []
+        found: list[tuple[FeedOrigin, pa.Table]] = []
         size, done = 0, self._done
         for feed in self._stored():
             origin, table = unpack(feed)
@@ -112,12 +112,12 @@ class Backlog:
         """The names in the spill that are still needed."""
         return tuple(ref for ref, _ in self._chunks)
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[RawEntry]:
         """All that waits, entry by entry."""
         done = self._done
         for feed in self._stored():
             origin, table = unpack(feed)
-            yield from (Entry(origin, cut) for cut in cuts(table, done))
+            yield from (RawEntry(origin, cut) for cut in cuts(table, done))
             done = max(0, done - table.num_rows)
 
     # --- between epochs -----------------------------------------------------------------------------------

@@ -12,11 +12,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from anabranch.branch.held_items import Held
-from anabranch.branch.intake.arrivals import Moments, own_time
-from anabranch.branch.intake.entries import Entry
-from anabranch.branch.intake.entry_reader import EntryReader
-from anabranch.branch.intake.lookahead import Entries
+from anabranch.branch.held_items import HeldNode
+from anabranch.branch.intake.entries import EntryReader, RawEntry
+from anabranch.branch.intake.lookahead import EntryTimes, NextEntries, own_time
 from anabranch.branch.ports import InputStream
 from anabranch.columnar.match.condition import UNCLEAR, YES, judge
 from anabranch.columnar.match.selecting import CompiledFor
@@ -34,7 +32,7 @@ LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class EntryBatch:
     """Items, numbered: those that the `for` had before, then its next entries."""
 
     shredded: Shredded
@@ -57,11 +55,11 @@ class Batch:
     def __len__(self) -> int:
         return len(self.status)
 
-    def moments(self, entries: Entries) -> Moments:
+    def moments(self, entries: NextEntries) -> EntryTimes:
         """When the entries arrive."""
         times = self.times.part(self.before, len(self))
         bad = [number - self.before for number in self.bad]
-        return Moments(entries, times, self.timed[self.before :], bad, self.complete)
+        return EntryTimes(entries, times, self.timed[self.before :], bad, self.complete)
 
     @property
     def items(self) -> Flags:
@@ -81,7 +79,7 @@ class BatchReader(EntryReader):
         self._units = units
         self._signals = signals
 
-    def batch(self, compiled: CompiledFor, held: Sequence[Held], entries: Entries) -> Batch:
+    def batch(self, compiled: CompiledFor, held: Sequence[HeldNode], entries: NextEntries) -> EntryBatch:
         """Take apart what the `for` has before, and its next entries."""
         before = len(held)
         parts, lengths = entries.raw()
@@ -124,7 +122,7 @@ class BatchReader(EntryReader):
                 signals[number] = look.signal
             if look.is_bad:
                 bad.append(number)
-        return Batch(
+        return EntryBatch(
             shredded,
             before,
             status[:stop],
@@ -137,13 +135,13 @@ class BatchReader(EntryReader):
             bad,
         )
 
-    def _look(self, entry: Entry) -> _Look | None:
+    def _look(self, entry: RawEntry) -> _JudgedEntry | None:
         """What the law makes of one entry; None where that is not for columns."""
         element = self.read(entry)
         if isinstance(element, DeadLetter):  # set aside by whoever cut it out
-            return None if element.doubts else _Look(VOID, is_bad=True)
+            return None if element.doubts else _JudgedEntry(VOID, is_bad=True)
         if isinstance(element, Punctuation) and self._signals:
-            return _Look(VOID, time=own_time(element, None), signal=element)
+            return _JudgedEntry(VOID, time=own_time(element, None), signal=element)
         if not isinstance(element, Item):
             return None
         try:
@@ -156,13 +154,13 @@ class BatchReader(EntryReader):
         for node in found.nodes:
             if node.error is None:
                 value = None if node.value is None else node.value + self._stream.origin
-                return _Look(SELECTED if node.selected else SHOWN, value, own, found.error)
-            return _Look(VOID, None, own, found.error or (node.error if node.selected else None))
-        return _Look(VOID, None, own, found.error)
+                return _JudgedEntry(SELECTED if node.selected else SHOWN, value, own, found.error)
+            return _JudgedEntry(VOID, None, own, found.error or (node.error if node.selected else None))
+        return _JudgedEntry(VOID, None, own, found.error)
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _JudgedEntry:
     """What one entry is; the value is the reference's own, not counted from the stream's origin."""
 
     status: int

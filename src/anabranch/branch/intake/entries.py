@@ -4,21 +4,27 @@ An entry is a cut with the place it came from.
 The entries of one range travel as one Arrow stream, the *feed*, in stream order; where they come from is said once, in
 the schema.
 They stay raw until their turn comes: most are looked at once and never again.
+`EntryReader` is the one place where a branch makes elements of raw bytes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anabranch.branch.ports import InputStream
 from anabranch.branch.state import fraction, read_table, table_bytes, written
+from anabranch.columnar.scan.template import Template, is_plain_around
+from anabranch.columnar.scan.trees import UsualTrees
+from anabranch.stream.elements import Accent, Alter, DeadLetter, Doubt, Drop, Item, Place, StreamElement
 from anabranch.stream.reading.lines import Cut
+from anabranch.stream.tree import Element
 
 _SCHEMA = pa.schema(
     [
@@ -35,7 +41,7 @@ _ROWS = 1_024
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class FeedOrigin:
     """Where the entries of a feed come from."""
 
     stream: str
@@ -49,20 +55,20 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RawEntry:
     """One raw element."""
 
-    origin: Origin
+    origin: FeedOrigin
     cut: Cut
 
 
-def pack(origin: Origin, cuts: Sequence[Cut]) -> bytes:
+def pack(origin: FeedOrigin, cuts: Sequence[Cut]) -> bytes:
     """A feed of entries that stand in this order in one file."""
     return table_bytes(_with_origin(pa.table([_column(cuts, field) for field in _SCHEMA], schema=_SCHEMA), origin))
 
 
 def pack_columns(
-    origin: Origin,
+    origin: FeedOrigin,
     starts: NDArray[np.int64],
     ends: NDArray[np.int64],
     offsets: NDArray[np.int32],
@@ -88,16 +94,16 @@ def pack_columns(
     return table_bytes(_with_origin(pa.table(columns, schema=_SCHEMA), origin))
 
 
-def origin_of(data: bytes) -> Origin:
+def origin_of(data: bytes) -> FeedOrigin:
     """Where the entries of a feed come from."""
     return unpack(data)[0]
 
 
-def unpack(data: bytes) -> tuple[Origin, pa.Table]:
+def unpack(data: bytes) -> tuple[FeedOrigin, pa.Table]:
     """What `pack` gave these bytes for; `cuts` gives the cuts of the table."""
     table = read_table(data)
     stream, partition, file, arrived = json.loads(table.schema.metadata[_ORIGIN])
-    return Origin(stream, partition, file, fraction(arrived)), table
+    return FeedOrigin(stream, partition, file, fraction(arrived)), table
 
 
 def cuts(table: pa.Table, start: int = 0) -> Iterator[Cut]:
@@ -125,7 +131,7 @@ def divided(data: bytes, most: int) -> Iterator[bytes]:
         yield from divided(packed, most) if rows > 1 else (packed,)
 
 
-def _with_origin(table: pa.Table, origin: Origin) -> pa.Table:
+def _with_origin(table: pa.Table, origin: FeedOrigin) -> pa.Table:
     fields = [origin.stream, origin.partition, origin.file, written(origin.arrived)]
     return table.replace_schema_metadata({_ORIGIN: json.dumps(fields).encode()})
 
@@ -135,3 +141,48 @@ def _column(cuts: Sequence[Cut], field: pa.Field) -> pa.Array:
     if pa.types.is_dictionary(field.type):
         return pa.array(values, field.type.value_type).dictionary_encode()
     return pa.array(values, field.type)
+
+
+class EntryReader:
+    """Reads the entries of one stream: by the stream's own reader, but for items that look like others before them."""
+
+    def __init__(self, stream: InputStream) -> None:
+        self._stream = stream
+        self._reader = stream.reader()
+        self._usual = UsualTrees()
+
+    def read(self, entry: RawEntry) -> StreamElement | DeadLetter:
+        """The element in an entry; an item stands below the stream's root; one that may be edited, below its own."""
+        cut, origin = entry.cut, entry.origin
+        plain = cut.reason is None and is_plain_around(cut.root, cut.encoding)
+        tree = self._usual.tree(cut.raw) if plain else None
+        if tree is not None:
+            self._place(tree)
+            return Item(tree, Place(origin.stream, origin.file, cut.start))
+        (element,) = self._reader.elements([cut], origin.file)
+        if isinstance(element, Item):
+            if plain:
+                self._usual.learn(cut.raw, element.tree)
+            self._place(element.tree)
+        if isinstance(element, DeadLetter) and cut.reason is not None:
+            return replace(element, doubts=self._doubts(entry))
+        return element
+
+    def _place(self, tree: Element) -> None:
+        if not self._stream.updates:  # an edited document takes each item with what its own root declares
+            tree.parent = self._stream.root
+
+    def _doubts(self, entry: RawEntry) -> tuple[Doubt, ...]:
+        """What an entry leaves in doubt that was set aside by whoever cut it out: an accent, say, that is not valid."""
+        match list(self._reader.elements([replace(entry.cut, reason=None)], entry.origin.file)):
+            case [Accent(where, Alter(path) | Drop(path))]:
+                return (Doubt(path, where),)
+            case [DeadLetter(doubts=doubts)]:
+                return doubts
+            case _:
+                return ()
+
+    def template(self, entries: Iterable[RawEntry]) -> Template | None:
+        """The template that most of some entries fit."""
+        read = ((entry.cut.raw, self.read(entry)) for entry in entries)
+        return Template.learn((raw, element.tree) for raw, element in read if isinstance(element, Item))

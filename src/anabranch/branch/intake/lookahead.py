@@ -1,18 +1,31 @@
-"""The entries that come next in one input, many at a time, as they lie in its backlog."""
+"""The entries that come next in inputs, many at a time, and the order in which they arrive (LAWS 1.2), as far as known.
+
+Times are integers of one unit; what is too large for that raises OverflowError, and is left to the operator.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from itertools import accumulate, product
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from anabranch.branch.intake.backlog import Backlog
-from anabranch.branch.intake.entries import Entry, Origin, cuts
+from anabranch.branch.intake.entries import FeedOrigin, RawEntry, cuts
+from anabranch.branch.intake.merge import Merge, MergeInput
+from anabranch.columnar.joins.kernels import merged
+from anabranch.columnar.scan.entries import Decimals, common_unit, in_unit
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.template import is_plain_around
+from anabranch.law.inputs import element_time
+from anabranch.stream.elements import Item, Punctuation
+from anabranch.stream.path import Path
 
 AHEAD, LEAST, TOGETHER = 4 << 20, 64 << 10, 32 << 20
 """How many bytes of an input are looked at at a time: at most, at least, and at most of all inputs together."""
@@ -21,40 +34,40 @@ SAMPLE = 5
 _SOME = 256
 
 
-class Entries:
+class NextEntries:
     """Some entries of one input, in order."""
 
-    def __init__(self, tables: Sequence[tuple[Origin, pa.Table]], *, complete: bool) -> None:
+    def __init__(self, tables: Sequence[tuple[FeedOrigin, pa.Table]], *, complete: bool) -> None:
         self._tables = tables
         self._firsts: list[int] = list(accumulate((table.num_rows for _, table in tables), initial=0))
         self.complete = complete
         """Whether there are no others yet."""
 
     @staticmethod
-    def ahead(backlog: Backlog, most: int) -> Entries:
+    def ahead(backlog: Backlog, most: int) -> NextEntries:
         """What comes next in a backlog, about `most` bytes of it."""
-        found: list[tuple[Origin, pa.Table]] = []
+        found: list[tuple[FeedOrigin, pa.Table]] = []
         for origin, table in backlog.ahead(most):
             rows = min(table.num_rows, 1 + most * table.num_rows // (1 + table.nbytes))
             found.append((origin, table.slice(0, rows)))
             most -= table.nbytes
             if most <= 0:
                 break
-        return Entries(found, complete=sum(table.num_rows for _, table in found) == len(backlog))
+        return NextEntries(found, complete=sum(table.num_rows for _, table in found) == len(backlog))
 
     def __len__(self) -> int:
         return self._firsts[-1]
 
     @property
-    def origins(self) -> list[tuple[Origin, int]]:
+    def origins(self) -> list[tuple[FeedOrigin, int]]:
         """Where they come from, and how many from there."""
         return [(origin, table.num_rows) for origin, table in self._tables]
 
-    def first(self, count: int) -> list[Entry]:
+    def first(self, count: int) -> list[RawEntry]:
         """Some to learn from."""
         return list(self.some(range(min(count, len(self)))))
 
-    def some(self, numbers: Sequence[int] | Indices) -> Iterator[Entry]:
+    def some(self, numbers: Sequence[int] | Indices) -> Iterator[RawEntry]:
         """Those with these numbers, which rise; they are read as they are asked for."""
         chosen = np.asarray(numbers, np.int64)
         places = np.searchsorted(chosen, self._firsts)
@@ -63,7 +76,7 @@ class Entries:
         ):
             for start in range(low, high, _SOME):
                 rows = table.take(pa.array(chosen[start : min(high, start + _SOME)] - first))
-                yield from (Entry(origin, cut) for cut in cuts(rows))
+                yield from (RawEntry(origin, cut) for cut in cuts(rows))
 
     @property
     def good(self) -> Flags:
@@ -94,7 +107,7 @@ class Entries:
         return parts, lengths
 
 
-class Sight:
+class ReadAhead:
     """How many bytes of one input to look at: fewer where much of it could not be taken, and is looked at again."""
 
     def __init__(self, inputs: int = 1) -> None:
@@ -126,3 +139,87 @@ class Pause:
         """So many were taken by trying."""
         self._pause = 0 if taken >= self._WORTH_IT else min(2 * self._pause + 1, self._LONGEST)
         self._rest = self._pause
+
+
+T = TypeVar("T", bound=np.generic)
+NOWHERE, FOREVER = -(1 << 62), 1 << 62
+_NO_TIME = Fraction(-1)  # known by identity
+
+
+def own_time(element: Item | Punctuation, path: Path | None) -> Fraction | None:
+    """The time that an element has itself, where `path` is the declared one."""
+    time = element_time(element, path, _NO_TIME)
+    return None if time is _NO_TIME else time
+
+
+@dataclass(frozen=True, slots=True)
+class EntryTimes:
+    """What is known of the times of an input's next entries."""
+
+    entries: NextEntries
+    times: Decimals
+    """Those that they have themselves."""
+    timed: Flags
+    """Which do."""
+    bad: Sequence[int]
+    """Those that are no elements at all."""
+    complete: bool
+    """Whether there are no others yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivalOrder:
+    """The input of each arrival; by input, which of the arrivals are its entries, and the time of the last."""
+
+    inputs: Indices
+    places: list[Indices]
+    now: list[Fraction]
+
+    def spread(self, known: Sequence[NDArray[T]]) -> NDArray[T]:
+        """What is known of entries, by input, in the order in which they arrive."""
+        found = np.empty(len(self.inputs), known[0].dtype)
+        for mine, each in zip(self.places, known, strict=True):
+            found[mine] = each[: len(mine)]
+        return found
+
+
+def order_of(merge: Merge, sources: Sequence[MergeInput], inputs: Sequence[EntryTimes]) -> ArrivalOrder:
+    """The order in which entries arrive."""
+    arrived = [origin.arrived for each in inputs for origin, _ in each.entries.origins if origin.arrived is not None]
+    unit = common_unit([each.times for each in inputs], [*arrived, *(source.now for source in sources)])
+    times = [_times(each, source, unit) for each, source in zip(inputs, sources, strict=True)]
+    heads = [each.copy() for each in times]
+    for mine, each in zip(heads, inputs, strict=True):
+        mine[np.array(each.bad, np.int64)] = NOWHERE  # what is no element holds nothing back
+    limits = [
+        limit(merge, source, unit) if each.complete else NOWHERE for source, each in zip(sources, inputs, strict=True)
+    ]
+    found = merged(heads, limits)
+    places = [np.flatnonzero(found == number) for number in range(len(inputs))]
+    now = [
+        Fraction(int(mine[len(taken) - 1]), unit) if len(taken) else source.now
+        for source, mine, taken in zip(sources, times, places, strict=True)
+    ]
+    return ArrivalOrder(found, places, now)
+
+
+def limit(merge: Merge, source: MergeInput, unit: int) -> int:
+    """Up to which time an input brings nothing behind what is there."""
+    known = merge.known_until(source.key)
+    if known is None:
+        return NOWHERE
+    return FOREVER if known == math.inf else in_unit(Fraction(known), unit)
+
+
+def _times(moments: EntryTimes, source: MergeInput, unit: int) -> Indices:
+    """The times of entries: their own, else that of their arrival, else that of the element before (LAWS 1.3)."""
+    times, known = moments.times.in_units(unit), moments.timed.copy()
+    first = 0
+    for origin, rows in moments.entries.origins:
+        span = slice(first, first + rows)
+        if origin.arrived is not None:
+            times[span][~known[span]] = in_unit(origin.arrived, unit)
+            known[span] = True
+        first += rows
+    last = np.maximum.accumulate(np.where(known, np.arange(len(times)), -1))
+    return np.where(last >= 0, times[last], in_unit(source.now, unit))

@@ -1,4 +1,4 @@
-"""The order in which a branch takes what its inputs bring (LAWS 1.2).
+"""The order in which a branch takes what its inputs bring (LAWS 1.2), and what all branches do behind that merge.
 
 An input is one partition of one stream.
 Inputs are ranked: by the stream that the query names first, then by the number of the partition.
@@ -14,13 +14,14 @@ before it, in the units of query start, and its time is that of its canonical va
 Where it is to be told what has come when, moments are counted (`branch/timeline.py`).
 
 Where a branch edits documents (LAWS 5), it judges the elements itself, each when all before it in its input were taken:
-its `Judge` says what their times are, and which are bad.
+its judge says what their times are, and which are bad.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol
@@ -28,11 +29,10 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from anabranch.branch.intake.backlog import Backlog, Key, backlog_table, restore_backlogs
-from anabranch.branch.intake.entries import Entry, unpack
-from anabranch.branch.intake.entry_reader import EntryReader
+from anabranch.branch.intake.entries import EntryReader, RawEntry, unpack
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import fraction, written
-from anabranch.branch.timeline import Moment, Timed
+from anabranch.branch.timeline import AnswerMoment, Timed
 from anabranch.law.evolution.canonical import remeasured
 from anabranch.law.evolution.vantage import Change, Vantage
 from anabranch.law.inputs import element_time
@@ -47,7 +47,7 @@ from anabranch.stream.tree import Element as Tree
 class Released:
     """An item whose turn has come, in the units of query start, with the maps that led there."""
 
-    entry: Entry
+    entry: RawEntry
     item: Item
     units: Mapping[Path, Affine]
     given: Tree
@@ -55,7 +55,7 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True)
-class Signal:
+class StreamSignal:
     """What else there is in a stream: a punctuation whose turn has come, or None, the end of a partition.
 
     The end is known right behind the last element, and goes before all that waits.
@@ -86,10 +86,10 @@ class Came:
     partition: int
     element: StreamElement
     at: Fraction
-    entry: Entry
+    entry: RawEntry
 
 
-class Judge(Protocol):
+class DocumentJudge(Protocol):
     """Judges the elements of documents that are edited."""
 
     def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
@@ -104,17 +104,19 @@ class _Head:
     """The next element of an input, with its time."""
 
     time: Fraction
-    entry: Entry
+    entry: RawEntry
     element: StreamElement | Change
     units: Mapping[Path, Affine]
     given: Tree | None
     """An item as it came."""
 
 
-class Source:
+class MergeInput:
     """One input: what it has to show next, and the time of what it showed last."""
 
-    def __init__(self, stream: InputStream, partition: int, backlog: Backlog, judge: Judge | None = None) -> None:
+    def __init__(
+        self, stream: InputStream, partition: int, backlog: Backlog, judge: DocumentJudge | None = None
+    ) -> None:
         self.stream = stream
         self.key: Key = (stream.name, partition)
         self.backlog = backlog
@@ -163,12 +165,12 @@ class Source:
             self._head = _Head(time, entry, element, units, given)
         return self._head
 
-    def take(self) -> Released | Signal | Changed | Came:
+    def take(self) -> Released | StreamSignal | Changed | Came:
         """Take the next element; where there is none, the end."""
         head, self._head = self.head, None
         if head is None:
             self.ended = True
-            return Signal(self.stream, self._partition, None)
+            return StreamSignal(self.stream, self._partition, None)
         self.now = head.time
         self.backlog.take()
         if self._judge is not None and not isinstance(head.element, DeadLetter):
@@ -180,7 +182,7 @@ class Source:
                 return Released(head.entry, item, head.units, head.given)
             case Punctuation() as given:
                 self.vantage.take(given)
-                return Signal(self.stream, self._partition, self.vantage.told(given), given)
+                return StreamSignal(self.stream, self._partition, self.vantage.told(given), given)
             case Accent() | DeadLetter() as change:
                 self.vantage.take(change)
                 return Changed(self.stream, self._partition, change)
@@ -201,16 +203,16 @@ class Source:
 class Merge:
     """Merges the inputs of one branch."""
 
-    def __init__(self, streams: Sequence[InputStream], spill: Spill, judge: Judge | None = None) -> None:
+    def __init__(self, streams: Sequence[InputStream], spill: Spill, judge: DocumentJudge | None = None) -> None:
         self.sources = {
-            (stream.name, partition): Source(stream, partition, Backlog(spill), judge)
+            (stream.name, partition): MergeInput(stream, partition, Backlog(spill), judge)
             for stream in streams
             for partition in range(stream.partitions)
         }
         self._passed: Fraction | None = None
         self._ended: set[Key] = set()
         self._judged = judge is not None
-        self._moment = Moment()
+        self._moment = AnswerMoment()
         self._timed: Sequence[Timed] = ()
 
     def tell(self, timed: Sequence[Timed]) -> None:
@@ -250,7 +252,7 @@ class Merge:
         source = self.sources[key]
         return self._passed if source.stream.time is None and not source.dated else None
 
-    def released(self) -> Iterator[Released | Signal | Changed | Came]:
+    def released(self) -> Iterator[Released | StreamSignal | Changed | Came]:
         """The elements whose turn has come, in order."""
         while (source := self._first()) is not None:
             taken = source.take()
@@ -258,9 +260,9 @@ class Merge:
                 self.moved(source.now)
             yield taken
 
-    def _first(self) -> Source | None:
+    def _first(self) -> MergeInput | None:
         """The input whose element, or end, is next; None as long as that is open."""
-        first: Source | None = None
+        first: MergeInput | None = None
         least: Fraction | None = None
         silent: list[Reach | None] = []
         for key, source in self.sources.items():
@@ -301,7 +303,7 @@ class Merge:
             self.sources[stream, partition].dated = True
         self._passed = fraction(meta["passed"])
         self._ended = {(stream, partition) for stream, partition in meta["ended"]}
-        self._moment = Moment.of(meta["moment"]) if "moment" in meta else Moment()
+        self._moment = AnswerMoment.of(meta["moment"]) if "moment" in meta else AnswerMoment()
         restore_backlogs(self._backlogs, table)
         for key, source in self.sources.items():
             source.ended = key in self._ended and not source.backlog
@@ -315,3 +317,48 @@ class Merge:
     def waiting(self) -> dict[Key, int]:
         """How many elements each input has to hold back, because another is behind."""
         return {key: len(backlog) for key, backlog in self._backlogs.items()}
+
+
+class Merged(ABC):
+    """What is common to such branches; one takes what the merge releases, and may do something at the end of all."""
+
+    def __init__(self, inputs: Iterable[InputStream], spill: Spill, judge: DocumentJudge | None = None) -> None:
+        self._merge = Merge(list(inputs), spill, judge)
+
+    def tell(self, timed: Sequence[Timed]) -> None:
+        """Have the pieces of some outputs told with their moments."""
+        self._merge.tell(timed)
+
+    def feed(self, data: bytes) -> None:
+        """Take in a packed feed; those of one partition come in stream order."""
+        self._merge.feed(data)
+        self._run()
+
+    def passed(self, time: Fraction) -> None:
+        """No input whose elements have the times of their arrival brings anything at or before `time` any more."""
+        self._merge.passed(time)
+        self._run()
+
+    def end(self, stream: str, partition: int) -> None:
+        """An input has ended; the last one to end closes what is open."""
+        self._merge.end(stream, partition)
+        self._run()
+        if self._merge.ended:
+            self._finish()
+
+    @abstractmethod
+    def _run(self) -> None:
+        """Take the elements whose turn has come."""
+
+    def _finish(self) -> None:  # noqa: B027  # most have nothing to do then
+        """All inputs have ended, and what they brought was taken."""
+
+    @property
+    def waiting(self) -> dict[Key, int]:
+        """How many elements of each input it holds back, because another input is behind."""
+        return self._merge.waiting
+
+    @property
+    def spilled(self) -> tuple[str, ...]:
+        """The names in the spill that its state needs."""
+        return self._merge.spilled

@@ -31,11 +31,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.algebra.window import Extent
-from anabranch.branch.held_items import Held
+from anabranch.branch.held_items import HeldNode
 from anabranch.branch.joins.step_join import Pairing, Side, StepJoin
 from anabranch.branch.members import Asker
 from anabranch.branch.ports import InputStream
-from anabranch.branch.windows.selection import Judge
+from anabranch.branch.windows.selection import WindowSelection
 from anabranch.columnar.joins.condition import relaxed
 from anabranch.columnar.joins.pairs import CompiledJoin, compile_join, read_together
 from anabranch.columnar.joins.step_join import PairAnswers, PairColumns
@@ -123,7 +123,7 @@ def shifts(narrow: Sequence[Extent], wide: Sequence[Extent]) -> tuple[int, ...] 
     return tuple(found)
 
 
-def _has_settled(side: Side, other: Side, judge: Judge, shift: int) -> bool:
+def _has_settled(side: Side, other: Side, judge: WindowSelection, shift: int) -> bool:
     following = max(side.next, judge.first_window(side.extent))
     if following != max(other.next, judge.first_window(other.extent)) + shift:
         return False
@@ -175,7 +175,7 @@ _Answer: TypeAlias = Callable[[Indices, Indices], None]
 class Items(Protocol):
     """The items of a side by their numbers."""
 
-    def held(self, number: int) -> Held: ...
+    def held(self, number: int) -> HeldNode: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,14 +23,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from anabranch.branch.held_items import Held, Kept, Shelf
-from anabranch.branch.intake.arrivals import NOWHERE, Order, limit, order_of
-from anabranch.branch.intake.batches import Batch, BatchReader
-from anabranch.branch.intake.lookahead import SAMPLE, Entries, Sight
-from anabranch.branch.intake.merge import Merge, Source
+from anabranch.branch.held_items import HeldItem, HeldNode, Shelf
+from anabranch.branch.intake.batches import BatchReader, EntryBatch
+from anabranch.branch.intake.lookahead import NOWHERE, SAMPLE, ArrivalOrder, NextEntries, ReadAhead, limit, order_of
+from anabranch.branch.intake.merge import Merge, MergeInput
 from anabranch.branch.joins.answers import CompiledJoins, InWindow, Leaders, Led, PairingAnswers
 from anabranch.branch.joins.step_join import Side, StepJoin
-from anabranch.branch.windows.selection import Judge
+from anabranch.branch.windows.selection import WindowSelection
 from anabranch.columnar.joins import step_join as joining
 from anabranch.columnar.joins.step_join import Lane, PairColumns
 from anabranch.columnar.scan.entries import VOID, common_unit, in_unit
@@ -42,8 +41,8 @@ from anabranch.columnar.scan.template import Template, is_plain_root
 class JoinSide:
     """What one side of the joins consists of: its input, its `for`, its windows; and who reads its entries."""
 
-    source: Source
-    judge: Judge
+    source: MergeInput
+    judge: WindowSelection
     windows: Sequence[Side]
     """One for each pairing."""
     reader: BatchReader
@@ -65,7 +64,7 @@ class Shown:
     """The first and the largest value that arrive."""
 
 
-def unit_of(sides: Sequence[JoinSide], batches: Sequence[Batch]) -> int:
+def unit_of(sides: Sequence[JoinSide], batches: Sequence[EntryBatch]) -> int:
     """The unit for all values and sizes."""
     exact: list[Fraction] = []
     for side in sides:
@@ -78,7 +77,7 @@ def unit_of(sides: Sequence[JoinSide], batches: Sequence[Batch]) -> int:
     return common_unit([each.values for each in batches], exact)
 
 
-def shown(side: JoinSide, batch: Batch, taken: int, unit: int) -> Shown:
+def shown(side: JoinSide, batch: EntryBatch, taken: int, unit: int) -> Shown:
     """Where items stand, and which of those that arrive are late (LAWS 3.2)."""
     stream = side.source.stream
     slack = in_unit(stream.slack, unit)
@@ -127,7 +126,7 @@ class JoinColumns:
         self._templates: list[Template | None] = [None, None]
         self._joins: CompiledJoins | None = None
         # each query has texts of its own for all that is looked at; and behind a short first look windows have settled
-        self._sights = [Sight(len(self._everyone.askers)) for _ in self._sides]
+        self._sights = [ReadAhead(len(self._everyone.askers)) for _ in self._sides]
 
     def take(self) -> bool:
         """Take some of what may be taken; False where there is nothing, or nothing for columns."""
@@ -141,7 +140,7 @@ class JoinColumns:
     def _take(self, *, ended: bool) -> bool:
         """Take some of it; False where there is nothing, or nothing for columns."""
         seen = zip(self._sides, self._sights, strict=True)
-        entries = [Entries.ahead(side.source.backlog, sight.most) for side, sight in seen]
+        entries = [NextEntries.ahead(side.source.backlog, sight.most) for side, sight in seen]
         if not (ended or self._may_go_on(entries)) or not all(each.plain for each in entries):
             return False
         held = [_distinct(side.windows) for side in self._sides]
@@ -184,18 +183,18 @@ class JoinColumns:
             side.source.skip(count, now)
         return True
 
-    def _order(self, batches: Sequence[Batch], entries: Sequence[Entries]) -> Order:
+    def _order(self, batches: Sequence[EntryBatch], entries: Sequence[NextEntries]) -> ArrivalOrder:
         moments = [batch.moments(given) for batch, given in zip(batches, entries, strict=True)]
         return order_of(self._merge, [side.source for side in self._sides], moments)
 
-    def _may_go_on(self, entries: Sequence[Entries]) -> bool:
+    def _may_go_on(self, entries: Sequence[NextEntries]) -> bool:
         """Whether there is something, and no input that has nothing holds it back."""
         silent = [side.source for side, given in zip(self._sides, entries, strict=True) if not given]
         return len(silent) < 2 and all(limit(self._merge, each, 1) != NOWHERE for each in silent)
 
     # --- the look of items --------------------------------------------------------------------------------
 
-    def _compiled(self, entries: Sequence[Entries], held: Sequence[Sequence[Held]]) -> CompiledJoins | None:
+    def _compiled(self, entries: Sequence[NextEntries], held: Sequence[Sequence[HeldNode]]) -> CompiledJoins | None:
         """The joins for items of the usual look; None where they have none, or no join is made for columns."""
         if self._joins is not None:
             return self._joins
@@ -211,7 +210,7 @@ class JoinColumns:
         self._able = self._joins is not None
         return self._joins
 
-    def _are_stale(self, batches: Sequence[Batch], entries: Sequence[Entries]) -> bool:
+    def _are_stale(self, batches: Sequence[EntryBatch], entries: Sequence[NextEntries]) -> bool:
         """Whether most entries of a side no longer fit; then another look is learned, if there is one."""
         for number, (batch, given) in enumerate(zip(batches, entries, strict=True)):
             if 2 * np.count_nonzero(batch.shredded.fits[batch.before :]) < len(given):
@@ -223,7 +222,7 @@ class JoinColumns:
 
     # --- at work ------------------------------------------------------------------------------------------
 
-    def _arrive(self, side: JoinSide, batch: Batch, found: Shown, items: _Items) -> None:
+    def _arrive(self, side: JoinSide, batch: EntryBatch, found: Shown, items: _Items) -> None:
         """Let the items of a side arrive: from here on there is no way back."""
         for number, error in batch.errors.items():
             if number < len(found.values):
@@ -235,7 +234,7 @@ class JoinColumns:
                 side.judge.progress.is_late(0, value)
 
 
-def _distinct(windows: Sequence[Side]) -> list[Held]:
+def _distinct(windows: Sequence[Side]) -> list[HeldNode]:
     """What some windows hold or wait for, each item once; those of a single window in its order."""
     return list({each.key: each for window in windows for each in window.all()}.values())
 
@@ -267,7 +266,7 @@ class _Lane:
         self._items = items
 
     @staticmethod
-    def of(side: JoinSide, batch: Batch, found: Shown, items: _Items, pairing: int) -> _Lane:
+    def of(side: JoinSide, batch: EntryBatch, found: Shown, items: _Items, pairing: int) -> _Lane:
         window, (size, step) = side.windows[pairing], found.extents[pairing]
         before = window.all()
         numbers, values, status = None, found.values, found.status
@@ -311,8 +310,8 @@ class _Items:
         shelf: Shelf,
         clause: int,
         unit: int,
-        held: Sequence[Held],
-        entries: Entries,
+        held: Sequence[HeldNode],
+        entries: NextEntries,
         values: Indices,
         numbers: Indices,
     ) -> None:
@@ -326,19 +325,19 @@ class _Items:
         self._values = values
         self._numbers = numbers
 
-    def numbers_of(self, held: Sequence[Held]) -> Indices:
+    def numbers_of(self, held: Sequence[HeldNode]) -> Indices:
         """The numbers of items that were held before."""
         return np.fromiter((self._places[each.key] for each in held), np.int64, len(held))
 
-    def held(self, number: int) -> Held:
+    def held(self, number: int) -> HeldNode:
         """The only node of an item."""
         return self.all([number])[0]
 
-    def all(self, numbers: Sequence[int]) -> list[Held]:
+    def all(self, numbers: Sequence[int]) -> list[HeldNode]:
         """The same for some items."""
         new = sorted(number for number in numbers if number not in self._held)
         arrivals = [number - self._before for number in new]
         for number, arrival, entry in zip(new, arrivals, self._entries.some(arrivals), strict=True):
-            kept = Kept(self._shelf, int(self._numbers[arrival]), entry)
-            self._held[number] = Held(Fraction(int(self._values[number]), self._unit), kept, self._clause, 0)
+            kept = HeldItem(self._shelf, int(self._numbers[arrival]), entry)
+            self._held[number] = HeldNode(Fraction(int(self._values[number]), self._unit), kept, self._clause, 0)
         return [self._held[number] for number in numbers]

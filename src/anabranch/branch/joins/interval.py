@@ -26,10 +26,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from anabranch.branch.held_items import HELD, Held, Kept, Shelf
-from anabranch.branch.intake.merge import Signal
-from anabranch.branch.intake.progress import Progress
+from anabranch.branch.held_items import HELD, HeldItem, HeldNode, Shelf
+from anabranch.branch.intake.merge import StreamSignal
 from anabranch.branch.members import Asker, Everyone
+from anabranch.branch.windows.selection import WindowProgress
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.language.intervals import Bound
@@ -69,7 +69,7 @@ class _Asked:
         literals = (each for each in parts(asker.standing.flwor.where) if isinstance(each, ast.Number))
         self._size = sum((abs(Fraction(each.text)) for each in literals), Fraction(0))
 
-    def advance(self, sides: Sequence[Sequence[Held]], reached: Sequence[Reach | None]) -> None:
+    def advance(self, sides: Sequence[Sequence[HeldNode]], reached: Sequence[Reach | None]) -> None:
         """Answer for the items of the first `for` that can meet nothing new."""
         for first in sides[0][self.done :]:
             borders = [first.value + above + self._margin(first) for _, above in self.reach]
@@ -78,7 +78,7 @@ class _Asked:
             self._meet(first, sides[1:])
             self.done += 1
 
-    def _meet(self, first: Held, others: Sequence[Sequence[Held]]) -> None:
+    def _meet(self, first: HeldNode, others: Sequence[Sequence[HeldNode]]) -> None:
         """All tuples of one item of the first `for`."""
         margin = self._margin(first)
         near = [
@@ -91,16 +91,16 @@ class _Asked:
             makes = [partial(self.asker.tuple, each, [held.node for held in each]) for each in found]
             self.asker.answers.give(found[0][-1].kept, [held for each in found for held in each], *makes)
 
-    def least(self, outer: Sequence[Held], reached: Reach) -> Reach:
+    def least(self, outer: Sequence[HeldNode], reached: Reach) -> Reach:
         """The least value of an item of the first `for` that is still to be answered for."""
         return min((reached, *(each.value for each in outer[self.done :])))
 
-    def needs(self, number: int, held: Held, least: Reach) -> bool:
+    def needs(self, number: int, held: HeldNode, least: Reach) -> bool:
         """Whether an item of the `for` with this number may still be met."""
         below, _ = self.reach[number - 1]
         return held.value + below + self._margin(held) >= least
 
-    def _margin(self, held: Held) -> Fraction:
+    def _margin(self, held: HeldNode) -> Fraction:
         return (len(self.reach) + 1) * _ROUNDING * (abs(held.value) + self._size)
 
 
@@ -111,20 +111,20 @@ class IntervalJoin:
         self._shelf = shelf
         self._everyone = Everyone(askers)
         self._streams = [shelf.inputs[name] for name in streams_of(askers[0].standing)]
-        self._progress = [Progress(stream) for stream in self._streams]
-        self._sides: list[list[Held]] = [[] for _ in self._streams]
+        self._progress = [WindowProgress(stream) for stream in self._streams]
+        self._sides: list[list[HeldNode]] = [[] for _ in self._streams]
         self._crowded = 64  # when to look again for what can be forgotten
         times = {stream.name: stream.time for stream in self._streams}
         self._asked = [_Asked(asker, times) for asker in askers]
 
-    def item(self, kept: Kept) -> None:
+    def item(self, kept: HeldItem) -> None:
         """Take the next item: it goes to the first `for` of its stream, then to the next."""
         for number, stream in enumerate(self._streams):
             if stream.name == kept.entry.origin.stream:
                 self._sides[number] += self._judged(number, kept)
         self._advance()
 
-    def _judged(self, number: int, kept: Kept) -> Iterator[Held]:
+    def _judged(self, number: int, kept: HeldItem) -> Iterator[HeldNode]:
         """What one `for` selects of an item that is in time."""
         found = kept.candidates(number)
         if found.error is not None:
@@ -141,9 +141,9 @@ class IntervalJoin:
         if self._progress[number].is_late(kept.entry.origin.partition, time):
             self._everyone.late(kept)
         else:
-            yield from (Held(time, kept, number, index) for index in selected)
+            yield from (HeldNode(time, kept, number, index) for index in selected)
 
-    def signal(self, signal: Signal) -> None:
+    def signal(self, signal: StreamSignal) -> None:
         """Take a punctuation or the end of a partition."""
         for progress, stream in zip(self._progress, self._streams, strict=True):
             if stream.name == signal.stream.name:
@@ -184,7 +184,7 @@ class IntervalJoin:
 
     # --- between epochs -----------------------------------------------------------------------------------
 
-    def held(self) -> list[Held]:
+    def held(self) -> list[HeldNode]:
         """All that the branch must be able to show again."""
         return [each for side in self._sides for each in side]
 

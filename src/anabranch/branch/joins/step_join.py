@@ -25,10 +25,10 @@ from typing import Any
 import pyarrow as pa
 
 from anabranch.algebra.window import Extent
-from anabranch.branch.held_items import Held, Kept, Shelf, placed_tables
-from anabranch.branch.intake.merge import Signal
+from anabranch.branch.held_items import HeldItem, HeldNode, Shelf, placed_tables
+from anabranch.branch.intake.merge import StreamSignal
 from anabranch.branch.members import Asker, Everyone
-from anabranch.branch.windows.selection import Judge
+from anabranch.branch.windows.selection import WindowSelection
 from anabranch.law.rounds.windows import Reach, extent_of
 
 
@@ -38,17 +38,17 @@ class Side:
     def __init__(self, extent: Extent) -> None:
         self.extent = extent
         self.next = 0
-        self.waiting: dict[int, list[Held]] = {}
+        self.waiting: dict[int, list[HeldNode]] = {}
         """What waits, by the position at which it will enter."""
-        self.held: list[Held] = []
+        self.held: list[HeldNode] = []
 
-    def wait(self, item: Held) -> None:
+    def wait(self, item: HeldNode) -> None:
         """Let an item wait for its window; one that stands between two windows is in none."""
         position = max(self.next, self.extent.first(item.value))
         if self.extent.start(position) <= item.value:
             self.waiting.setdefault(position, []).append(item)
 
-    def movements_to(self, reached: Reach) -> Iterator[list[Held]]:
+    def movements_to(self, reached: Reach) -> Iterator[list[HeldNode]]:
         """What enters by each of the movements that `reached` brings about."""
         while self.waiting and self.extent.end(position := min(self.waiting)) <= reached:
             entering = self.waiting.pop(position)
@@ -66,16 +66,16 @@ class Side:
         """The end of the first window that holds an item still waiting."""
         return self.extent.end(min(self.waiting)) if self.waiting else None
 
-    def all(self) -> list[Held]:
+    def all(self) -> list[HeldNode]:
         return [*self.held, *(each for items in self.waiting.values() for each in items)]
 
-    def placed(self) -> Iterator[tuple[Held, int | None]]:
+    def placed(self) -> Iterator[tuple[HeldNode, int | None]]:
         """What the state keeps, in order: items, each with the position where it waits to enter, if it does."""
         yield from ((each, None) for each in self.held)
         for position, items in self.waiting.items():
             yield from ((each, position) for each in items)
 
-    def restore(self, item: Held, position: int | None) -> None:
+    def restore(self, item: HeldNode, position: int | None) -> None:
         """Take in the next that `placed` gave."""
         if position is None:
             self.held.append(item)
@@ -119,14 +119,14 @@ class StepJoin:
         self._shelf = shelf
         self.everyone = Everyone(askers)
         first = askers[0].standing
-        self.judges = [Judge(number, first, shelf, self.everyone) for number in range(len(first.fors))]
+        self.judges = [WindowSelection(number, first, shelf, self.everyone) for number in range(len(first.fors))]
         found: dict[tuple[Extent, ...], list[Asker]] = {}
         for asker in askers:
             windows = (clause.window for clause in asker.standing.fors)
             found.setdefault(tuple(extent_of(each) for each in windows if each is not None), []).append(asker)
         self.pairings = [Pairing(extents, those) for extents, those in found.items()]
 
-    def item(self, kept: Kept) -> None:
+    def item(self, kept: HeldItem) -> None:
         """Take the next item: it goes to the first `for` of its stream, then to the next."""
         for number, judge in enumerate(self.judges):
             if judge.stream == kept.stream.name:
@@ -138,7 +138,7 @@ class StepJoin:
                             side.wait(held)
                     self._move(number, judge.reached)
 
-    def signal(self, signal: Signal) -> None:
+    def signal(self, signal: StreamSignal) -> None:
         """Take a punctuation; that a partition ends moves nothing, for the others may go on."""
         for number, judge in enumerate(self.judges):
             if judge.stream == signal.stream.name and signal.punctuation is not None:
@@ -158,7 +158,7 @@ class StepJoin:
 
     # --- between epochs -----------------------------------------------------------------------------------
 
-    def held(self) -> list[Held]:
+    def held(self) -> list[HeldNode]:
         """All that the branch must be able to show again."""
         return [each for pairing in self.pairings for side in pairing.sides for each in side.all()]
 

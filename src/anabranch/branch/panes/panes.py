@@ -37,13 +37,13 @@ from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.partial import Failure
 from anabranch.algebra.sliding import Sliding
 from anabranch.algebra.window import Panes
-from anabranch.branch.answers import Answers
-from anabranch.branch.intake.progress import Progress
+from anabranch.branch.members import AnswerWriter
 from anabranch.branch.panes.columns import PaneColumns, is_made_for, texts
 from anabranch.branch.panes.plan import PanePlan
 from anabranch.branch.panes.results import WindowResult, in_its_unit, in_units
 from anabranch.branch.panes.states import PaneState
 from anabranch.branch.ports import InputStream, Output
+from anabranch.branch.windows.selection import WindowProgress
 from anabranch.columnar.panes.counted import Counted
 from anabranch.columnar.panes.kernels_windows import find_windows
 from anabranch.columnar.panes.rows import MOST_PANES, Pane, Rows, together
@@ -53,10 +53,10 @@ from anabranch.errors import DynamicError
 from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
 from anabranch.law.rounds.windows import Reach
-from anabranch.runtime.evolution.outlet import Outlet, accent_text
-from anabranch.runtime.units import Piece, Units
+from anabranch.runtime.evolution.outlet import Outlet
+from anabranch.runtime.units import AnswerPiece, Units
 from anabranch.stream.culprits import letter_of
-from anabranch.stream.elements import Accent, Place
+from anabranch.stream.elements import Accent, Doubt, Place
 from anabranch.stream.path import Path
 
 _AT_ONCE = 1 << 16
@@ -81,7 +81,7 @@ class PaneWindows:
         self._name = name
         self._stream = stream
         self._out = out
-        self._answers = Answers(name, out)
+        self._answers = AnswerWriter(name, out)
         self._known = functions or {}, documents or {}
         self.rows = Rows.empty(self.paths)
         """The panes that are remembered, before others are added to them, and when they are merged with those."""
@@ -91,7 +91,7 @@ class PaneWindows:
         """Where the next range begins in the stream."""
         self._arrived = 0  # how many nodes were selected, for windows that count them
         self._outlet: Outlet | None = None
-        self._progress = Progress(stream)
+        self._progress = WindowProgress(stream)
         if state is not None:
             self._next, self.order, self._arrived = (state.meta[each] for each in ("next", "order", "arrived"))
             self._progress.restore(state.meta["progress"])
@@ -182,10 +182,9 @@ class PaneWindows:
         """From here on, what is answered leaves through this outlet."""
         self._outlet = outlet
 
-    def tell(self, accents: Iterable[Accent]) -> None:
+    def tell(self, accents: Iterable[Accent | Doubt]) -> None:
         """Accents come out; what is complete was answered before."""
-        for each in accents:
-            self._answers.write(Piece(accent_text(each), begins=False, ends=False))
+        self._answers.announce(accents)
 
     def forget(self, path: Path) -> None:
         """A path has gone from what came before, as far as it is not answered yet."""
@@ -300,11 +299,11 @@ class PaneWindows:
             named = [(Place(self._stream.name, each.file, each.offset), each.raw) for each in items]
             self._out.bury(letter_of(error, named, failed.values if failed else 0, self._name))
 
-    def _piece(self, window: Pane, result: WindowResult | None, units: Units) -> Piece:
+    def _piece(self, window: Pane, result: WindowResult | None, units: Units) -> AnswerPiece:
         calls, outlet = self._plan.seen.calls, self._outlet
         if result is not None and not any(each.failure for each in window.partials):
             values = {call.variable: AGGREGATES[call.function].value(window.partials[call.path]) for call in calls}
-            return Piece(result.text(in_its_unit(values)), begins=False, ends=False)
+            return AnswerPiece(result.text(in_its_unit(values)), begins=False, ends=False)
         known = {call.variable: partial(AGGREGATES[call.function].value, window.partials[call.path]) for call in calls}
         return units.window((), known, outlet.forward if outlet else None)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.columnar.panes.rows import Pane, Rows, together
 from anabranch.columnar.panes.tables import ManyPanes, Numbered
 from anabranch.errors import StateError
@@ -24,7 +24,7 @@ class PaneState:
     """Panes that are no rows, by number."""
 
 
-def pack(states: Mapping[int, PaneState]) -> State:
+def pack(states: Mapping[int, PaneState]) -> BranchState:
     """The states of branches by their numbers, as one."""
     rows: dict[int, list[Rows]] = {}
     odd: list[Numbered] = []
@@ -33,10 +33,10 @@ def pack(states: Mapping[int, PaneState]) -> State:
         odd += ((place, number, pane) for number, pane in each.odd)
     panes = ManyPanes({paths: together(parts, paths) for paths, parts in rows.items()}, tuple(odd))
     branches = [[number, len(each.rows.counts), each.meta] for number, each in states.items()]
-    return State({"operator": OPERATOR, "branches": branches}, panes.tables())
+    return BranchState({"operator": OPERATOR, "branches": branches}, panes.tables())
 
 
-def unpack(state: State, name: str) -> dict[int, PaneState]:
+def unpack(state: BranchState, name: str) -> dict[int, PaneState]:
     """The states that were packed; `name` is one of the subscriptions they are for."""
     if state.meta["operator"] != OPERATOR:
         raise StateError(

@@ -28,7 +28,7 @@ from anabranch.branch.intake.merge import Came, Changed
 from anabranch.branch.past.queries import RecalledMember, RecalledQuery
 from anabranch.branch.past.recalling import REACHES_ROOT, Memory, PastBranch
 from anabranch.branch.ports import InputStream, Spill
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.language import ast
 from anabranch.law.arrivals.mixed import MixedEvaluator, Stood
 from anabranch.law.env import Env
@@ -161,7 +161,7 @@ class MixedPastBranch(PastBranch):
         self,
         member: RecalledMember,
         inputs: Mapping[str, InputStream],
-        state: State | None,
+        state: BranchState | None,
         given: BranchContext,
         spill: Spill,
     ) -> None:
@@ -247,7 +247,7 @@ class MixedPastBranch(PastBranch):
     def _put_away(self) -> dict[str, Any]:
         return {**super()._put_away(), "edited": self._mixture.encode()}
 
-    def _restore(self, state: State) -> None:
+    def _restore(self, state: BranchState) -> None:
         super()._restore(state)
         self._mixture.decode(state.meta["edited"])
         for arrival in self._recollection.arrivals:

@@ -19,8 +19,7 @@ from anabranch.law.arrivals.mixed import mixes
 from anabranch.law.arrivals.past import named
 from anabranch.law.arrivals.recall import asks
 from anabranch.law.calls import PythonFunction
-from anabranch.runtime.past.asked import Asked, asked_of, only_past
-from anabranch.runtime.past.remember import shape_of
+from anabranch.runtime.past.recollection import PastPath, asked_of, only_past
 from anabranch.runtime.standing import Standing, standing
 
 
@@ -31,7 +30,7 @@ class RecalledQuery:
     query: ast.Query
     text: str
     streams: tuple[str, ...]
-    asked: tuple[Asked, ...]
+    asked: tuple[PastPath, ...]
     standing: Standing | None
     """How its results stand, one round after the other; None where it is on display."""
     edited: tuple[str, ...] = ()
@@ -54,29 +53,26 @@ def recalled_query(
         return _mixed(query, functions, text, streams, beside)
     if not asks(query):
         return None
-    shape = shape_of(query, functions, text)
-    if shape is not None:
-        return RecalledQuery(query, shape.standing.text, shape.standing.streams, shape.asked, shape.standing)
-    asked = asked_of(query) if only_past(query) else None
-    return None if asked is None else RecalledQuery(query, text or "", streams, asked, None)
+    whole = standing(query, functions, text, past=True)
+    asked = asked_of(query)
+    if asked is None:
+        return None
+    if whole.kind == "items":
+        return RecalledQuery(query, whole.text, whole.streams, asked, whole)
+    return RecalledQuery(query, text or "", streams, asked, None) if only_past(query) else None
 
 
-def refuse_mixture(
-    query: ast.Query,
-    edited: Collection[str],
-    functions: Mapping[str, PythonFunction] | None = None,
-    text: str | None = None,
-    name: str | None = None,
-) -> None:
-    """Refuse a query over streams of items and of updates of which it is not known how much of the items it needs."""
+def refuse_mixture(query: ast.Query, past: RecalledQuery | None, edited: Collection[str], text: str, name: str) -> None:
+    """Refuse a query over streams of items and of updates of which it is not known how much of the items it needs.
+
+    Of others that is known, and `past` tells it.
+    """
     items = [each for each in named(query) if each not in edited]
-    if len(items) == len(named(query)) or not mixes(query, items):
-        return
-    if recalled_query(query, functions, text, edited) is None:
+    if past is None and len(items) < len(named(query)) and mixes(query, items):
         sources = (part for part in parts(query) if isinstance(part, ast.Source))
         raise Unsupported(
             "how much of a stream of items this needs, beside a stream of updates, is not known beforehand",
-            text=text or "",
+            text=text,
             span=next(each.span for each in sources if each.name in items),
             name=name,
             hint="put '#[v]' or '?[t]' behind its path, or have one 'for' over it around all else",

@@ -15,31 +15,26 @@ state, as raw entries, which are read again.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from anabranch.algebra.display.display import Piece as Shown
 from anabranch.algebra.display.publishing import Published, ReaderState, heartbeat
-from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch.display.branch import BranchContext
 from anabranch.branch.display.publishing import SHOWN, wire_time
-from anabranch.branch.evolution.follower import Follower
-from anabranch.branch.evolution.following import Following
+from anabranch.branch.evolution.following import Absorbing, Following
 from anabranch.branch.held_items import number_nodes
-from anabranch.branch.intake.entries import Entry, Origin
-from anabranch.branch.intake.entry_reader import EntryReader
-from anabranch.branch.intake.merge import Changed, Judge, Released, Signal
-from anabranch.branch.intake.merged import Merged
+from anabranch.branch.intake.entries import EntryReader, FeedOrigin, RawEntry
+from anabranch.branch.intake.merge import Changed, DocumentJudge, Merged, Released, StreamSignal
 from anabranch.branch.past.queries import RecalledMember
 from anabranch.branch.ports import InputStream, Spill
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.errors import DynamicError, StateError
 from anabranch.language import ast
-from anabranch.law.calls import PythonFunction
 from anabranch.law.construct import content_text
 from anabranch.law.env import Env
 from anabranch.law.evolution.canonical import remeasured
@@ -47,13 +42,10 @@ from anabranch.law.inputs import Arrival, Input
 from anabranch.law.inputs import Signal as Passed
 from anabranch.law.paths import base_of
 from anabranch.law.slices import WholeNeeded
-from anabranch.runtime.evolution.lineage import Lineage
-from anabranch.runtime.evolution.tracing import lineage_of
 from anabranch.runtime.past.recollection import Recollection
-from anabranch.runtime.standing import Standing, standing
 from anabranch.runtime.units import NOTHING, joined, piece_of
 from anabranch.stream.affine import Affine
-from anabranch.stream.elements import Accent, DeadLetter, Doubt, Item, Place, Punctuation
+from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation
 from anabranch.stream.path import Path
 from anabranch.stream.reading.lines import Cut
 from anabranch.stream.tree import Document, Element, copy
@@ -156,38 +148,6 @@ class DisplayAnswer:
         self._display.resume(ReaderState(*told))
 
 
-@dataclass(slots=True)
-class Silence:
-    """Where accents go that do not come out."""
-
-    over: bool = False
-
-    def announce(self, accents: Iterable[Accent | Doubt]) -> None:
-        """Nothing is told of them."""
-
-
-@dataclass(slots=True)
-class Absorbing:
-    """A query about the past, as far as it follows the evolution of its streams."""
-
-    key: str
-    standing: Standing
-    policy: Policy
-    registered: tuple[str, ...]
-    sends: Literal[False] = False
-    answers: Silence = field(default_factory=Silence)
-    follower: Follower | None = None
-
-    @staticmethod
-    def of(member: RecalledMember, functions: Mapping[str, PythonFunction]) -> Absorbing:
-        asked = member.query
-        return Absorbing(member.key, standing(asked.query, functions, asked.text), member.policy, tuple(functions))
-
-    def lineage(self, inputs: Mapping[str, InputStream]) -> Lineage:
-        """What is known of its output."""
-        return lineage_of(self.standing, self.registered, {name: each.root.namespaces for name, each in inputs.items()})
-
-
 REACHES_ROOT = "a path of the query reaches the root of a stream"
 """Why a query ends: there is no root around what is remembered."""
 _ROWS = pa.schema(
@@ -215,10 +175,10 @@ class PastBranch(Merged):
         self,
         member: RecalledMember,
         inputs: Mapping[str, InputStream],
-        state: State | None,
+        state: BranchState | None,
         given: BranchContext,
         spill: Spill,
-        judge: Judge | None = None,
+        judge: DocumentJudge | None = None,
     ) -> None:
         self._member = member
         self._inputs = inputs
@@ -228,11 +188,11 @@ class PastBranch(Merged):
         self._answer: StandingAnswer | DisplayAnswer = (
             DisplayAnswer(member) if member.query.standing is None else StandingAnswer(member)
         )
-        self._entries: dict[Arrival, tuple[Entry, int, Mapping[Path, Affine]]] = {}
+        self._entries: dict[Arrival, tuple[RawEntry, int, Mapping[Path, Affine]]] = {}
         """Of what is remembered, the raw entry, its number among all items, and the maps into the start's units."""
         self.taken = 0
         """How many items came."""
-        self._following = Following([Absorbing.of(member, given.functions)], self._merge, self)
+        self._following = Following([Absorbing.of(member, given.functions)], self._merge, lambda: self.taken)
         self._ended: str | None = None
         self.aborted: dict[str, str] = {}
         if state is not None:
@@ -260,7 +220,7 @@ class PastBranch(Merged):
                     origin = entry.origin
                     time = self._merge.sources[origin.stream, origin.partition].now
                     self._take(origin.stream, self._arrival(entry, item, time, units))
-                case Signal(stream, partition, punctuation) if punctuation is not None:
+                case StreamSignal(stream, partition, punctuation) if punctuation is not None:
                     self._following.signal(each)
                     self._pass(stream.name, partition, punctuation.place)
                 case Changed(stream, partition, change):
@@ -279,7 +239,7 @@ class PastBranch(Merged):
         self._take(stream, Passed(Punctuation(None, place), time, partition))
 
     def _arrival(
-        self, entry: Entry, item: Item, time: Fraction, units: Mapping[Path, Affine], known: int | None = None
+        self, entry: RawEntry, item: Item, time: Fraction, units: Mapping[Path, Affine], known: int | None = None
     ) -> Arrival:
         """An item that arrives, or one that arrived earlier, with its number among all items."""
         stream, number = entry.origin.stream, self.taken if known is None else known
@@ -311,7 +271,7 @@ class PastBranch(Merged):
 
     # --- between epochs -----------------------------------------------------------------------------------
 
-    def save(self) -> State | None:
+    def save(self) -> BranchState | None:
         """What must be remembered; the epoch is over."""
         merge, waiting = self._merge.save()
         rows = []
@@ -325,14 +285,14 @@ class PastBranch(Merged):
         answer, shown = self._answer.save()
         meta = {"operator": "past", "merge": merge, "answer": answer, **self._put_away()}
         items = pa.Table.from_pylist(rows, schema=_ROWS)
-        return State(meta, {"waiting": waiting, "items": items, "shown": pa.table([shown], schema=SHOWN)})
+        return BranchState(meta, {"waiting": waiting, "items": items, "shown": pa.table([shown], schema=SHOWN)})
 
     def _put_away(self) -> dict[str, Any]:
         """The small things that must be remembered."""
         said = self._following.save()
         return {"taken": self.taken, "now": str(self._recollection.now), "ended": self._ended, "said": said}
 
-    def _restore(self, state: State) -> None:
+    def _restore(self, state: BranchState) -> None:
         meta = state.meta
         if meta["operator"] != "past":
             raise StateError(f"the state of '{self._member.name}' is that of another kind of branch")
@@ -343,7 +303,7 @@ class PastBranch(Merged):
         found: list[tuple[Arrival, list[int]]] = []
         for row in state.tables["items"].to_pylist():
             cut = Cut(row["start"], row["end"], row["raw"], None, row["root"], row["encoding"])
-            entry = Entry(Origin(row["stream"], row["partition"], row["file"]), cut)
+            entry = RawEntry(FeedOrigin(row["stream"], row["partition"], row["file"]), cut)
             item = readers[row["stream"]].read(entry)
             if not isinstance(item, Item):
                 raise StateError(f"an item that '{self._member.name}' remembers can no longer be read")

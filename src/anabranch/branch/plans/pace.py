@@ -24,8 +24,9 @@ from anabranch.algebra.plans.interpret import Apply, Plan, StreamSource
 from anabranch.algebra.reactions.readings import Reading
 from anabranch.algebra.reactions.signature import Paths
 from anabranch.algebra.window import Extent, Panes
-from anabranch.branch.intake.progress import Progress
+from anabranch.branch.evolution.changelog import WindowsReached
 from anabranch.branch.ports import InputStream
+from anabranch.branch.windows.selection import WindowProgress
 from anabranch.law.rounds.windows import Reach
 from anabranch.stream.cover import passed
 from anabranch.stream.elements import Punctuation
@@ -35,34 +36,13 @@ Way = tuple[int, ...]
 """Leads to an operator, by the inputs to take from the root down."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """All items of a stream with less than a value at a path have come; values are those of query start."""
-
-    stream: str
-    path: Path
-    value: Fraction
-
-    def to_json(self) -> list[Any]:
-        return [self.stream, list(self.path.steps), str(self.value)]
-
-    @staticmethod
-    def from_json(value: list[Any]) -> Reached:
-        stream, steps, text = value
-        return Reached(stream, Path(tuple(steps)), Fraction(text))
-
-    def outdoes(self, before: Reached) -> bool:
-        """Whether it says all that an earlier one said."""
-        return (self.stream, self.path) == (before.stream, before.path)
-
-
 @dataclass(slots=True)
 class _Watch:
     """A path of a stream, with the windows that go by it."""
 
     stream: InputStream
     path: Path
-    progress: Progress
+    progress: WindowProgress
     windows: list[tuple[Way, Extent]] = field(default_factory=list)
     told: Fraction = Fraction(0)
     """What the plan was told last."""
@@ -76,7 +56,7 @@ class Pace:
         for way, window in _windows(plan, ()):
             for name, path in dict.fromkeys(_leads(plan_at(plan, (*way, 0)), window.path)):
                 stream = inputs[name]
-                watch = self._watches.setdefault((name, path), _Watch(stream, path, Progress(stream)))
+                watch = self._watches.setdefault((name, path), _Watch(stream, path, WindowProgress(stream)))
                 watch.windows.append((way, window.extent))
 
     def is_late(self, stream: str, partition: int, item: Reading) -> bool:
@@ -97,7 +77,7 @@ class Pace:
             if value is not None:
                 watch.progress.passed(partition, value - watch.stream.origin)
 
-    def reached(self, stream: str) -> Iterator[Reached]:
+    def reached(self, stream: str) -> Iterator[WindowsReached]:
         """What the plan has to be told now, and was not told before; the end of a stream it need not be told."""
         for watch in self._of(stream):
             reached = watch.progress.reached
@@ -105,7 +85,7 @@ class Pace:
                 last = max(_end(extent, reached) for _, extent in watch.windows)
                 if last > watch.told:
                     watch.told = last
-                    yield Reached(stream, watch.path, last + watch.stream.origin)
+                    yield WindowsReached(stream, watch.path, last + watch.stream.origin)
 
     def first_windows(self) -> dict[Way, int]:
         """The first window of each operator that the subscription sees whole, where it is not the first of all."""

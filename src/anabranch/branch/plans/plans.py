@@ -7,10 +7,14 @@ Items leave as XML and accents as they stand in all answers; of punctuations an 
 
 Elements were judged by the trunk, so here nothing is bad; an accent that was set aside leaves paths in doubt, and a
 plan that meets such a path is over (LAWS 4.5).
-What operators remember is written down as plain values, what they know of evolution as what was said (`changelog.py`).
+What operators remember is written down as plain values, what they know of evolution as the events that were told
+(`branch/evolution/changelog.py`).
 
-Cost: what was said is told to a plan once, and once more when the branch is opened by a process that did not have it
-last; that one has kept what it left.
+The plan begins anew from a changelog at the very moment that it is thinned, so what it knows follows from the elements
+alone, and not from when its state was saved.
+
+Cost: an event is told to a plan once, and once more when the branch is opened by a process that did not have it last;
+that one has kept what it left (`branch/cache.py`), without the items, which are in the state.
 """
 
 from __future__ import annotations
@@ -22,23 +26,21 @@ from typing import Any
 
 import pyarrow as pa
 
+from anabranch.algebra.accents.events import Announced, Event
 from anabranch.algebra.accents.sets import description_of, items_of, term
 from anabranch.algebra.operators.operator import Flowing, Heartbeat
-from anabranch.algebra.plans.interpret import Plan, Query
+from anabranch.algebra.operators.union import Union
+from anabranch.algebra.plans.interpret import Apply, Plan, Query, StreamSource
 from anabranch.algebra.reactions.course import Change, Closing
 from anabranch.algebra.reactions.readings import Reading
 from anabranch.algebra.reactions.signature import Policy
-from anabranch.branch import cache as left
-from anabranch.branch.evolution.changelog import Event, Said, begun, begun_to_json
+from anabranch.branch import cache
+from anabranch.branch.evolution.changelog import Changelog, Entry, WindowsReached, shown_at, starts_of
 from anabranch.branch.intake.backlog import Key
-from anabranch.branch.intake.merge import Changed, Released, Signal
-from anabranch.branch.intake.merged import Merged
-from anabranch.branch.plans.cache import Followed, Ground
-from anabranch.branch.plans.changelog import PlanLog, Told
-from anabranch.branch.plans.pace import Pace, Reached, with_origins
-from anabranch.branch.plans.sources import partitioned, source_of
+from anabranch.branch.intake.merge import Changed, Merged, Released, StreamSignal
+from anabranch.branch.plans.pace import Pace, with_origins
 from anabranch.branch.ports import InputStream, Output, Spill
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.errors import Aborted, StateError, StreamError
 from anabranch.law.evolution.vantage import Vantage
 from anabranch.predicate import compare
@@ -69,13 +71,13 @@ class Planned(Merged):
     """A branch that has a plan."""
 
     def __init__(
-        self, member: PlanMember, inputs: Mapping[str, InputStream], state: State | None, spill: Spill
+        self, member: PlanMember, inputs: Mapping[str, InputStream], state: BranchState | None, spill: Spill
     ) -> None:
         self._member = member
         self._inputs = inputs
         super().__init__(inputs.values(), spill)
         self._pace = Pace(member.plan, inputs)
-        self._log = PlanLog()
+        self._log = Changelog()
         self._mistrusted: dict[Key, dict[Path, str]] = {key: {} for key in self._merge.sources}
         """By input, the paths that have been unknown for some items, with the last reason."""
         self._place = Place(next(iter(inputs)), "", 0)
@@ -84,20 +86,17 @@ class Planned(Merged):
         self.aborted: dict[str, str] = {}
         self.held = 0
         """How many items and groups it remembers, once it is saved."""
-        starts = begun(inputs.values(), None if state is None else state.meta["begun"])
-        self._begun = begun_to_json(starts) if state is None else state.meta["begun"]
-        """Where late streams are seen from, as it is kept."""
-        self._shown = [Said(*key, 0, each) for key, start in starts.items() for each in start.shown]
-        """What the plan was told first (LAWS 3.6)."""
-        for key, start in starts.items():
-            self._merge.sources[key].vantage = Vantage(start.evolution)
+        self._starts = starts_of(inputs.values())
+        """Where late streams are seen from (LAWS 3.6)."""
+        for key, start in self._starts.items():
+            self._merge.sources[key].vantage = Vantage(start.evolution.copy())
         self._promises = {source_of(*key): each.vantage.evolution.domains for key, each in self._merge.sources.items()}
         """What was promised of the items of each partition when the plan began."""
         self._query = self._fresh()
         if state is not None:
             self._restore(state)
             return
-        for each in self._shown:
+        for each in shown_at(self._starts):
             self._give(self._consequences(each))
 
     def _fresh(self) -> Query:
@@ -117,8 +116,8 @@ class Planned(Merged):
                     self._item(each)
                 case Changed(stream, partition, change):
                     self._place = change.place
-                    self._hear(Said(stream.name, partition, 0, change))
-                case Signal():
+                    self._hear(Announced(stream.name, partition, change))
+                case StreamSignal():
                     self._signal(each)
 
     def _finish(self) -> None:
@@ -142,12 +141,12 @@ class Planned(Merged):
             self._give(self._query.take(source_of(*key), reading), tree)
         self._reach(origin.stream)
 
-    def _signal(self, signal: Signal) -> None:
+    def _signal(self, signal: StreamSignal) -> None:
         stream, given = signal.stream.name, signal.given
         if given is not None:
             self._place = given.place
             if given.where is not None:
-                self._hear(Said(stream, signal.partition, 0, given))
+                self._hear(Announced(stream, signal.partition, given))
             elif given.at is not None:
                 self._give(self._query.take(source_of(stream, signal.partition), Heartbeat(given.at)), given)
         self._pace.signal(stream, signal.partition, signal.punctuation)
@@ -158,10 +157,10 @@ class Planned(Merged):
         for each in self._pace.reached(stream):
             self._hear(each)
 
-    def _hear(self, told: Told) -> None:
-        """Let what was said have its consequences, and remember it."""
+    def _hear(self, told: Entry) -> None:
+        """Let an event have its consequences, and remember it."""
         before = self._query.changes
-        self._give(self._consequences(told), told.event if isinstance(told, Said) else None)
+        self._give(self._consequences(told), told.event if isinstance(told, Announced) else None)
         if self._ended is None and self._log.add(told, came=self._query.changes > before):
             self._log.thin()
             remembered = self._query.save()
@@ -171,20 +170,20 @@ class Planned(Merged):
     def _retell(self) -> None:
         """Begin anew behind all that was said, as if no item had come."""
         self._query = self._fresh()
-        for each in (*self._shown, *self._log.told):
+        for each in (*shown_at(self._starts), *self._log.entries):
             for _ in self._consequences(each):
                 pass
 
-    def _consequences(self, told: Told) -> Iterator[Flowing]:
+    def _consequences(self, told: Entry) -> Iterator[Flowing]:
         match told:
-            case Reached(stream, path, value):
+            case WindowsReached(stream, path, value):
                 for number in range(self._inputs[stream].partitions):
                     yield from self._query.close(source_of(stream, number), compare(term(path), "<", value))
-            case Said(stream, partition, _, Accent(where, evolution)):
+            case Announced(stream, partition, Accent(where, evolution)):
                 yield from self._query.take(source_of(stream, partition), Change(items_of(where), evolution))
-            case Said(stream, partition, _, Punctuation(where)) if where is not None:
+            case Announced(stream, partition, Punctuation(where)) if where is not None:
                 yield from self._query.take(source_of(stream, partition), Closing(items_of(where)))
-            case Said(stream, partition, _, DeadLetter(doubts=doubts, reason=reason)):
+            case Announced(stream, partition, DeadLetter(doubts=doubts, reason=reason)):
                 self._mistrusted[stream, partition].update({each.path: reason for each in doubts})
 
     # --- what goes out ----------------------------------------------------------------------------------------
@@ -208,13 +207,12 @@ class Planned(Merged):
 
     # --- between epochs -----------------------------------------------------------------------------------------
 
-    def save(self) -> State | None:
+    def save(self) -> BranchState | None:
         """What must be remembered; the epoch is over."""
         merge, waiting = self._merge.save()
         meta = {
             "operator": "plan",
             "merge": merge,
-            "begun": self._begun,
             "log": self._log.to_json(),
             "pace": self._pace.save(),
             "ended": self._ended,
@@ -225,18 +223,18 @@ class Planned(Merged):
         kept = [(way, json.dumps(row)) for way, rows in saved.items() for row in rows]
         columns = [[way for way, _ in kept], [row for _, row in kept]]
         self._leave(meta)
-        return State(meta, {"waiting": waiting, "kept": pa.table(columns, schema=_ROWS)})
+        return BranchState(meta, {"waiting": waiting, "kept": pa.table(columns, schema=_ROWS)})
 
-    def _restore(self, state: State) -> None:
+    def _restore(self, state: BranchState) -> None:
         if state.meta["operator"] != "plan":
             raise StateError(f"the state of '{self._member.name}' is that of another kind of branch")
         self._merge.restore(state.meta["merge"], state.tables["waiting"])
         self._pace.restore(state.meta["pace"])
         self._ended, self._place = state.meta["ended"], Place(*state.meta["place"])
-        self._log = PlanLog.from_json(state.meta["log"])
+        self._log = Changelog.from_json(state.meta["log"])
         if not self._pick_up(state.meta):
-            for each in self._log.told:
-                if isinstance(each, Said):
+            for each in self._log.entries:
+                if isinstance(each, Announced):
                     self._merge.sources[each.stream, each.partition].vantage.take(each.event)
             self._retell()
         rows: dict[str, list[Any]] = {}
@@ -245,24 +243,39 @@ class Planned(Merged):
         self._query.restore(rows)
 
     def _leave(self, meta: dict[str, Any]) -> None:
-        """Leave what follows from what was said to whoever opens the branch in this process next."""
+        """Leave what follows from the events to whoever opens the branch in this process next."""
         self._query.forget()
         vantages = {key: source.vantage for key, source in self._merge.sources.items()}
-        left.here.leave(self._ground(meta), Followed(self._query, vantages, self._mistrusted))
+        cache.here.put(self._ground(meta), (self._query, self._mistrusted, vantages))
 
     def _pick_up(self, meta: dict[str, Any]) -> bool:
-        """Go on with what was left here behind just this, if it was."""
-        found: Followed | None = left.here.pick_up(self._ground(meta))
+        """Go on with what was left here behind just these events, if it was."""
+        found = cache.here.take(self._ground(meta))
         if found is None:
             return False
-        self._query, self._mistrusted = found.query, found.mistrusted
-        for key, vantage in found.vantages.items():
+        self._query, self._mistrusted, vantages = found
+        for key, vantage in vantages.items():
             self._merge.sources[key].vantage = vantage
         return True
 
-    def _ground(self, meta: dict[str, Any]) -> Ground:
-        member = self._member
-        return Ground(member.plan, member.policy, self._promises, meta["begun"], meta["log"]["told"])
+    def _ground(self, meta: dict[str, Any]) -> tuple[Any, ...]:
+        """All that the operators' knowledge of evolution follows from."""
+        return self._member.plan, self._member.policy, self._promises, self._starts, meta["log"]["entries"]
+
+
+def source_of(stream: str, partition: int) -> str:
+    """What a partition is called in a plan."""
+    return f"{stream}/{partition}"
+
+
+def partitioned(plan: Plan, partitions: Mapping[str, int]) -> Plan:
+    """The plan over the partitions of its streams, so many of each; a stream is the Union of them (LAWS 1.4)."""
+    match plan:
+        case StreamSource(name):
+            found = tuple(StreamSource(source_of(name, number)) for number in range(partitions[name]))
+            return found[0] if len(found) == 1 else Apply(Union(len(found)), found)
+        case Apply(operator, below):
+            return Apply(operator, tuple(partitioned(each, partitions) for each in below))
 
 
 def _raw(cause: Element | Event | None) -> str:

@@ -21,8 +21,7 @@ import numpy as np
 
 from anabranch.aggregates.partial import ItemAt
 from anabranch.branch.intake.backlog import Key
-from anabranch.branch.intake.entries import Entry, cuts, unpack
-from anabranch.branch.intake.entry_reader import EntryReader
+from anabranch.branch.intake.entries import EntryReader, RawEntry, cuts, unpack
 from anabranch.branch.panes.panes import PaneWindows
 from anabranch.branch.panes.states import pack
 from anabranch.branch.panes.states import unpack as unpack_states
@@ -31,7 +30,7 @@ from anabranch.branch.remote.lines import DOUBT, EndedMark, FromMark, Mark, NoLi
 from anabranch.branch.remote.making import SentWindows
 from anabranch.branch.remote.queries import SentQuery
 from anabranch.branch.remote.reading import UNTOLD, LineReader
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.columnar.panes.rows import Pane
 from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
@@ -56,7 +55,7 @@ class Gathered:
         self,
         member: SentMember,
         stream: InputStream,
-        state: State | None,
+        state: BranchState | None,
         functions: Mapping[str, PythonFunction],
         documents: Mapping[str, Input],
     ) -> None:
@@ -91,7 +90,7 @@ class Gathered:
         others = np.delete(np.arange(len(raws)), plain.at)
         odd: list[tuple[int, Pane]] = []
         for at, cut in zip(others.tolist(), cuts(table.take(others)), strict=True):
-            odd += self._other(self._windows.order + at, Entry(origin, cut))
+            odd += self._other(self._windows.order + at, RawEntry(origin, cut))
         rows = plain.rows
         if self._query.plan.tells_firsts:
             starts = table.column("start").to_pylist()
@@ -102,7 +101,7 @@ class Gathered:
             self._reach(int(plain.numbers[-1]) + 1)
         self._windows.gather(replace(rows.at(places), panes=panes), odd, len(raws))
 
-    def _other(self, order: int, entry: Entry) -> list[tuple[int, Pane]]:
+    def _other(self, order: int, entry: RawEntry) -> list[tuple[int, Pane]]:
         """Take in what is no window with plain numbers; gives the panes that it is."""
         raw = _shown(entry.cut.raw)
         match self._reader.read(entry):
@@ -164,7 +163,7 @@ class Gathered:
 
     # --- between epochs -----------------------------------------------------------------------------------
 
-    def save(self) -> State | None:
+    def save(self) -> BranchState | None:
         """Answer what is complete; gives what to remember after the epoch."""
         if self.aborted:
             return None
@@ -175,7 +174,7 @@ class Gathered:
             self.aborted[self._member.key] = self._doubt
             return None
         state = pack({0: self._windows.save()})
-        return State({**state.meta, "begun": self._begun}, state.tables)
+        return BranchState({**state.meta, "begun": self._begun}, state.tables)
 
     @property
     def held(self) -> int:

@@ -20,7 +20,7 @@ from anabranch.language import check, parse
 from anabranch.sharing.match import matches
 from anabranch.sharing.remote import MakeWindows, OverWindows, PutTogether, ReadWindows, SendTuples, SentOperator
 from anabranch.sharing.render import render
-from anabranch.sharing.restructure import restructure
+from anabranch.sharing.restructure import sent_windows
 from anabranch.sharing.rules.derive import derive
 from anabranch.sharing.tree import PropertyTree
 
@@ -87,8 +87,7 @@ def _read(found: Any) -> SentOperator:
         case {"windows": "put together", "query": str(query), "of": str(source), **others} if not others:
             return PutTogether(_tree(query), _tree(source))
         case {"windows": "read", "query": str(text), "of": str(source), **others} if not others:
-            rest = restructure(check(parse(text), text).query)
-            return ReadWindows(PutTogether(rest.tree, _tree(source)), text)
+            return ReadWindows(PutTogether(sent_windows(check(parse(text), text).query), _tree(source)), text)
         case {"tuples": "send", "query": str(query), **others} if not others:
             check(parse(query), query)
             return SendTuples(query)

@@ -1,6 +1,6 @@
 """What one windowed `for` makes of an element: which nodes it selects, where they stand, and which are late.
 
-That does not depend on the size of its window, so queries that differ in no more have one judge.
+That does not depend on the size of its window, so queries that differ in no more share it.
 
 Nodes that are not selected still show how far the stream is, and what is late (LAWS 3.2).
 Where the predicates fail, or a selected node has no reference value, that is set aside, once (LAWS 2.4).
@@ -14,13 +14,14 @@ from fractions import Fraction
 from typing import Any
 
 from anabranch.algebra.window import Extent
-from anabranch.branch.held_items import Held, Kept, Shelf
-from anabranch.branch.intake.merge import Signal
-from anabranch.branch.intake.progress import Progress
+from anabranch.branch.held_items import HeldItem, HeldNode, Shelf
+from anabranch.branch.intake.merge import StreamSignal
 from anabranch.branch.members import Everyone
 from anabranch.branch.ports import InputStream
+from anabranch.branch.state import fraction, reach, written
 from anabranch.language import ast
 from anabranch.law.paths import base_of
+from anabranch.law.rounds import windows
 from anabranch.law.rounds.windows import Reach
 from anabranch.law.slices import path_in_item
 from anabranch.law.spelling import Spelling
@@ -29,7 +30,33 @@ from anabranch.stream.cover import passed
 from anabranch.stream.elements import Punctuation
 
 
-class Judge:
+class WindowProgress(windows.Progress):
+    """The law's own judgement, which can be remembered; values are those from the stream's origin on."""
+
+    def __init__(self, stream: InputStream) -> None:
+        super().__init__(stream.slack, stream.partitions)
+        self._late = stream.late
+
+    def largest(self, partition: int) -> Reach | None:
+        """The largest value that a partition has shown; infinity where it has ended."""
+        return self._largest.get(partition)
+
+    def first_window(self, extent: Extent) -> int:
+        """The first window that the subscription sees whole; 0 unless it came late."""
+        return extent.from_start(self.first) if self._late and self.first is not None else 0
+
+    def save(self) -> dict[str, Any]:
+        largest = {str(partition): written(value) for partition, value in self._largest.items()}
+        return {"largest": largest, "first": written(self.first)}
+
+    def restore(self, meta: dict[str, Any]) -> None:
+        """Take in what `save` gave."""
+        found = {int(partition): reach(text) for partition, text in meta["largest"].items()}
+        self._largest = {partition: value for partition, value in found.items() if value is not None}
+        self.first = fraction(meta["first"])
+
+
+class WindowSelection:
     """Judges elements for the `for` of one number; the only one to write its dead letters and late places."""
 
     def __init__(self, number: int, standing: Standing, shelf: Shelf, everyone: Everyone) -> None:
@@ -44,11 +71,11 @@ class Judge:
         if isinstance(clause.window, ast.TimeWindow):
             names = Spelling(standing.env.namespaces, shelf.inputs[source.name].root.namespaces)
             self._path = path_in_item(clause.source, clause.window.reference, names)
-        self.progress = Progress(shelf.inputs[source.name])
+        self.progress = WindowProgress(shelf.inputs[source.name])
         self._everyone = everyone
         self._arrived = 0
 
-    def item(self, kept: Kept) -> Iterator[Held | None]:
+    def item(self, kept: HeldItem) -> Iterator[HeldNode | None]:
         """What an item shows, node by node: one that is selected, or None where it only shows how far the stream is.
 
         What is late, or has no reference value, shows nothing.
@@ -59,21 +86,21 @@ class Judge:
         for index, each in enumerate(found.nodes):
             if not self.timed:
                 if each.selected:
-                    yield Held(self.next_number(), kept, self._number, index)
+                    yield HeldNode(self.next_number(), kept, self._number, index)
             elif each.value is None:
                 if each.selected and each.error is not None:
                     self._everyone.bury(kept, each.error)
             elif self.progress.is_late(kept.entry.origin.partition, each.value):
                 self._everyone.late(kept)
             else:
-                yield Held(each.value, kept, self._number, index) if each.selected else None
+                yield HeldNode(each.value, kept, self._number, index) if each.selected else None
 
     def next_number(self) -> Fraction:
         """Where the next selected node stands in count windows; it has then arrived."""
         self._arrived += 1
         return Fraction(self._arrived - 1)
 
-    def signal(self, signal: Signal) -> None:
+    def signal(self, signal: StreamSignal) -> None:
         """A punctuation, or a partition's end, shows how far the stream is, and nothing else."""
         if self.timed:
             value = math.inf if signal.punctuation is None else self.covered(signal.stream, signal.punctuation)

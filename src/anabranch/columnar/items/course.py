@@ -18,9 +18,9 @@ from typing import Protocol
 import numpy as np
 
 from anabranch.algebra.accents.boxes import boxes
+from anabranch.algebra.accents.events import is_change
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.index import Box
-from anabranch.algebra.accents.passing import is_change
 from anabranch.algebra.accents.sets import items_of
 from anabranch.columnar.items.units import Followed
 from anabranch.columnar.match.boxed import MOST_BOXES, BoxColumns, carries, covers

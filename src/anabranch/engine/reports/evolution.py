@@ -11,22 +11,22 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from anabranch import logic
+from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.layers import State
 from anabranch.engine.reports.html import titled_table
-from anabranch.engine.reports.reactions import Reaction, reactions
+from anabranch.engine.reports.reactions import SubscriptionReaction, reactions
 from anabranch.engine.reports.tables import aligned, named
 from anabranch.errors import UsageError
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest, Manifests
-from anabranch.spark.evolution.changes import Change
-from anabranch.spark.evolution.log import read_log
+from anabranch.spark.evolution.log import LoggedEvent, read_log
 from anabranch.spark.intake.order import Form, OrderLog
 from anabranch.spark.intake.ranges import Position
 from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.stream.affine import IDENTITY
 from anabranch.stream.description import Description
-from anabranch.stream.elements import Accent, Add, Alter, Drop, Place
+from anabranch.stream.elements import Accent, Add, Alter, DeadLetter, Drop, Punctuation
 from anabranch.stream.reading.source import Source
 
 EVERYTHING = "all items"
@@ -84,7 +84,7 @@ class Event:
     items: str
     refused: str
     """The reason why it is not valid there; empty if it is."""
-    reactions: tuple[Reaction, ...]
+    reactions: tuple[SubscriptionReaction, ...]
     """What those of the subscriptions did that it concerns."""
 
 
@@ -147,7 +147,7 @@ class StreamCourse:
         return Manifests(self.checkpoint.manifests).load(self._last) if self.checkpoint and self._last >= 0 else None
 
     @cached_property
-    def _changes(self) -> list[Change]:
+    def _changes(self) -> list[LoggedEvent]:
         logged = self.newest.evolution.get(self.source.name) if self.newest else None
         return [] if logged is None or self.checkpoint is None else read_log(self.checkpoint.evolution, logged)
 
@@ -155,11 +155,11 @@ class StreamCourse:
         """The evolution of a partition as far as it is committed; the caller may change it."""
         return self._evolution(partition, self._changes)
 
-    def _evolution(self, partition: int, changes: Sequence[Change]) -> Evolution:
+    def _evolution(self, partition: int, changes: Sequence[LoggedEvent]) -> Evolution:
         evolution = StreamPlan.of(self.source, self.form).evolution()
         for change in changes:
-            if change.partition == str(partition):
-                change.apply(evolution, self.source.name)
+            if change.partition == partition:
+                judged(change.announced.event, evolution)
         return evolution
 
     # --- schema -----------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class StreamCourse:
                 return self._schema(f"{file} at byte {offset:,}", [partition], changes)
         raise UsageError(f"'{at}' is no place in a stream", hint="give an epoch, or a file and a byte: ('a.xml', 120)")
 
-    def _schema(self, place: str, partitions: Sequence[int], changes: Sequence[Change]) -> StreamSchema:
+    def _schema(self, place: str, partitions: Sequence[int], changes: Sequence[LoggedEvent]) -> StreamSchema:
         rows: list[PathState] = []
         for partition in partitions:
             evolved = self._evolution(partition, changes).schema()
@@ -214,18 +214,18 @@ class StreamCourse:
         deeds = reactions(self.checkpoint, self.source.name, newest) if self.checkpoint and newest else {}
         events: list[Event] = []
         for change in self._changes:
-            partition = int(change.partition)
-            refusal = change.apply(evolutions[partition], self.source.name)
-            place = change.epoch, partition, change.file, change.offset
-            did = deeds.get((partition, Place(self.source.name, change.file, change.offset)), ())
-            match change.kind:
-                case "accent":
-                    accent = change.accent(self.source.name)
-                    events.append(Event(*place, *_told_accent(accent), refusal.reason if refusal else "", did))
-                case "doubt":
-                    what = f"'{change.path}' is unknown"
-                    events.append(Event(*place, what, _all(change.text), change.reason, did))
-                case "closed":
+            event, partition = change.announced.event, change.partition
+            found = judged(event, evolutions[partition])
+            place = change.epoch, partition, event.place.partition, event.place.offset
+            did = deeds.get((partition, event.place), ())
+            match event:
+                case Accent():
+                    refused = found.reason if isinstance(found, DeadLetter) else ""
+                    events.append(Event(*place, *_told_accent(event), refused, did))
+                case DeadLetter(doubts=doubts, reason=reason):
+                    unknown = ((f"'{each.path}' is unknown", _items(each.where)) for each in doubts)
+                    events += (Event(*place, *each, reason, did) for each in unknown)
+                case Punctuation():
                     pass  # it says that items end, and changes no path
         return History(self.source.name, tuple(events))
 
@@ -243,10 +243,6 @@ def _told_accent(accent: Accent) -> tuple[str, str]:
 
 def _items(where: Description) -> str:
     return EVERYTHING if where == logic.EVERYTHING else str(where)
-
-
-def _all(text: str) -> str:
-    return EVERYTHING if text == str(logic.EVERYTHING) else text
 
 
 def _words(state: State) -> tuple[str, str]:

@@ -15,12 +15,10 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
 from anabranch.engine.reports.html import explanation_html
 from anabranch.engine.reports.retention import past_explained
 from anabranch.errors import Unsupported
 from anabranch.language import check, parse
-from anabranch.law.arrivals.past import named
 from anabranch.law.calls import PythonFunction
 from anabranch.runtime.shapes import Constant, Shape
 from anabranch.sharing.explain.drawing import draw
@@ -29,7 +27,11 @@ from anabranch.sharing.explain.text import Explained, explain_json, explain_text
 from anabranch.sharing.rules.derive import derive_forest
 from anabranch.spark.epoch.metrics import SHOWN
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
-from anabranch.spark.plan.roles import display_of, edited_streams, past_of, remembers, shapes_of
+from anabranch.spark.plan.kinds import KINDS, alone_as
+from anabranch.spark.plan.kinds.display import DisplayKind
+from anabranch.spark.plan.kinds.kind import QueryContext, QueryKind, shapes_of
+from anabranch.spark.plan.kinds.operators import PlanKind
+from anabranch.spark.plan.kinds.past import PastKind
 from anabranch.stream.reading.source import Source
 from anabranch.stream.schema import Schema
 from anabranch.visible import visible_json
@@ -139,12 +141,20 @@ _Query: TypeAlias = tuple[Shape, tuple[Constant, ...]]
 
 @dataclass(slots=True)
 class _Members:
-    """Who is in a branch; only `explanation` adds to it."""
+    """The subscriptions in a branch; only `explanation` adds to it."""
 
     kind: str
     streams: tuple[str, ...]
     names: list[str] = field(default_factory=list)
     queries: set[_Query | str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    """A query that is answered by itself, and who asked it."""
+
+    query: QueryKind
+    names: list[str]
 
 
 def explanation(
@@ -153,43 +163,41 @@ def explanation(
     """Explain subscriptions, given by name, as they are printed; `plan` is that of the newest epoch."""
     known = {each.name: each for each in plan.subscriptions} if plan else {}
     streams = {name: StreamPlan.of(source, None) for name, source in sources.items()}
-    shapes = shapes_of(tuple(functions.items()))
+    given = QueryContext(streams, tuple(functions.items()))
+    shapes = shapes_of(given.functions)
     asked: dict[_Query, list[str]] = {}
     branches: dict[int, _Members] = {}
-    alone: dict[str, list[str]] = {}
-    edited = edited_streams(streams.values())
+    alone: dict[str, _Alone] = {}
     waiting = 0
     for name, text in texts.items():
         registered = known.get(name)
         at_work = registered if registered is not None and registered.text == text else None
         waiting += at_work is None
-        past = None if is_plan(text) else past_of(text, tuple(functions.items()), edited)
-        if is_plan(text) or past or display_of(text, edited):
-            alone.setdefault(text, []).append(name)
-            if at_work is not None:
-                kind = "plan" if is_plan(text) else "past" if past else "display"
-                kind += f" in {at_work.strands} strands" if at_work.strands else ""
-                members = branches.setdefault(at_work.branch, _Members(kind, _streams_of(text)))
-                members.names.append(name)
-                members.queries.add(text)
-            continue
-        shaped = shapes.of(text)
-        query = shaped.shape, shaped.constants
-        asked.setdefault(query, []).append(name)
-        if at_work is not None and remembers(shaped.shape.standing, streams):
-            standing = shaped.shape.standing
-            members = branches.setdefault(at_work.branch, _Members(standing.kind, standing.streams))
+        query: _Query | str = text
+        if (found := alone_as(name, text, given)) is not None:
+            alone.setdefault(text, _Alone(found, [])).names.append(name)
+        else:
+            shaped = shapes.of(text)
+            query = shaped.shape, shaped.constants
+            asked.setdefault(query, []).append(name)
+        if at_work is not None and KINDS[at_work.kind].is_branch:
+            strands = f" in {at_work.strands} strands" if at_work.strands else ""
+            kind = f"{KINDS[at_work.kind].label}{strands}"
+            members = branches.setdefault(at_work.branch, _Members(kind, at_work.streams))
             members.names.append(name)
             members.queries.add(query)
     chosen, more = _chosen(asked)
     schemas = {name: source.schema for name, source in sources.items() if source.schema}
     shown = [_explained(asked[query], texts, schemas, functions) for query in chosen]
-    shown += [_alone(text, names, edited) for text, names in list(alone.items())[:SHOWN]]
-    for text, names in list(alone.items())[SHOWN:]:
-        more.update({name: more.get(name, 0) + len(names) for name in _streams_of(text)})
+    shown += [_explained_alone(each, given.edited) for each in list(alone.values())[:SHOWN]]
+    for each in list(alone.values())[SHOWN:]:
+        more.update({name: more.get(name, 0) + len(each.names) for name in each.query.streams})
     return Explanation(
-        tuple(_stream_use(name, asked, alone, branches.values()) for name in sources),
-        tuple(_branch_use(number, each) for number, each in sorted(branches.items())),
+        tuple(_stream_use(name, asked, alone.values(), branches.values()) for name in sources),
+        tuple(
+            BranchUse(number, each.kind, each.streams, len(each.names), len(each.queries), tuple(each.names[:_NAMED]))
+            for number, each in sorted(branches.items())
+        ),
         waiting,
         plan.sharing if plan else True,
         tuple(shown),
@@ -198,22 +206,17 @@ def explanation(
 
 
 def _stream_use(
-    name: str, asked: Mapping[_Query, Sequence[str]], alone: Mapping[str, Sequence[str]], branches: Iterable[_Members]
+    name: str, asked: Mapping[_Query, Sequence[str]], alone: Iterable[_Alone], branches: Iterable[_Members]
 ) -> StreamUse:
     queries = [query for query in asked if name in query[0].standing.streams]
-    made = [text for text in alone if name in _streams_of(text)]
+    made = [each for each in alone if name in each.query.streams]
     return StreamUse(
         name,
-        sum(len(asked[query]) for query in queries) + sum(len(alone[text]) for text in made),
+        sum(len(asked[query]) for query in queries) + sum(len(each.names) for each in made),
         len(queries) + len(made),
         len({shape for shape, _ in queries}) + len(made),
         sum(name in each.streams for each in branches),
     )
-
-
-def _branch_use(number: int, found: _Members) -> BranchUse:
-    names = tuple(found.names[:_NAMED])
-    return BranchUse(number, found.kind, found.streams, len(found.names), len(found.queries), names)
 
 
 def _chosen(asked: Mapping[_Query, Sequence[str]]) -> tuple[list[_Query], dict[str, int]]:
@@ -235,18 +238,14 @@ def _chosen(asked: Mapping[_Query, Sequence[str]]) -> tuple[list[_Query], dict[s
     return [query for query in asked if query in chosen], dict(more)
 
 
-def _streams_of(text: str) -> tuple[str, ...]:
-    """The streams that something reads which is answered by itself."""
-    return streams_of(read_plan(text)) if is_plan(text) else named(parse(text))
-
-
-def _alone(text: str, names: Sequence[str], edited: Collection[str]) -> Explained:
+def _explained_alone(alone: _Alone, edited: Collection[str]) -> Explained:
     """What is answered by itself."""
-    name, *alike = names
-    if is_plan(text):
-        operators = "; ".join(line.strip() for line in str(read_plan(text)).splitlines())
+    name, *alike = alone.names
+    if isinstance(alone.query, PlanKind):
+        operators = "; ".join(line.strip() for line in str(alone.query.operators).splitlines())
         return Explained(name, None, f"a plan, answered by itself: {operators}", tuple(alike))
-    found = past_explained(name, parse(text), edited, tuple(alike))
+    assert isinstance(alone.query, PastKind | DisplayKind)
+    found = past_explained(name, alone.query.query.query, edited, tuple(alike))
     assert found is not None, "others have property trees"
     return found
 

@@ -14,7 +14,7 @@ from html import escape
 
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.epoch.metrics import SHOWN, Metrics
-from anabranch.spark.plan.epoch_plan import Subscription
+from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.sinks.pieces import take_apart
 from anabranch.stream.reading.source import Source
 from anabranch.visible import visible
@@ -46,12 +46,12 @@ class Tally:
             self._answers.update(self._log.index(manifest).entries())
         return self
 
-    def of(self, subscription: Subscription | None) -> int:
+    def of(self, subscription: Registration | None) -> int:
         """The answers to one subscription, which has none before it began."""
         return self._answers[subscription.id] if subscription else 0
 
 
-def latest(log: AnswerLog, subscription: Subscription) -> list[str]:
+def latest(log: AnswerLog, subscription: Registration) -> list[str]:
     """The newest pieces of an answer, oldest first."""
     found: list[str] = []
     for epoch in reversed(log.manifests.epochs()[-_LOOKED_AT:]):

@@ -9,7 +9,7 @@ from anabranch.language import ast
 from anabranch.language.printer import print_expression
 from anabranch.law.arrivals.past import named
 from anabranch.law.arrivals.recall import asks
-from anabranch.runtime.past.asked import asked_of
+from anabranch.runtime.past.recollection import asked_of
 from anabranch.sharing.explain.text import Explained
 from anabranch.sharing.retention import needs_of
 

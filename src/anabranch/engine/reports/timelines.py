@@ -18,7 +18,7 @@ from anabranch.engine.updating import Updating
 from anabranch.law.answer import ShownAnswer, reason_of
 from anabranch.law.arrivals.past import decimal
 from anabranch.law.steps import allow
-from anabranch.runtime.past.timeline import Timeline, timeline_of
+from anabranch.runtime.past.timeline import Timeline
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.visible import visible_json
@@ -58,7 +58,7 @@ def _by_reference(queries: Sequence[Prepared], inputs: Inputs, limits: Limits) -
             aborted[query.name] = f"there is no timeline yet over a stream that evolves, as '{evolving[0]}' does"
             continue
         law = query.checked.query
-        found[query.name] = timeline_of(law, read.given, functions=inputs.functions, name=query.name, text=query.text)
+        found[query.name] = Timeline(law, read.given, functions=inputs.functions, name=query.name, text=query.text)
     answers: dict[str, Iterable[str]] = {query.name: () for query in queries}
     answers |= {name: _lines(name, timeline, aborted) for name, timeline in found.items()}
     return Run(answers, Letters([read.dead, _Dead(tuple(found.values()))]), read.items, 0, aborted)

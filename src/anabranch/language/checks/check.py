@@ -410,11 +410,9 @@ class _Checker:
                 below = replace(below, position=self.position(below, step))
             names = below.position or ()
             if known.position is not None and names[: len(known.position)] != known.position:
-                raise self.error(
-                    f"'{print_path(path)}' is not below '/{'/'.join(known.position)}'",
-                    path.span,
-                    hint="an absolute reference goes from the stream's root to below the item",
-                )
+                message = f"'{print_path(path)}' is not below '/{'/'.join(known.position)}'"
+                hint = "an absolute reference goes from the stream's root to below the item"
+                raise self.error(message, path.span, hint=hint)
             context = replace(UNKNOWN, source=known.source, position=())
         self.path(replace(path, start=ast.ContextItem()), replace(scope, context=context, condition=True))
 

@@ -1,6 +1,6 @@
-"""What the checks know of variables and the context item before any data is seen.
+"""Static checks of the streams, windows and joins in one FLWR expression (LAWS 3.4, 3.5).
 
-Static checks of the streams, windows and joins in one FLWR expression (LAWS 3.4, 3.5).
+`Known` and `Scope` are what all checks know of variables and the context item before any data is seen.
 """
 
 from __future__ import annotations
@@ -122,26 +122,16 @@ def _check_window(clause: ast.For, window: ast.CountWindow | ast.TimeWindow, flo
     allowed = (ast.Path, ast.Filter, ast.Source) if flowing else (ast.Path, ast.Filter, ast.Source, ast.Variable)
     if not isinstance(clause.source, allowed):
         raise refuse("window on what is no path", text, clause.source.span)
-    for number in (window.size, window.step):
-        if number is None:
-            continue
+    for number in filter(None, (window.size, window.step)):
         if isinstance(window, ast.CountWindow) and not number.text.isdigit():
             raise QueryError(f"'{number.text}' is no whole number of items", text=text, span=number.span)
         if "e" in number.text.lower() or Fraction(number.text) <= 0:
-            raise QueryError(
-                f"'{number.text}' is no size of a window",
-                text=text,
-                span=number.span,
-                hint="write a number above 0, without an exponent",
-            )
+            message, hint = f"'{number.text}' is no size of a window", "write a number above 0, without an exponent"
+            raise QueryError(message, text=text, span=number.span, hint=hint)
     size = Fraction(window.size.text)
     if window.step and size / Fraction(window.step.text) > MAX_OVERLAP:
-        raise QueryError(
-            f"each item would be in more than {MAX_OVERLAP:,} windows",
-            text=text,
-            span=window.span,
-            hint="make the step larger or the window smaller",
-        )
+        message = f"each item would be in more than {MAX_OVERLAP:,} windows"
+        raise QueryError(message, text=text, span=window.span, hint="make the step larger or the window smaller")
 
 
 def _check_independence(flwor: ast.Flwor, first: int, fors: Sequence[ast.For], text: str) -> None:

@@ -70,17 +70,10 @@ def scan(text: str, position: int) -> QueryToken:
         value = resolve(value[1:-1].replace(quote * 2, quote), text, Span(position, end))
     elif kind == "number":
         if end - position > MAX_DIGITS:
-            raise QueryError(
-                f"this number has more than {MAX_DIGITS} digits", text=text, span=Span(position, end), code="FOAR0002"
-            )
+            raise _error(text, position, end, f"this number has more than {MAX_DIGITS} digits", code="FOAR0002")
         if end < len(text) and (text[end].isalpha() or text[end] == "_"):
-            raise QueryError(
-                f"'{text[end]}' follows the number '{value}' directly",
-                text=text,
-                span=Span(end, end + 1),
-                code="XPST0003",
-                hint="put a space between them",
-            )
+            message = f"'{text[end]}' follows the number '{value}' directly"
+            raise _error(text, end, end + 1, message, "put a space between them")
     elif kind == "symbol":
         value = _SPELLINGS.get(value, value)
     return QueryToken(kind, value, position, end)
@@ -97,13 +90,7 @@ def _skip(text: str, position: int) -> int:
         while True:
             edge = _COMMENT_EDGE.search(text, position)
             if edge is None:
-                raise QueryError(
-                    "this comment is never closed",
-                    text=text,
-                    span=Span(start, start + 2),
-                    code="XPST0003",
-                    hint="close it with ':)'",
-                )
+                raise _error(text, start, start + 2, "this comment is never closed", "close it with ':)'")
             depth += 1 if edge.group() == "(:" else -1
             position = edge.end()
             if depth == 0:
@@ -114,16 +101,15 @@ def _no_token(text: str, position: int) -> QueryToken:
     if position >= len(text):
         return QueryToken("end", "", len(text), len(text))
     if text[position] in "\"'":
-        raise QueryError(
-            "this string is never closed",
-            text=text,
-            span=Span(position, position + 1),
-            code="XPST0003",
-            hint=f"close it with {text[position]}",
-        )
-    raise QueryError(
-        f"unexpected character {text[position]!a}", text=text, span=Span(position, position + 1), code="XPST0003"
-    )
+        hint = f"close it with {text[position]}"
+        raise _error(text, position, position + 1, "this string is never closed", hint)
+    raise _error(text, position, position + 1, f"unexpected character {text[position]!a}")
+
+
+def _error(
+    text: str, start: int, end: int, message: str, hint: str | None = None, code: str = "XPST0003"
+) -> QueryError:
+    return QueryError(message, text=text, span=Span(start, end), code=code, hint=hint)
 
 
 def with_line_feeds(raw: str) -> str:
@@ -142,13 +128,9 @@ def resolve(raw: str, text: str, span: Span) -> str:
         found = _REFERENCE.match(raw, amp)
         character = _character(found) if found else None
         if found is None or character is None:
-            raise QueryError(
-                "'&' begins no known reference",
-                text=text,
-                span=span,
-                code="XPST0003" if found is None else "XQST0090",
-                hint="write '&amp;' for the character itself; &lt; &gt; &quot; &apos; and &#...; are known",
-            )
+            hint = "write '&amp;' for the character itself; &lt; &gt; &quot; &apos; and &#...; are known"
+            code = "XPST0003" if found is None else "XQST0090"
+            raise _error(text, span.start, span.end, "'&' begins no known reference", hint, code)
         parts += (raw[at:amp], character)
         at = found.end()
     return "".join((*parts, raw[at:]))
@@ -196,19 +178,10 @@ class Cursor:
 
     def __init__(self, text: str) -> None:
         if len(text) > MAX_CHARACTERS:
-            raise QueryError(
-                f"the query has {len(text):,} characters, more than the {MAX_CHARACTERS:,} allowed",
-                text=text[:200],
-                span=Span(0, 0),
-                hint="split it into several subscriptions",
-            )
+            message = f"the query has {len(text):,} characters, more than the {MAX_CHARACTERS:,} allowed"
+            raise QueryError(message, text=text[:200], span=Span(0, 0), hint="split it into several subscriptions")
         if found := _NO_CHARACTER.search(text):
-            raise QueryError(
-                f"character {found.group()!a} cannot stand in a query",
-                text=text,
-                span=Span(found.start(), found.end()),
-                code="XPST0003",
-            )
+            raise _error(text, *found.span(), f"character {found.group()!a} cannot stand in a query")
         self.text = text
         self.token = scan(text, 0)
         self._ahead: QueryToken | None = None

@@ -8,7 +8,6 @@ What the language refuses by name is in `language/checks/refusals.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, cast
 
 from anabranch.errors import QueryError
@@ -168,19 +167,20 @@ class Parser(PathParser):
         return ast.Quantified(which, tuple(bindings), condition, span=self.since(kind.start))
 
     def or_expr(self) -> ast.Expression:
-        return self.chain("or", self.and_expr, ast.Or)
+        start = self.token.start
+        operands = [self.and_expr()]
+        while self.at_name("or"):
+            self.advance()
+            operands.append(self.and_expr())
+        return operands[0] if len(operands) == 1 else ast.Or(tuple(operands), span=self.since(start))
 
     def and_expr(self) -> ast.Expression:
-        return self.chain("and", self.comparison_expr, ast.And)
-
-    def chain(self, word: str, operand: Callable[[], ast.Expression], made: type[ast.And | ast.Or]) -> ast.Expression:
-        """Operands with a word between them; one alone is itself."""
         start = self.token.start
-        operands = [operand()]
-        while self.at_name(word):
+        operands = [self.comparison_expr()]
+        while self.at_name("and"):
             self.advance()
-            operands.append(operand())
-        return operands[0] if len(operands) == 1 else made(tuple(operands), span=self.since(start))
+            operands.append(self.comparison_expr())
+        return operands[0] if len(operands) == 1 else ast.And(tuple(operands), span=self.since(start))
 
     def comparison_expr(self) -> ast.Expression:
         start = self.token.start
@@ -194,21 +194,21 @@ class Parser(PathParser):
         return ast.Comparison(operator, left, right, span=self.since(start))
 
     def additive_expr(self) -> ast.Expression:
-        return self.arithmetic(("+", "-"), (), self.multiplicative_expr)
+        start = self.token.start
+        first = self.multiplicative_expr()
+        rest: list[tuple[ArithmeticOperator, ast.Expression]] = []
+        while self.at_symbol("+", "-"):
+            operator = cast(ArithmeticOperator, self.advance().text)
+            rest.append((operator, self.multiplicative_expr()))
+        return ast.Arithmetic(first, tuple(rest), span=self.since(start)) if rest else first
 
     def multiplicative_expr(self) -> ast.Expression:
-        return self.arithmetic(("*",), ("div", "mod"), self.unary_expr)
-
-    def arithmetic(
-        self, symbols: tuple[str, ...], words: tuple[str, ...], operand: Callable[[], ast.Expression]
-    ) -> ast.Expression:
-        """Operands with operators of one precedence between them."""
         start = self.token.start
-        first = operand()
+        first = self.unary_expr()
         rest: list[tuple[ArithmeticOperator, ast.Expression]] = []
-        while self.at_symbol(*symbols) or self.at_name(*words):
+        while self.at_symbol("*") or self.at_name("div", "mod"):
             operator = cast(ArithmeticOperator, self.advance().text)
-            rest.append((operator, operand()))
+            rest.append((operator, self.unary_expr()))
         return ast.Arithmetic(first, tuple(rest), span=self.since(start)) if rest else first
 
     def unary_expr(self) -> ast.Expression:

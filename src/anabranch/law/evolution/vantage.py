@@ -19,9 +19,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
+from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.layers import State
-from anabranch.algebra.accents.passing import judged
 from anabranch.algebra.accents.sets import and_above
 from anabranch.algebra.reactions.tiling import Tiling
 from anabranch.errors import StreamError

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from anabranch.language import ast
-from anabranch.law.history.view import Lives, NodeStanding
+from anabranch.law.history.view import Lives, NodeVersion
 from anabranch.law.paths import Namespaces, fulfils, step
 from anabranch.law.slices import Slice, WholeNeeded
 from anabranch.stream.tree import (
@@ -62,12 +62,12 @@ class Asked:
             return self._counted([] if standing is None else [each for each in standing.levels if each])
         return standing is None or self._lived(standing)
 
-    def _standing(self, node: Value) -> NodeStanding | None:
+    def _standing(self, node: Value) -> NodeVersion | None:
         """None for what was always there: roots, documents, and what a query has made."""
         match node:
             case Attribute(parent=Element() as owner) if owner in self.lives.origin:
                 # it came with its element, and stands in no chain of its own
-                return NodeStanding((), None, self.lives.origin[owner].start, self.lives.standing[owner].end)
+                return NodeVersion((), None, self.lives.origin[owner].start, self.lives.standing[owner].end)
             case Element() | Text() | Comment() | Instruction():
                 return self.lives.standing.get(node)
             case _:
@@ -80,7 +80,7 @@ class Asked:
             return most == 0 or self.qualifier.window
         return len(replaced) == 1 and (replaced[0] <= most if self.qualifier.window else replaced[0] == most)
 
-    def _lived(self, standing: NodeStanding) -> bool:
+    def _lived(self, standing: NodeVersion) -> bool:
         then = self.now - Fraction(self.qualifier.amount.text)
         ended = standing.end is not None and standing.end <= then
         return not ended and (self.qualifier.window or standing.start <= then)

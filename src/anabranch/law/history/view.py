@@ -26,7 +26,7 @@ from anabranch.stream.tree import Child, Element
 
 
 @dataclass(frozen=True, slots=True)
-class NodeStanding:
+class NodeVersion:
     """Where a node stands among the versions around it, the parent element being the last thing that counts."""
 
     levels: tuple[int, ...]
@@ -49,7 +49,7 @@ class Lives:
 
     everything: dict[Element, list[Child]] = field(default_factory=dict)
     """All that ever stood in an element, old versions behind newer ones."""
-    standing: dict[Child, NodeStanding] = field(default_factory=dict)
+    standing: dict[Child, NodeVersion] = field(default_factory=dict)
     origin: dict[Child, Lived] = field(default_factory=dict)
     """What a node of a view is there for, in all views alike."""
     tops: dict[Element | tree.Document, str] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class DocumentView:
                 self._put_chain(each, parent, around, levels)
             elif self._has_come(each.start):
                 chain, start = (within[0], within[1].start) if within else (None, each.start)
-                self._put_node(each, parent, around, NodeStanding(levels, chain, start, around.end))
+                self._put_node(each, parent, around, NodeVersion(levels, chain, start, around.end))
 
     def _put_chain(self, chain: Chain, parent: Element, around: _Around, levels: tuple[int, ...]) -> None:
         lived = [
@@ -108,7 +108,7 @@ class DocumentView:
             self._put(version.content, parent, inner, (*levels, index), (chain, version))
             inner = _Around(version.start, version.number)  # what came before this one was replaced by it
 
-    def _put_node(self, lived: Lived, parent: Element, around: _Around, standing: NodeStanding) -> None:
+    def _put_node(self, lived: Lived, parent: Element, around: _Around, standing: NodeVersion) -> None:
         node = bare(lived.node, lived.namespaces)
         node.parent = parent
         self._lives.everything[parent].append(node)

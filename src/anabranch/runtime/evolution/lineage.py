@@ -150,6 +150,10 @@ class Lineage:
         """Whether the query looks at a path, or at something above or below it."""
         return any(each == input and leads(look, path) for each, look in self.looks)
 
+    def looks_at(self, stream: str, path: Path) -> bool:
+        """The same for any input over a stream."""
+        return any(name == stream and self.reads(input, path) for input, name in enumerate(self.streams))
+
     def shows(self, input: int, path: Path) -> bool:
         """Whether accents on a path of an input can come out at all."""
         return any(self.targets(input, kind) for kind in (Alter(path, _TWICE), Drop(path)))

@@ -33,16 +33,16 @@ from anabranch.algebra.operators.union import Union
 from anabranch.algebra.reactions.course import Change, Course, LetOut
 from anabranch.algebra.reactions.reaction import Reaction
 from anabranch.algebra.reactions.readings import Reading, holds
-from anabranch.algebra.reactions.signature import Chosen, Policy, Signature, renamed
+from anabranch.algebra.reactions.signature import AccentSignature, Chosen, Policy, renamed
 from anabranch.errors import Aborted, StreamError
 from anabranch.law.evolution.canonical import remeasured
 from anabranch.predicate import EVERYTHING, Predicate
 from anabranch.runtime.evolution.lineage import ANY, DEEP, Lineage
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.description import Description
-from anabranch.stream.elements import Accent, Add, Alter, Drop, Place
+from anabranch.stream.elements import Accent, Add, Alter, Doubt, Drop, Place
 from anabranch.stream.path import Path
-from anabranch.stream.reading.wire import write
+from anabranch.stream.reading.wire import write, write_doubt
 from anabranch.stream.tree import Attribute, Element, Text, copy, descendants
 from anabranch.values.sequences import Value, Values
 
@@ -184,9 +184,9 @@ _ASKED = 256
 """Of so many accents it is remembered what a query does with their kind: the same ones come again and again."""
 
 
-def accent_text(accent: Accent) -> str:
-    """An accent as it stands in an answer."""
-    return write(accent)
+def accent_text(accent: Accent | Doubt) -> str:
+    """An accent as it stands in an answer, or what is in doubt from there on."""
+    return write(accent) if isinstance(accent, Accent) else write_doubt(accent)
 
 
 class Outlet:
@@ -333,11 +333,11 @@ class Outlet:
 
     # --- names ------------------------------------------------------------------------------------------------
 
-    def _signature(self) -> Signature:
+    def _signature(self) -> AccentSignature:
         """What the query does with the paths of its inputs; foundation is told here, with the words of the query."""
         lineage = self.lineage
         known = [[look for look in group if not {ANY, DEEP} & {*look[1].steps}] for group in lineage.pairs]
-        return Signature(
+        return AccentSignature(
             accumulator=Chosen(lambda inner: self._seen(inner) is None),
             absent=Chosen(lambda inner: self._is_absent(*self._outer(inner))),
             ignored=Chosen(lambda inner: not self._reads(*self._outer(inner))),

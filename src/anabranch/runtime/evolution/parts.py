@@ -25,8 +25,8 @@ MOST_PARTS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Nodes:
-    """Nodes of an input, all at one path; texts are those in the elements there."""
+class NodesPart:
+    """NodesPart of an input, all at one path; texts are those in the elements there."""
 
     input: int
     path: Path
@@ -49,7 +49,7 @@ class Nodes:
 
 
 @dataclass(frozen=True, slots=True)
-class Computed:
+class ComputedPart:
     """A number that is computed from the values at one path."""
 
     origin: Origin
@@ -61,7 +61,7 @@ class Computed:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class MadePart:
     """A constructed element, with the sites in it."""
 
     name: str
@@ -71,7 +71,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class ConstantPart:
     """A number that the query itself writes."""
 
     value: Fraction
@@ -80,7 +80,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
+class OtherPart:
     """Anything else, with what it has looked at."""
 
     of: frozenset[Look] = frozenset()
@@ -88,12 +88,12 @@ class Other:
     always: bool = True
 
 
-Part: TypeAlias = Nodes | Computed | Made | Constant | Other
+Part: TypeAlias = NodesPart | ComputedPart | MadePart | ConstantPart | OtherPart
 Parts: TypeAlias = tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class TraceScope:
     """What names mean at a place in a query: variables, and prefixes."""
 
     variables: Mapping[str, Parts]
@@ -102,11 +102,11 @@ class Scope:
     def of(self, name: str) -> Parts:
         return self.variables.get(name, ())
 
-    def bind(self, name: str, parts: Parts) -> Scope:
+    def bind(self, name: str, parts: Parts) -> TraceScope:
         """With a variable bound."""
         return replace(self, variables={**self.variables, name: parts})
 
-    def within(self, namespaces: Iterable[tuple[str, str]]) -> Scope:
+    def within(self, namespaces: Iterable[tuple[str, str]]) -> TraceScope:
         """Where some prefixes are declared."""
         return replace(self, namespaces={**self.namespaces, **dict(namespaces)})
 
@@ -123,21 +123,21 @@ def maybe(parts: Parts) -> Parts:
 
 def few(parts: Parts) -> Parts:
     """The same parts, or where they are too many, what they have looked at."""
-    return parts if len(parts) <= MOST_PARTS else (Other(looks_of(parts), nodes=True, always=False),)
+    return parts if len(parts) <= MOST_PARTS else (OtherPart(looks_of(parts), nodes=True, always=False),)
 
 
 def bound(part: Part, from_stream: bool, many: bool) -> Part:
     """What a variable of a loop stands for."""
-    always = from_stream and not many and isinstance(part, Nodes) and part.path == ITSELF
-    return replace(part, always=always, many=many) if isinstance(part, Nodes) else part
+    always = from_stream and not many and isinstance(part, NodesPart) and part.path == ITSELF
+    return replace(part, always=always, many=many) if isinstance(part, NodesPart) else part
 
 
 def is_node(part: Part) -> bool:
     """Whether a part stays a node of its own inside an element."""
     match part:
-        case Made() | Other(nodes=True):
+        case MadePart() | OtherPart(nodes=True):
             return True
-        case Nodes(kind=kind):
+        case NodesPart(kind=kind):
             return kind != "text"
         case _:
             return False
@@ -145,18 +145,18 @@ def is_node(part: Part) -> bool:
 
 def is_element(part: Part) -> bool:
     """Whether a node may stand beside texts, and so make the content of its element a mixed one."""
-    return not (isinstance(part, Nodes) and part.kind == "attribute")
+    return not (isinstance(part, NodesPart) and part.kind == "attribute")
 
 
 def at_top(part: Part) -> tuple[Site, ...] | None:
     """The sites of an output item that a part at the top gives; None for a text or a value, which are no items."""
     match part:
-        case Made(_, sites):
+        case MadePart(_, sites):
             return sites
-        case Nodes(kind="element") if part.is_known:
+        case NodesPart(kind="element") if part.is_known:
             always = part.path == ITSELF and not part.many
             return (Site(ITSELF, Origin(part.input, part.path), "tree", always),)
-        case Nodes(kind="element") | Other(nodes=True):
+        case NodesPart(kind="element") | OtherPart(nodes=True):
             return (Site(ITSELF, None, "tree"),)
         case _:
             return None
@@ -165,9 +165,9 @@ def at_top(part: Part) -> tuple[Site, ...] | None:
 def value_site(at: Path, parts: Collection[Part]) -> Site:
     """The site of a value that these parts make up."""
     match tuple(parts):
-        case (Computed(origin),):
+        case (ComputedPart(origin),):
             return Site(at, origin)  # a number is no copy of its text, so descriptions cannot speak of it
-        case (Nodes() as only,) if only.is_known and not only.many and only.path.steps:
+        case (NodesPart() as only,) if only.is_known and not only.many and only.path.steps:
             return Site(at, Origin(only.input, only.path), always=only.always)
         case _:
             return Site(at, None)
@@ -176,25 +176,25 @@ def value_site(at: Path, parts: Collection[Part]) -> Site:
 def inside(part: Part) -> Iterator[Site]:
     """The sites of a node in the element that it is put into."""
     match part:
-        case Made(name, sites):
+        case MadePart(name, sites):
             yield from (each.under(name, part.always) for each in sites)
-        case Nodes() if part.is_known and (called := _name(part)):
+        case NodesPart() if part.is_known and (called := _name(part)):
             yield Site(Path((called,)), Origin(part.input, part.path), "tree", part.always and not part.many)
-        case Nodes(kind="element", path=Path((*above, last))) if last == ANY and not {ANY, DEEP} & {*above}:
+        case NodesPart(kind="element", path=Path((*above, last))) if last == ANY and not {ANY, DEEP} & {*above}:
             always = part.always and not part.many
             yield Site(ITSELF, Origin(part.input, Path(tuple(above))), "inside", always)
         case _:
             yield Site(ITSELF, None, "tree")
 
 
-def _name(part: Nodes) -> str | None:
+def _name(part: NodesPart) -> str | None:
     return part.path.steps[-1] if part.path.steps else part.name
 
 
 def stepped(part: Part, step: ast.Step, names: Spelling) -> Parts:
     """Where a step leads from a part, its predicates left aside: to several parts, if a name has several spellings."""
-    if not isinstance(part, Nodes) or part.kind == "text":
-        return (Other(part.of, nodes=True, always=False),)
+    if not isinstance(part, NodesPart) or part.kind == "text":
+        return (OtherPart(part.of, nodes=True, always=False),)
     if part.level < 0:
         return (_from_above(part, step, names),)
     way = (*part.path.steps, DEEP) if step.deep else part.path.steps
@@ -215,15 +215,15 @@ def stepped(part: Part, step: ast.Step, names: Spelling) -> Parts:
         case "parent", _ if part.is_known and part.path.steps and not step.deep:
             return (replace(part, path=Path(way[:-1]), kind="element", name=None, always=False),)
         case _:
-            return (Other(part.of, nodes=True, always=False),)
+            return (OtherPart(part.of, nodes=True, always=False),)
 
 
-def _to(part: Nodes, way: tuple[str, ...], names: Collection[str]) -> Parts:
+def _to(part: NodesPart, way: tuple[str, ...], names: Collection[str]) -> Parts:
     """The same under some names; of several none need be there."""
     return tuple(replace(part, path=Path((*way, each)), always=part.always and len(names) == 1) for each in names)
 
 
-def _from_above(part: Nodes, step: ast.Step, names: Spelling) -> Part:
+def _from_above(part: NodesPart, step: ast.Step, names: Spelling) -> Part:
     """A step from a stream's document or root, whatever their names are."""
     match step:
         case ast.Step("child", ast.NameTest() as test, deep=False):
@@ -234,7 +234,7 @@ def _from_above(part: Nodes, step: ast.Step, names: Spelling) -> Part:
         case ast.Step("self", ast.KindTest("node"), deep=False):
             return part
         case _:
-            return Other(frozenset(((part.input, Path((DEEP,))),)), nodes=True, always=False)
+            return OtherPart(frozenset(((part.input, Path((DEEP,))),)), nodes=True, always=False)
 
 
 MOST_DIGITS = 100
@@ -244,34 +244,34 @@ MOST_DIGITS = 100
 def operand(found: Parts) -> Part:
     """What takes part in a calculation."""
     match found:
-        case (Constant() | Computed() as only,):
+        case (ConstantPart() | ComputedPart() as only,):
             return only
-        case (Nodes() as only,) if only.is_known and not only.many and only.path.steps:
-            return Computed(Origin(only.input, only.path), only.always)
+        case (NodesPart() as only,) if only.is_known and not only.many and only.path.steps:
+            return ComputedPart(Origin(only.input, only.path), only.always)
         case _:
-            return Other(looks_of(found))
+            return OtherPart(looks_of(found))
 
 
 def calculated(operator: ArithmeticOperator, left: Part, right: Part) -> Part:
     """What a calculation gives, as long as it is affine in one path."""
     match left, operator, right:
-        case Constant(x), "+" | "-" | "*" | "div", Constant(y) if operator != "div" or y:
-            return _bounded(Constant(_numbers(operator, x, y)))
-        case Computed(origin), "+" | "-", Constant(y):
+        case ConstantPart(x), "+" | "-" | "*" | "div", ConstantPart(y) if operator != "div" or y:
+            return _bounded(ConstantPart(_numbers(operator, x, y)))
+        case ComputedPart(origin), "+" | "-", ConstantPart(y):
             return _bounded(replace(left, origin=replace(origin, b=_numbers(operator, origin.b, y))))
-        case (Computed() as of, "+", Constant(x)) | (Constant(x), "+", Computed() as of):
+        case (ComputedPart() as of, "+", ConstantPart(x)) | (ConstantPart(x), "+", ComputedPart() as of):
             return _bounded(replace(of, origin=replace(of.origin, b=of.origin.b + x)))
-        case Constant(x), "-", Computed(origin):
+        case ConstantPart(x), "-", ComputedPart(origin):
             return _bounded(replace(right, origin=replace(origin, a=-origin.a, b=x - origin.b)))
-        case (Computed() as of, "*", Constant(x)) | (Constant(x), "*", Computed() as of) if x:
+        case (ComputedPart() as of, "*", ConstantPart(x)) | (ConstantPart(x), "*", ComputedPart() as of) if x:
             return _bounded(replace(of, origin=replace(of.origin, a=of.origin.a * x, b=of.origin.b * x)))
-        case Computed(origin), "+" | "-", Computed(other) if _alike(origin, other):
+        case ComputedPart(origin), "+" | "-", ComputedPart(other) if _alike(origin, other):
             a, b = _numbers(operator, origin.a, other.a), _numbers(operator, origin.b, other.b)
-            return _bounded(replace(left, origin=replace(origin, a=a, b=b))) if a else Other(left.of)
-        case Computed(origin), "div", Constant(y) if y:
+            return _bounded(replace(left, origin=replace(origin, a=a, b=b))) if a else OtherPart(left.of)
+        case ComputedPart(origin), "div", ConstantPart(y) if y:
             return _bounded(replace(left, origin=replace(origin, a=origin.a / y, b=origin.b / y)))
         case _:
-            return Other(left.of | right.of)
+            return OtherPart(left.of | right.of)
 
 
 def _alike(origin: Origin, other: Origin) -> bool:
@@ -291,8 +291,8 @@ def _numbers(operator: str, x: Fraction, y: Fraction) -> Fraction:
             return x / y
 
 
-def _bounded(part: Constant | Computed) -> Part:
+def _bounded(part: ConstantPart | ComputedPart) -> Part:
     """The part, unless its numbers have become too long to go on with."""
-    numbers = (part.value,) if isinstance(part, Constant) else (part.origin.a, part.origin.b)
+    numbers = (part.value,) if isinstance(part, ConstantPart) else (part.origin.a, part.origin.b)
     longest = max(max(abs(each.numerator), each.denominator) for each in numbers)
-    return part if longest < 10 ** (2 * MOST_DIGITS) else Other(part.of)
+    return part if longest < 10 ** (2 * MOST_DIGITS) else OtherPart(part.of)

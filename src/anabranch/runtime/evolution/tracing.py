@@ -27,14 +27,14 @@ from anabranch.runtime.evolution.parts import (
     ITSELF,
     MOST_DIGITS,
     MOST_PARTS,
-    Computed,
-    Constant,
-    Made,
-    Nodes,
-    Other,
+    ComputedPart,
+    ConstantPart,
+    MadePart,
+    NodesPart,
+    OtherPart,
     Part,
     Parts,
-    Scope,
+    TraceScope,
     at_top,
     bound,
     calculated,
@@ -66,7 +66,7 @@ def lineage_of(
     A query that is only answered at the end says nothing of its output, which stays in the units of query start.
     """
     tracer = _Tracer(standing, registered, roots)
-    top = Scope({}, standing.env.namespaces)
+    top = TraceScope({}, standing.env.namespaces)
     if standing.hole is None:
         result: Parts = tracer.trace(standing.query.body, top)
         items: tuple[tuple[Site, ...], ...] = ()
@@ -110,23 +110,23 @@ class _Tracer:
                 left = [each for each in left if each not in meeting]
             yield tuple(sorted(group))
 
-    def trace(self, expression: ast.Expression, scope: Scope) -> Parts:
+    def trace(self, expression: ast.Expression, scope: TraceScope) -> Parts:
         """What an expression results in."""
         match expression:
             case ast.Number(text):
                 number = Decimal(text)
                 small = not number or abs(number.adjusted()) < MOST_DIGITS
-                return (Constant(Fraction(number)) if small and len(text) < MOST_DIGITS else Other(),)
+                return (ConstantPart(Fraction(number)) if small and len(text) < MOST_DIGITS else OtherPart(),)
             case ast.String():
-                return (Other(),)
+                return (OtherPart(),)
             case ast.Variable(name):
                 return scope.of(name)
             case ast.ContextItem():
                 return scope.of(_CONTEXT)
             case ast.Source("stream", name):
-                return (Nodes(self._input(name), ITSELF, level=-2),)
+                return (NodesPart(self._input(name), ITSELF, level=-2),)
             case ast.Source() | ast.Root():
-                return (Other(nodes=True),)
+                return (OtherPart(nodes=True),)
             case ast.Sequence(items):
                 return few(tuple(part for each in items for part in self.trace(each, scope)))
             case ast.Path(start, steps):
@@ -145,7 +145,7 @@ class _Tracer:
                     result = calculated(operator, result, operand(self.trace(each, scope)))
                 return (result,)
             case ast.Negation(negated):
-                return (calculated("*", Constant(Fraction(-1)), operand(self.trace(negated, scope))),)
+                return (calculated("*", ConstantPart(Fraction(-1)), operand(self.trace(negated, scope))),)
             case ast.If(condition, then, otherwise):
                 self._ask("if", condition, scope)
                 one, other = self.trace(then, scope), self.trace(otherwise, scope)
@@ -159,19 +159,19 @@ class _Tracer:
                 for name, source in bindings:
                     found = self._ask("satisfies", source, scope)
                     scope, looked = scope.bind(name, maybe(found)), (*looked, *found)
-                return (Other(looks_of((*looked, *self._ask("satisfies", condition, scope)))),)
+                return (OtherPart(looks_of((*looked, *self._ask("satisfies", condition, scope)))),)
             case ast.Comparison(_, left, right):
                 both = looks_of((*self.trace(left, scope), *self.trace(right, scope)))
                 if self._asking and len({input for input, _ in both}) > 1:
                     self._compared.append(both)
                     self._need("join", both)
-                return (Other(both),)
+                return (OtherPart(both),)
             case ast.And(operands) | ast.Or(operands):
-                return (Other(looks_of(part for each in operands for part in self.trace(each, scope))),)
+                return (OtherPart(looks_of(part for each in operands for part in self.trace(each, scope))),)
 
     # --- conditions -------------------------------------------------------------------------------------------
 
-    def _ask(self, word: str, condition: ast.Expression, scope: Scope) -> Parts:
+    def _ask(self, word: str, condition: ast.Expression, scope: TraceScope) -> Parts:
         """Read a condition: all that it looks at is foundation."""
         before, self._asking = self._asking, True
         found = self.trace(condition, scope)
@@ -185,15 +185,15 @@ class _Tracer:
             if look[1].steps:
                 self._needs.setdefault(look, word)
 
-    def _tail(self, found: Parts, tail: tuple[ast.Predicate | ast.Qualifier, ...], scope: Scope) -> Parts:
+    def _tail(self, found: Parts, tail: tuple[ast.Predicate | ast.Qualifier, ...], scope: TraceScope) -> Parts:
         for each in tail:
             if isinstance(each, ast.Predicate):
                 self._ask("[...]", each.condition, scope.bind(_CONTEXT, maybe(found)))
         return maybe(found) if tail else found
 
-    def _spelling(self, part: Part, scope: Scope) -> Spelling:
+    def _spelling(self, part: Part, scope: TraceScope) -> Spelling:
         """How the items that a part is of write the names that are asked for."""
-        root = self._roots.get(self.streams[part.input], {}) if isinstance(part, Nodes) else {}
+        root = self._roots.get(self.streams[part.input], {}) if isinstance(part, NodesPart) else {}
         return Spelling(scope.namespaces, root)
 
     # --- loops ------------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ class _Tracer:
         self.streams.append(stream)
         return len(self.streams) - 1
 
-    def _flwor(self, flwor: ast.Flwor, scope: Scope) -> Parts:
+    def _flwor(self, flwor: ast.Flwor, scope: TraceScope) -> Parts:
         sure = flwor is self._hole or flwor.where is None
         for clause in flwor.clauses:
             match clause:
@@ -226,17 +226,17 @@ class _Tracer:
         result = self.trace(flwor.result, scope)
         return result if sure else maybe(result)
 
-    def _reference(self, window: ast.TimeWindow, found: Parts, scope: Scope) -> None:
+    def _reference(self, window: ast.TimeWindow, found: Parts, scope: TraceScope) -> None:
         path = window.reference
         if isinstance(path.start, ast.Root):
-            document = tuple(replace(each, path=ITSELF, level=-2) for each in found if isinstance(each, Nodes))
+            document = tuple(replace(each, path=ITSELF, level=-2) for each in found if isinstance(each, NodesPart))
             self._ask("|window|", replace(path, start=None), scope.bind(_CONTEXT, document))
         else:
             self._ask("|window|", path, scope.bind(_CONTEXT, found))
 
     # --- constructors -----------------------------------------------------------------------------------------
 
-    def _made(self, constructor: ast.ElementConstructor, scope: Scope) -> Made:
+    def _made(self, constructor: ast.ElementConstructor, scope: TraceScope) -> MadePart:
         scope = scope.within(constructor.namespaces)
         attributes = {each.name: self._content(each.value, scope) for each in constructor.attributes}
         content = self._content(constructor.content, scope)
@@ -250,14 +250,14 @@ class _Tracer:
             sites += inside(part)
         if len(sites) > MOST_PARTS:
             sites = [Site(ITSELF, None, "tree")]
-        return Made(constructor.name, tuple(sites), looks)
+        return MadePart(constructor.name, tuple(sites), looks)
 
-    def _content(self, content: tuple[ast.Content, ...], scope: Scope) -> Parts:
+    def _content(self, content: tuple[ast.Content, ...], scope: TraceScope) -> Parts:
         found: list[Part] = []
         for each in content:
             match each:
                 case ast.Characters(value):
-                    found += [Other()] if value else []
+                    found += [OtherPart()] if value else []
                 case ast.Enclosed(value):
                     found += self.trace(value, scope)
                 case ast.ElementConstructor():
@@ -268,7 +268,7 @@ class _Tracer:
 
     # --- functions --------------------------------------------------------------------------------------------
 
-    def _call(self, call: ast.Call, scope: Scope) -> Parts:
+    def _call(self, call: ast.Call, scope: TraceScope) -> Parts:
         name = call.name.removeprefix("fn:")
         arguments = tuple(self.trace(each, scope) for each in call.arguments)
         if name in self._declared:
@@ -277,22 +277,22 @@ class _Tracer:
         if builtin and not arguments and name in SIGNATURES and SIGNATURES[name].context:
             arguments = (scope.of(_CONTEXT),)
         match arguments:
-            case ((Nodes() as only,),) if builtin and only.is_known and only.path.steps:
+            case ((NodesPart() as only,),) if builtin and only.is_known and only.path.steps:
                 if name in AGGREGATES:
-                    return (Computed(Origin(only.input, only.path, name), only.always),)
+                    return (ComputedPart(Origin(only.input, only.path, name), only.always),)
                 if name in ("data", "string"):
                     return (replace(only, kind="text"),)
                 if name == "number" and not only.many:
-                    return (Computed(Origin(only.input, only.path), only.always),)
+                    return (ComputedPart(Origin(only.input, only.path), only.always),)
         looks = looks_of(part for each in arguments for part in each)
         if builtin and name in ("count", "exists", "empty"):  # of items themselves no value is asked for
             looks = frozenset(look for look in looks if look[1] != ITSELF)
-        return (Other(looks),)
+        return (OtherPart(looks),)
 
     def _declared_call(self, function: ast.Function, arguments: tuple[Parts, ...]) -> Parts:
         """Each function is read once per kinds of arguments: calls of calls must not cost without bound."""
         key = function.name, arguments, self._asking
         if key not in self._known:
-            bound = Scope(dict(zip(function.parameters, arguments, strict=True)), self._prolog)
+            bound = TraceScope(dict(zip(function.parameters, arguments, strict=True)), self._prolog)
             self._known[key] = self.trace(function.body, bound)
         return self._known[key]

@@ -33,7 +33,7 @@ from typing import TypeAlias
 from anabranch.algebra.accents.boxes import combined, divided, for_some, left_over, met
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.index import Box, Index
-from anabranch.algebra.accents.layers import Change, Layer
+from anabranch.algebra.accents.layers import Layer, LayerChange
 from anabranch.algebra.accents.sets import and_above, below, description_of, names, rewritten
 from anabranch.errors import StreamError
 from anabranch.predicate import EVERYTHING, Predicate, and_, or_, terms
@@ -48,7 +48,7 @@ _ANY = Element(Name("item"))
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class PartitionView:
     """What a subscription is told of a partition when it starts."""
 
     accents: tuple[Accent | Doubt, ...]
@@ -59,7 +59,7 @@ class View:
     """What values mean to it, from its start on."""
 
 
-def views(partitions: Sequence[Evolution], places: Sequence[Place]) -> tuple[View, ...]:
+def views(partitions: Sequence[Evolution], places: Sequence[Place]) -> tuple[PartitionView, ...]:
     """The views of a stream's partitions, as far as each has come; `places` are given to what is shown."""
     live = [_joined(each.live()) for each in partitions]
     courses = [_courses(each) for each in live]
@@ -117,21 +117,21 @@ def _are_one(parts: Sequence[Layer]) -> bool:
     if not isinstance(parts[0].change, Affine):
         return True
     seen: Index[None] = Index()
-    for key, each in enumerate(parts):
+    for each in parts:
         if any(met(each.box, other) is not None for _, other, _ in seen.near(each.box)):
             return False
-        seen.put(key, each.box, None)
+        seen.add(each.box, None)
     return True
 
 
-def _are_same(changes: Sequence[Change]) -> bool:
+def _are_same(changes: Sequence[LayerChange]) -> bool:
     """Whether partitions have gone through the same; what is unknown is the same to itself alone."""
     return len(changes) == 1 or ("unknown" not in changes and len(set(changes)) == 1)
 
 
-def _courses(live: Live) -> dict[Path, list[Change]]:
+def _courses(live: Live) -> dict[Path, list[LayerChange]]:
     """What each path has gone through for all items, step by step."""
-    found: dict[Path, list[Change]] = defaultdict(list)
+    found: dict[Path, list[LayerChange]] = defaultdict(list)
     for path, layer in live:
         if not layer.box:
             found[path] += layer.steps or [layer.change]
@@ -151,7 +151,7 @@ class _Shown:
     retold: bool = False
 
 
-def _view(evolution: Evolution, live: Live, common: Mapping[Path, int], place: Place) -> View:
+def _view(evolution: Evolution, live: Live, common: Mapping[Path, int], place: Place) -> PartitionView:
     kept, carried = _without(live, common)
     fresh = Evolution(evolution.declares, evolution.domains)
     for path, is_there in carried.items():
@@ -159,7 +159,7 @@ def _view(evolution: Evolution, live: Live, common: Mapping[Path, int], place: P
     there = {path for path, layer in kept if layer.change == "add" and fresh.state(path, _ANY).carried}
     said: dict[Path, Index[None]] = defaultdict(Index)
     telling: list[tuple[Path, Layer]] = []
-    for number, (path, layer) in enumerate(kept):
+    for path, layer in kept:
         match layer.change:
             case "add":  # of what is there from the start, where nothing else was said of it, says nothing
                 says = path not in there or _met(path, layer.box, said)
@@ -169,10 +169,10 @@ def _view(evolution: Evolution, live: Live, common: Mapping[Path, int], place: P
                 says = True
         fresh.lay(path, layer)
         if says:
-            said[path].put(number, layer.box, None)
+            said[path].add(layer.box, None)
             telling.append((path, layer))
     accents = [accent for each in _told(telling) for accent in _accents(each, place)]
-    return View(tuple(accents), carried, fresh)
+    return PartitionView(tuple(accents), carried, fresh)
 
 
 def _met(path: Path, box: Box, said: Mapping[Path, Index[None]]) -> bool:

@@ -7,12 +7,12 @@
 Expressions are evaluated by the law itself (`law/arrivals/recall.py`), looking back over what is remembered in the
 place of all that ever arrived: nothing that was forgotten could be chosen, so the values are the same.
 Where a path names variables, its results are not known before they are asked for; then `e?[t]` keeps all arrivals of
-that time, and of the others it is not known how much they need (`asked.py`).
+that time, and of the others it is not known how much they need (`asked_of`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -21,17 +21,74 @@ from typing import TypeAlias
 
 from anabranch.errors import DynamicError
 from anabranch.language import ast
+from anabranch.language.rewrite import parts
 from anabranch.law.arrivals.past import named
-from anabranch.law.arrivals.qualified import Wanted
-from anabranch.law.arrivals.recall import Found, Recalling
+from anabranch.law.arrivals.qualified import Qualified, Wanted, is_path, qualified
+from anabranch.law.arrivals.recall import Found, Recalling, asks
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
 from anabranch.law.inputs import Arrival, Evolved, Input, Signal
-from anabranch.law.slices import WholeNeeded
-from anabranch.runtime.past.asked import Asked
+from anabranch.law.paths import base_of
+from anabranch.law.slices import WholeNeeded, below_item
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.tree import Element
 from anabranch.values.sequences import Values
+
+
+@dataclass(frozen=True, slots=True)
+class PastPath:
+    """A path over a stream whose past a query asks for, and how far back."""
+
+    path: ast.Expression
+    stream: str
+    qualifiers: tuple[ast.Qualifier, ...]
+    alone: bool
+    """Whether nothing but an item decides what the path reaches in it, so that it is known when the item arrives."""
+
+
+def asked_of(query: ast.Query, beside: Collection[str] = ()) -> tuple[PastPath, ...] | None:
+    """What a query asks of the past of items; None where it is not known beforehand how much it needs.
+
+    The streams `beside` are those of updates.
+    """
+    # what prefixes mean is known for all of the query, unless a constructor declares some
+    declares = any(isinstance(each, ast.ElementConstructor) and each.namespaces for each in parts(query))
+    asked: dict[ast.Expression, PastPath] = {}
+    for part in parts(query):
+        each = _innermost(part)
+        if each is None:
+            continue
+        if not is_path(each.base):
+            return None
+        source = base_of(each.base)
+        if not isinstance(source, ast.Source) or source.kind == "doc" or source.name in beside:
+            continue  # a part of the item at hand, or of what was chosen already; or no items
+        if asks(each.base) or not below_item(each.base):
+            return None
+        if any(isinstance(inside, ast.Source) and inside.name in beside for inside in parts(each.base)):
+            return None
+        alone = not declares and not any(isinstance(inside, ast.Variable) for inside in parts(each.base))
+        if not alone and Wanted.by(each.qualifier, Fraction(0)).end is not None:
+            return None
+        before = asked[each.base].qualifiers if each.base in asked else ()
+        asked[each.base] = PastPath(each.base, source.name, (*before, each.qualifier), alone)
+    return tuple(asked.values())
+
+
+def only_past(query: ast.Query, beside: Collection[str] = ()) -> bool:
+    """Whether a query reads streams of items by asking for their past only, so it is corrected with every element."""
+    asked = filter(None, map(_innermost, parts(query)))
+    known = [base_of(each.base) for each in asked]
+    sources = (each for each in parts(query) if isinstance(each, ast.Source) and each.kind == "stream")
+    streams = [each for each in sources if each.name not in beside]
+    return bool(streams) and all(any(each is source for source in known) for each in streams)
+
+
+def _innermost(part: object) -> Qualified | None:
+    """A path at its first qualifier: the others choose among what that one has given."""
+    found = qualified(part) if isinstance(part, ast.Path | ast.Filter) else None
+    return found and (_innermost(found.base) or found)
+
 
 _Results: TypeAlias = Values | DynamicError
 
@@ -40,7 +97,7 @@ _Results: TypeAlias = Values | DynamicError
 class _Memory:
     """What is remembered for one path: arrivals, oldest first, and what it reaches in them where that is known."""
 
-    asked: Asked
+    asked: PastPath
     arrivals: dict[Arrival, _Results] = field(default_factory=dict)
 
     def forget(self, now: Fraction) -> None:
@@ -66,7 +123,7 @@ class Recollection:
     def __init__(
         self,
         query: ast.Query,
-        asked: tuple[Asked, ...],
+        asked: tuple[PastPath, ...],
         inputs: Mapping[str, Input],
         functions: Mapping[str, PythonFunction] | None = None,
         name: str | None = None,

@@ -101,7 +101,9 @@ class _Part:
 
     @staticmethod
     def of(shown: Scene) -> _Part:
-        more = [_more(each) for each in shown.sent if each.more]
+        more = [
+            inset(remark(f"and {each.more:,} more queries of {each.tree.stream}")) for each in shown.sent if each.more
+        ]
         streams = [_stream(each.tree.stream) for each in shown.sent]
         cards = [*map(_card, shown.cards), *more]
         return _Part(
@@ -125,8 +127,10 @@ class _Part:
         yield from self._lines(columns, placed)
         for at, (column, blocks, tops) in enumerate(zip(columns, self.columns, placed, strict=True)):
             for block, y in zip(blocks, tops, strict=True):
-                shown = framed(block, column.wide) if at else block
-                yield shown.at(column.left, y)
+                if at:
+                    frame = element("rect", width=column.wide, height=block.height, rx=7, fill="#ffffff", stroke=RULE)
+                    block = Block(column.wide, block.height, (frame, *block.parts))
+                yield block.at(column.left, y)
 
     def _lines(self, columns: Sequence[_Column], placed: Sequence[Sequence[float]]) -> Iterator[str]:
         streams, sends, joining, queries = columns
@@ -252,25 +256,11 @@ def _card(card: Card) -> Block:
     return inset(stacked((heading(names, small, card.number), *below), 8), stripe=ink)
 
 
-def _more(sent: SentStream) -> Block:
-    return inset(remark(f"and {sent.more:,} more queries of {sent.tree.stream}"))
-
-
 # --- blocks: pieces drawn at the origin, with a size, so that they can be stacked, framed and put anywhere --------
 
 COLOURS = (
-    "#3b6ea5",
-    "#c2702f",
-    "#4f8a5b",
-    "#a94f5a",
-    "#7764a8",
-    "#2f8a90",
-    "#b0628f",
-    "#8a7433",
-    "#5c7a89",
-    "#6d8b3c",
-    "#94594a",
-    "#54549a",
+    *("#3b6ea5", "#c2702f", "#4f8a5b", "#a94f5a", "#7764a8", "#2f8a90"),
+    *("#b0628f", "#8a7433", "#5c7a89", "#6d8b3c", "#94594a", "#54549a"),
 )
 INK, FAINT, RULE = "#2b2b2b", "#77736b", "#d9d4ca"
 _SIGNS = {WINDOW: ("#e8f0f5", "#2d6079"), AGGREGATE: ("#f0ebf5", "#6a4c8c"), JOIN: ("#f6eae6", "#94503c")}
@@ -303,12 +293,6 @@ def stacked(blocks: Iterable[Block], gap: float) -> Block:
         parts.append(block.at(0, y))
         y, across = y + block.height, max(across, block.width)
     return Block(across, y, tuple(parts))
-
-
-def framed(block: Block, across: float) -> Block:
-    """A block in a frame."""
-    frame = element("rect", width=across, height=block.height, rx=7, fill="#ffffff", stroke=RULE)
-    return Block(across, block.height, (frame, *block.parts))
 
 
 def inset(block: Block, *, stripe: str = "") -> Block:

@@ -198,23 +198,22 @@ def _joins(cards: Sequence[Card]) -> list[Joined]:
     forests = [card.forest for card in cards if card.forest]
     found: list[Joined] = []
     for served, forest in merge_all_joins(forests):
-        merged: PropertyForest | tuple[PropertyTree, ...] = forests[served[0]]
+        merged: PropertyForest | None = forests[served[0]]
         uses: list[Use] = []
         for each in served:
-            assert isinstance(merged, PropertyForest)
+            assert merged is not None
             says, words = _found(merged, forests[each]) if uses else _FIRST if len(served) > 1 else _ALONE
             if forests[each].sizes != forest.sizes:
                 says = (*says, f"SELECTJOINRESULT({', '.join(map(number_text, forests[each].sizes))})")
             uses.append(Use(cards[each], forests[each].trees, says, words))
             merged = merge_joins(merged, forests[each])
         beside = next((each for each in found if isinstance(level(each.forest, forest), SharedWindows)), None)
-        found.append(Joined(forest, tuple(uses), beside, _shares(beside, forest) if beside else ""))
+        shares = ""
+        if beside is not None:
+            words = next(verdicts(beside.forest, forest)).words.removesuffix("; joins by itself")
+            shares = f"{words}, with {beside.uses[0].card.names[0]}"
+        found.append(Joined(forest, tuple(uses), beside, shares))
     return found
-
-
-def _shares(beside: Joined, forest: PropertyForest) -> str:
-    words = next(verdicts(beside.forest, forest)).words.removesuffix("; joins by itself")
-    return f"{words}, with {beside.uses[0].card.names[0]}"
 
 
 # --- words --------------------------------------------------------------------------------------------------

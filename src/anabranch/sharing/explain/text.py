@@ -59,8 +59,12 @@ def explain_text(queries: Sequence[Explained]) -> Iterator[str]:
             yield from indented(query.keeps)
             yield from _alike(query)
             continue
-        against = [line for each in _against(query.forest, queries[:number]) for line in _verdict_text(*each)]
-        against = [*_alike(query), *against]
+        against = list(_alike(query))
+        for other, verdict in _against(query.forest, queries[:number]):
+            against.append(f"  against {other.name}: {verdict.words}")
+            if verdict.remainder is not None:
+                against.append("    beside it would be sent:")
+                against += indented(indented(indented(tree_lines(verdict.remainder))))
         if query.forest.kind == "apart":
             for place, tree in enumerate(query.forest.trees):
                 yield from _tree_text(f"{query.name}:", tree, [] if place else against)
@@ -72,13 +76,6 @@ def explain_text(queries: Sequence[Explained]) -> Iterator[str]:
     for serves, tree in _streams(queries):
         yield ""
         yield from _tree_text("one", tree, [], f" for {', '.join(serves)}:")
-
-
-def _verdict_text(other: Explained, verdict: Verdict) -> Iterator[str]:
-    yield f"  against {other.name}: {verdict.words}"
-    if verdict.remainder is not None:
-        yield "    beside it would be sent:"
-        yield from indented(indented(indented(tree_lines(verdict.remainder))))
 
 
 def _alike(query: Explained) -> Iterator[str]:

@@ -159,13 +159,11 @@ class _Notes:
 
     def selection(self, condition: Predicate) -> list[tuple[str, str]]:
         """The selection annotation, and the join annotation where the condition names other inputs."""
-        own = [each for each in conjuncts(condition) if self.is_own(each)]
+        name = self.tree.input
+        own = [c for c in conjuncts(condition) if all(is_value(term) or term.input == name for term in terms(c))]
         others = [each for each in conjuncts(condition) if each not in own]
         found = [(SELECT, self.text(and_(*own)))] if own or not others else []
         return found + ([(JOIN, _text(self.tree, and_(*others), self.inputs))] if others else [])
-
-    def is_own(self, condition: Predicate) -> bool:
-        return all(is_value(term) or term.input == self.tree.input for term in terms(condition))
 
     def text(self, condition: Predicate) -> str:
         """A condition on the tree's own paths, without the label of its input."""

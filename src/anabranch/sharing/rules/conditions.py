@@ -28,18 +28,7 @@ from anabranch.aggregates import AGGREGATES
 from anabranch.language import ast
 from anabranch.language.rewrite import parts as parts_of
 from anabranch.logic import MIRRORED
-from anabranch.predicate import (
-    EVERYTHING,
-    NOTHING,
-    Operator,
-    Predicate,
-    Term,
-    and_,
-    compare,
-    difference,
-    not_,
-    or_,
-)
+from anabranch.predicate import EVERYTHING, NOTHING, Operator, Predicate, Term, and_, compare, difference, not_, or_
 from anabranch.sharing.tree import ITEM, AggregateAnnotation, Steps, is_value, item_term
 
 
@@ -210,15 +199,11 @@ def conditions_at_nodes(
     for depth, conditions in found.tails:
         inside = {**names, CONTEXT: StreamNodes(found.path[:depth], input=found.base.input)}
         known = [understand(each, inside, aggregate) for each in conditions]
-        if depth < ITEM or not all(each.exact for each in known) or _names_others(conditions):
+        outside = any(isinstance(part, ast.Variable | ast.Source) for part in parts_of(conditions))
+        if depth < ITEM or not all(each.exact for each in known) or outside:
             return None
         parts[depth] = and_(parts.get(depth, EVERYTHING), *(each.predicate for each in known))
     return tuple(parts.items())
-
-
-def _names_others(conditions: tuple[ast.Expression, ...]) -> bool:
-    """Whether a condition looks at more than the node it stands at."""
-    return any(isinstance(part, ast.Variable | ast.Source) for part in parts_of(conditions))
 
 
 # --- comparisons ----------------------------------------------------------------------------------------------

@@ -121,17 +121,13 @@ class Findings:
                 if pre is None:
                     self.unfit(unless=not of_stream)
                     return None
-                pre = tuple((depth, _in_one_form(each)) for depth, each in pre)
+                # written in one form, so that equal aggregates have equal names
+                pre = tuple((depth, and_(*sorted(conjuncts(simplify(each)), key=repr))) for depth, each in pre)
                 return self.values.setdefault(
                     (function, found.path, pre), AggregateAnnotation(function, found.path, pre)
                 )
             case _:
                 return None
-
-
-def _in_one_form(condition: Predicate) -> Predicate:
-    """A condition as it is written whoever writes it, so that equal aggregates have equal names."""
-    return and_(*sorted(conjuncts(simplify(condition)), key=repr))
 
 
 def touch(node: Any, env: Environment, found: Findings) -> None:

@@ -44,16 +44,7 @@ from anabranch.sharing.rules.conditions import (
     understand,
 )
 from anabranch.sharing.rules.findings import Environment, Findings, touch
-from anabranch.sharing.tree import (
-    ITEM,
-    Steps,
-    WindowAnnotation,
-    both,
-    conjuncts,
-    is_value,
-    looked_at,
-    positive_part,
-)
+from anabranch.sharing.tree import ITEM, Steps, WindowAnnotation, both, conjuncts, is_value, looked_at, positive_part
 
 
 def translate(expression: ast.Expression, env: Environment, found: Findings) -> None:

@@ -11,17 +11,14 @@ ended.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
 from anabranch.algebra.display.replay import CLOSING, OPENING, DisplayMoment, Replay
-from anabranch.algebra.plans.written import is_plan
 from anabranch.branch.display.publishing import shown_in
-from anabranch.branch.past.queries import recalled_query
-from anabranch.branch.remote.written import is_sent, read_sent
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.branch.timeline import moments
 from anabranch.errors import StateError, UsageError
 from anabranch.language import parse
@@ -31,13 +28,14 @@ from anabranch.law.arrivals.past import named
 from anabranch.law.calls import PythonFunction
 from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.timeline import answer
-from anabranch.runtime.standing import Standing, standing
-from anabranch.sharing.remote import ReadWindows
+from anabranch.runtime.standing import Standing
 from anabranch.spark.answers.segments import DEAD_LETTERS, Chunk, Index, read_chunk, read_dead_letters, read_index
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest, Manifests
-from anabranch.spark.plan.epoch_plan import Subscription
+from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.plan.files import Plans
+from anabranch.spark.plan.kinds import KINDS, not_begun
+from anabranch.spark.plan.kinds.kind import QueryContext
 from anabranch.spark.sinks.pieces import results_in
 from anabranch.spark.state.files import read_blob
 from anabranch.stream.elements import DeadLetter
@@ -61,26 +59,20 @@ class Frame:
         return results_in(text, values=self.plain or (self.spaced and chunk.entries > 1))
 
     @staticmethod
-    def of(
-        text: str,
-        functions: Mapping[str, PythonFunction] | None = None,
-        *,
-        shows: bool = False,
-        edited: Collection[str] = (),
-    ) -> Frame:
-        """The frame of a query that was checked; a display is a document.
-
-        What the builder made has none, nor have windows that are sent.
-        """
-        if shows:
+    def of(asked: Registration, functions: Mapping[str, PythonFunction] | None = None) -> Frame:
+        """The frame of a subscription's answer; a display is a document."""
+        if asked.shows:
             return Frame(OPENING, CLOSING, f"{OPENING}{CLOSING}")
-        if is_sent(text) and isinstance(operator := read_sent(text), ReadWindows):
-            return Frame.of(operator.text, functions)
-        if is_plan(text):
+        query = KINDS[asked.kind].framed(asked.text, functions or {}, asked.edited)
+        if query is None:
             return Frame("", "", "")
-        past = recalled_query(parse(text), functions, text, edited)
-        query = past.standing if past and past.standing else standing(parse(text), functions)
         return Frame(query.opening, query.closing, query.empty, not query.separate, _are_plain(query))
+
+
+def empty_answer(text: str) -> str:
+    """The answer of a query over items that has not begun."""
+    asked = not_begun("", text, QueryContext({}))
+    return Frame.of(replace(asked, shows=False)).empty
 
 
 def _are_plain(query: Standing) -> bool:
@@ -95,7 +87,7 @@ def _are_plain(query: Standing) -> bool:
 class Answer:
     """The committed answer to one subscription; iterating gives its text in pieces."""
 
-    subscription: Subscription
+    subscription: Registration
     frame: Frame
     log: AnswerLog
     functions: Mapping[str, PythonFunction] | None = None
@@ -157,7 +149,7 @@ class AnswerLog:
         self._segments = checkpoint.segments
         self._states = checkpoint.states
 
-    def subscription(self, name: str) -> Subscription | None:
+    def subscription(self, name: str) -> Registration | None:
         """The newest subscription of a name that a committed epoch has seen."""
         kept = self.manifests.epochs()
         for plan in self._plans.newest_first(kept[-1] if kept else -1):
@@ -166,11 +158,10 @@ class AnswerLog:
                     return each
         return None
 
-    def answer(self, subscription: Subscription, functions: Mapping[str, PythonFunction] | None = None) -> Answer:
-        frame = Frame.of(subscription.text, functions, shows=subscription.shows, edited=subscription.edited)
-        return Answer(subscription, frame, self, functions)
+    def answer(self, subscription: Registration, functions: Mapping[str, PythonFunction] | None = None) -> Answer:
+        return Answer(subscription, Frame.of(subscription, functions), self, functions)
 
-    def shown(self, subscription: Subscription, functions: Mapping[str, PythonFunction] | None = None) -> str:
+    def shown(self, subscription: Registration, functions: Mapping[str, PythonFunction] | None = None) -> str:
         """What the display of a subscription shows now."""
         found = self._kept(subscription)
         if found is not None:
@@ -182,7 +173,7 @@ class AnswerLog:
         nothing = {name: EditedDocument(implied_root("root")) for name in named(query)}
         return answer(query, nothing, functions=functions).text
 
-    def moments(self, subscription: Subscription) -> Iterator[ShownAnswer]:
+    def moments(self, subscription: Registration) -> Iterator[ShownAnswer]:
         """What the display of a subscription has shown, after each moment that changed it."""
         if not subscription.shows:
             raise UsageError(
@@ -195,7 +186,7 @@ class AnswerLog:
                 yield ShownAnswer(Fraction(moment.at), text)
                 before = text
 
-    def check_followed(self, subscription: Subscription) -> None:
+    def check_followed(self, subscription: Registration) -> None:
         """See to it that a display can be followed from its beginning; retention may have dropped that."""
         kept = self.manifests.epochs()
         if kept and kept[0] > subscription.first:
@@ -204,14 +195,14 @@ class AnswerLog:
                 hint="'anabranch answer' prints what it shows now",
             )
 
-    def _replayed(self, subscription: Subscription, replay: Replay) -> Iterator[DisplayMoment]:
+    def _replayed(self, subscription: Registration, replay: Replay) -> Iterator[DisplayMoment]:
         """Follow a display from its beginning; after each yield it shows what it has shown then."""
         self.check_followed(subscription)
         for manifest in self.manifests.since(subscription.first):
             for chunk in self.chunks(manifest, subscription.id):
                 yield from replay.feed(self.text(chunk))
 
-    def _kept(self, subscription: Subscription) -> str | None:
+    def _kept(self, subscription: Registration) -> str | None:
         """What a display at work showed at the end of the newest epoch; None where there is none."""
         kept = self.manifests.epochs()
         file = self._plans.of(kept[-1]) if kept else None
@@ -220,7 +211,7 @@ class AnswerLog:
         state = self.manifests.load(kept[-1]).states.get(subscription.branch)
         try:
             read = partial(read_blob, self._states)
-            return None if state is None else shown_in(State.from_bytes(read(state.state)), read)
+            return None if state is None else shown_in(BranchState.from_bytes(read(state.state)), read)
         except StateError:
             return None  # a run at work has swept it away meanwhile
 

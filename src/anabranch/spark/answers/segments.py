@@ -44,7 +44,7 @@ DEAD_LETTERS = -1
 LATE_ITEMS = -2
 COURSES = -3
 """Stand in a chunk for the number of a subscription; late items are lines as a user gets to see them,
-and `spark/evolution/courses.py` says what courses are."""
+and `spark/evolution/progress.py` says what courses are."""
 
 
 @dataclass(frozen=True, slots=True)

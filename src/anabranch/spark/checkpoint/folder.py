@@ -34,7 +34,7 @@ from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
 
 _KIND = "anabranch checkpoint"
-_VERSION = 3
+_VERSION = 4
 _FOLDERS = ("order", "plans", "manifest", "segments", "state", "sinks")
 _JVM_PATIENCE = 60.0
 

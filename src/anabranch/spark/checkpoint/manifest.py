@@ -20,7 +20,7 @@ from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.evolution.log import Logged
 from anabranch.spark.intake.ranges import Offset
-from anabranch.spark.state.files import Kept, kept_from_json
+from anabranch.spark.state.files import SavedState, kept_from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Manifest:
     bytes_read: int
     begun: tuple[str, ...] = ()
     """The streams of which an element has been read, in this epoch or before."""
-    states: Mapping[int, Kept] = field(default_factory=dict)
+    states: Mapping[int, SavedState] = field(default_factory=dict)
     """What each branch remembers, by the number of its subscription."""
     late: int = 0
     """Items too late for time windows (LAWS 3.2)."""

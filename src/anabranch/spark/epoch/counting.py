@@ -22,9 +22,8 @@ from functools import cached_property
 
 import numpy as np
 
+from anabranch.algebra.accents.events import Announced, judged
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.accents.passing import judged
-from anabranch.branch.evolution import changelog as sayings
 from anabranch.branch.panes.group import Served
 from anabranch.branch.panes.plan import PaneLaw, PanePlan
 from anabranch.columnar.items.answering import Shown
@@ -41,16 +40,16 @@ from anabranch.law.inputs import Input
 from anabranch.runtime.evolution.lineage import Lineage
 from anabranch.spark.answers.segments import letter_from_json, letter_to_json
 from anabranch.spark.epoch.passage import Passage
-from anabranch.spark.evolution.stream_views import Said, StreamView
+from anabranch.spark.evolution.views import StreamView
 from anabranch.spark.intake.ranges import Range
 from anabranch.spark.plan.epoch_plan import StreamPlan
-from anabranch.stream.elements import Accent, DeadLetter, Punctuation, Region, Update
+from anabranch.stream.elements import DeadLetter, Punctuation, Region, Update
 from anabranch.stream.path import Path
 from anabranch.stream.tree import Element
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
+class CountedBranch:
     """A branch whose windows are counted."""
 
     name: str
@@ -72,7 +71,7 @@ class PaneTaking:
 
     @staticmethod
     def of(
-        plans: Mapping[int, Counting],
+        plans: Mapping[int, CountedBranch],
         stream: StreamPlan,
         root: Element,
         functions: Mapping[str, PythonFunction],
@@ -106,14 +105,14 @@ class PaneTaking:
         """Those of the plans, each once; found only where a stream evolves."""
         return tuple(dict.fromkeys(each.lineage for each in self.plans))
 
-    def reads(self, said: Iterable[Said]) -> bool:
+    def reads(self, said: Iterable[Announced]) -> bool:
         """Whether somebody looks at a path that sayings speak of."""
-        paths = {path for each in said for path in paths_of(each)}
+        paths = {path for each in said for path in each.paths}
         return any(lineage.reads(0, path) for path in paths for lineage in self._lineages)
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class CountedStretch:
     """A stretch of a range: how much was said in the range before it, and with its end; None where the range ends.
 
     Where it ends depends on who is counted, so it has no number.
@@ -131,7 +130,7 @@ class Stretch:
 class Again:
     """A stretch that is counted once more."""
 
-    stretch: Stretch
+    stretch: CountedStretch
     largest: Reach | None
     """The largest value that came before it."""
 
@@ -160,12 +159,12 @@ class RangeCount:
         self._counter: PaneCounter | None = None
         self._largest: Callable[[int], Reach | None] = lambda _: again.largest if again else None
         self._heard = 0
-        self._said: list[Said] = []
+        self._said: list[Announced] = []
         """What was said in the stretch, and does not end it."""
         self._evolutions: dict[int, Evolution] = {}
         """By view, once there is one to speak of: what values mean here."""
         passage.parted = again is not None  # it may end where nothing concerns those who are counted again
-        if taking.reads((*view(-1).said, *passage.met)):
+        if taking.reads((*view(-1).told, *passage.met)):
             self._evolve()
 
     # --- batches ----------------------------------------------------------------------------------------------
@@ -205,7 +204,7 @@ class RangeCount:
 
     # --- stretches --------------------------------------------------------------------------------------------
 
-    def _hear(self, fresh: Sequence[Said]) -> None:
+    def _hear(self, fresh: Sequence[Announced]) -> None:
         """What was said ends the stretch, if something may come of it."""
         self._said += fresh
         may_let_out = bool(self._evolutions) and any(isinstance(each.event, Punctuation) for each in fresh)
@@ -221,12 +220,12 @@ class RangeCount:
     def _note(self, last: int | None) -> None:
         """Set down what the stretch comes to that ends with so much said."""
         said, self._said = tuple(self._said), []
-        stretch, self._first = Stretch(self._first, last), last or 0
+        stretch, self._first = CountedStretch(self._first, last), last or 0
         counter, self._counter = self._counter, None
         if counter is None:
             return
         self._largest = counter.largest
-        if self._results and counter.entries == len(said) and all(map(paths_of, said)):  # nothing but accents
+        if self._results and counter.entries == len(said) and all(each.paths for each in said):  # nothing but accents
             self._results[-1] = replace(self._results[-1], said=(*self._results[-1].said, *said))
         else:
             given = (self._reach, stretch, self._taking.served, self._letters, counter.result())
@@ -262,27 +261,16 @@ class RangeCount:
         return self._results
 
 
-def paths_of(said: Said) -> tuple[Path, ...]:
-    """The paths that a saying speaks of."""
-    match said.event:
-        case Accent(_, evolution):
-            return (evolution.path,)
-        case Punctuation():
-            return ()
-        case DeadLetter(doubts=doubts):
-            return tuple(each.path for each in doubts)
-
-
 @dataclass(frozen=True, slots=True)
 class RangeResult:
     """What a stretch comes to: by member the branches that it was counted for, the dead letters, and the count."""
 
     reach: Range
-    stretch: Stretch
+    stretch: CountedStretch
     served: Sequence[Served]
     letters: Sequence[Sequence[DeadLetter]]
     counted: CountedRange
-    said: tuple[Said, ...] = ()
+    said: tuple[Announced, ...] = ()
     """What was said at its end, and in it, if nothing could come of that."""
 
     def packed(self, shard: Callable[[int], int]) -> Iterator[tuple[int, bytes]]:
@@ -291,14 +279,18 @@ class RangeResult:
         for member, served in enumerate(self.served):
             for number in served.numbers:
                 shards.setdefault(shard(number), {}).setdefault(member, []).append(number)
-        name = self.reach.stream
-        said = [sayings.Said(name, each.partition, 0, each.event).json for each in self.said]
         for each, members in shards.items():
             told = [
                 [member, numbers, str(self.served[member].width), list(map(letter_to_json, self.letters[member]))]
                 for member, numbers in members.items()
             ]
-            head = [asdict(self.reach), astuple(self.stretch), len(self.served), told, said]
+            head = [
+                asdict(self.reach),
+                astuple(self.stretch),
+                len(self.served),
+                told,
+                [each.json for each in self.said],
+            ]
             yield each, json.dumps(head).encode() + b"\n" + self.counted.part(list(members)).to_bytes()
 
     @staticmethod
@@ -311,6 +303,5 @@ class RangeResult:
         for member, numbers, width, texts in told:
             served[member] = Served(tuple(numbers), Fraction(width))
             letters[member] += map(letter_from_json, texts)
-        heard = tuple(Said(each.partition, each.event) for each in map(sayings.Said.from_json, said))
-        counted = CountedRange.from_bytes(rest)
-        return RangeResult(Range(**reach), Stretch(*stretch), served, letters, counted, heard)
+        counted, heard = CountedRange.from_bytes(rest), tuple(map(Announced.from_json, said))
+        return RangeResult(Range(**reach), CountedStretch(*stretch), served, letters, counted, heard)

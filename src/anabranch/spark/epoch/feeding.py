@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.branch.intake.entries import Origin, pack, pack_columns
+from anabranch.branch.intake.entries import FeedOrigin, pack, pack_columns
 from anabranch.columnar.items.answering import Shown
 from anabranch.columnar.match.condition import Condition
 from anabranch.columnar.match.index import Matches
@@ -47,7 +47,7 @@ class RawFeed:
     def __init__(self, reach: Range, *, timed: bool) -> None:
         """`timed` says that the stream declares a time; then when an element came is not part of it (LAWS 1.3)."""
         arrived = None if reach.arrived is None or timed else Fraction(reach.arrived, 1_000_000)
-        self._origin = Origin(reach.stream, int(reach.partition), reach.file, arrived)
+        self._origin = FeedOrigin(reach.stream, int(reach.partition), reach.file, arrived)
         self._packed: list[bytes] = []
 
     def judge(self, compiled: Unread | None, shredded: Shredded, known: Flags, matches: Matches) -> Flags:

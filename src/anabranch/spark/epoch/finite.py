@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
 from anabranch.algebra.reactions.signature import Policy
-from anabranch.branch.past.queries import refuse_mixture
+from anabranch.branch.past.queries import recalled_query, refuse_mixture
 from anabranch.language import check, parse, print_query
 from anabranch.law.arrivals.past import named
 from anabranch.law.calls import PythonFunction
@@ -21,8 +21,9 @@ from anabranch.spark.answers.log import Answer, AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.trunk import Trunk
 from anabranch.spark.plan.epoch_plan import StreamPlan
-from anabranch.spark.plan.roles import not_begun
-from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Wanted
+from anabranch.spark.plan.kinds import not_begun
+from anabranch.spark.plan.kinds.kind import QueryContext
+from anabranch.spark.plan.wanted import EPOCH_BYTES, Epoch, Listener, Settings, Workload
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.source import Source
@@ -100,7 +101,8 @@ def run_queries(
         if name not in plans
     }
     for name, query in checked.items():
-        refuse_mixture(query, edited, registered, queries[name], name)
+        past = recalled_query(query, registered, queries[name], edited)
+        refuse_mixture(query, past, edited, queries[name], name)
     needed = {each for query in checked.values() for each in named(query)}
     needed |= {each for plan in plans.values() for each in streams_of(plan)}
     texts = {name: queries[name] if name in plans else print_query(checked[name]) for name in queries}
@@ -120,7 +122,7 @@ def run_queries(
 
     with Trunk(spark, work, settings, registered, Listener(show)) as trunk:
         trunk.want(
-            Wanted(
+            Workload(
                 streams,
                 texts,
                 epoch_bytes=epoch_bytes,
@@ -135,9 +137,8 @@ def run_queries(
     # A stream without a byte has no epoch, and so no plan; its subscriptions have an answer all the same.
     known = {each.name: each for each in plan.subscriptions} if plan else {}
     views = {name: StreamPlan.of(source, None) for name, source in streams.items()}
-    found = {
-        name: known.get(name) or not_begun(name, text, views, tuple(registered.items())) for name, text in texts.items()
-    }
+    unread = QueryContext(views, tuple(registered.items()), endless=False)
+    found = {name: known.get(name) or not_begun(name, text, unread) for name, text in texts.items()}
     answers = {name: display.log.answer(each, registered) for name, each in found.items()}
     return Outcome(answers, display.progress, display.aborted, display.log)
 

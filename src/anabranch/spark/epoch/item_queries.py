@@ -10,16 +10,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from anabranch.algebra.plans.written import is_plan
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.columnar.items.programs import ItemQueries, ItemQuery
 from anabranch.language import ast, parse
 from anabranch.runtime.shapes import Constant, Shape
 from anabranch.runtime.standing import Standing, standing
 from anabranch.runtime.units import Units
-from anabranch.spark.evolution.following import Alike
-from anabranch.spark.plan.epoch_plan import Plan, Subscription
-from anabranch.spark.plan.roles import Functions, documents_of, remembers, shapes_of
+from anabranch.spark.evolution.following import ShapeGroup
+from anabranch.spark.plan.branches import documents_of
+from anabranch.spark.plan.epoch_plan import Plan, Registration
+from anabranch.spark.plan.kinds.kind import Functions, shapes_of
+from anabranch.spark.plan.kinds.standing import ItemKind
 from anabranch.stream.tree import Element
 from anabranch.values.sequences import Values
 
@@ -32,7 +33,7 @@ class Asked:
     """The item queries of one stream, numbered through, and those that evolve alike."""
 
     queries: list[ItemQueries] = field(default_factory=list)
-    alike: list[Alike] = field(default_factory=list)
+    alike: list[ShapeGroup] = field(default_factory=list)
 
     @property
     def members(self) -> list[ItemQuery]:
@@ -51,13 +52,12 @@ def item_queries(
     shapes = shapes_of(functions)
     found: dict[tuple[Shape, Policy, int, int], dict[tuple[Constant, ...], _Member]] = {}
     for each in plan.subscriptions:
-        if each.shows or each.edited or each.timed or is_plan(each.text):
+        if each.kind != ItemKind.name or each.aborted:
             continue
         shaped = shapes.of(each.text)
-        query = shaped.shape.standing
-        if each.aborted or not set(query.streams) <= streams.keys() or remembers(query, streams):
+        (stream,) = shaped.shape.standing.streams
+        if stream not in streams:
             continue
-        (stream,) = query.streams
         first = beginning(each, stream, borders.get(stream, ()))
         group = shaped.shape, each.policy, first, 0 if plan.sharing else each.id
         member = found.setdefault(group, {}).setdefault(shaped.constants, _Member(each.text, []))
@@ -81,11 +81,11 @@ def item_queries(
         before = sum(len(each.members) for each in held.queries)
         held.queries.append(ItemQueries(_hole(standing_query), marks, made))
         numbers = range(before, before + len(made))
-        held.alike.append(Alike(standing_query, policy, first, numbers, roots[stream].namespaces))
+        held.alike.append(ShapeGroup(standing_query, policy, first, numbers, roots[stream].namespaces))
     return asked
 
 
-def beginning(subscription: Subscription, stream: str, borders: tuple[int, ...]) -> int:
+def beginning(subscription: Registration, stream: str, borders: tuple[int, ...]) -> int:
     """The first epoch whose changes a subscription saw itself, as far as it matters; -1 for the stream's beginning."""
     seen = bisect_left(borders, subscription.first) if stream in subscription.late else 0
     return borders[seen - 1] + 1 if seen else -1

@@ -19,13 +19,14 @@ from anabranch.spark.answers.segments import Segment
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Carried
-from anabranch.spark.evolution.changes import Change
-from anabranch.spark.evolution.log import Logged
+from anabranch.spark.evolution.log import Logged, LoggedEvent
+from anabranch.spark.evolution.views import KnownLog, known_log
 from anabranch.spark.faults import Fault
 from anabranch.spark.intake.ranges import Position, Range
+from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.spark.plan.files import PlanFile
-from anabranch.spark.plan.roles import Functions
-from anabranch.spark.state.files import Kept, kept_from_json
+from anabranch.spark.plan.kinds.kind import Functions
+from anabranch.spark.state.files import SavedState, kept_from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Met:
     digest: str
 
     @staticmethod
-    def save(folder: Path, changes: Mapping[str, Sequence[Change]]) -> Met:
+    def save(folder: Path, changes: Mapping[str, Sequence[LoggedEvent]]) -> Met:
         data = json.dumps({stream: [each.to_json() for each in found] for stream, found in changes.items()}).encode()
         digest = durable.digest(data)
         path = folder / f"{digest[:32]}.met"
@@ -45,20 +46,20 @@ class Met:
         durable.replace(path, data)
         return Met(path, digest)
 
-    def load(self) -> Mapping[str, Sequence[Change]]:
+    def load(self) -> Mapping[str, Sequence[LoggedEvent]]:
         """What is said, by stream, in order."""
         return _load_met(self)
 
 
 @lru_cache(maxsize=2)
-def _load_met(met: Met) -> Mapping[str, Sequence[Change]]:
+def _load_met(met: Met) -> Mapping[str, Sequence[LoggedEvent]]:
     try:
         data = met.path.read_bytes()
     except OSError as error:
         raise StateError(f"cannot read '{met.path}': {error.strerror}") from None
     if durable.digest(data) != met.digest:
         raise StateError(f"'{met.path}' is damaged")
-    return {stream: list(map(Change.from_json, found)) for stream, found in json.loads(data).items()}
+    return {stream: list(map(LoggedEvent.from_json, found)) for stream, found in json.loads(data).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,10 @@ class Job:
     """By stream: what accents and punctuations said in earlier epochs."""
     met: Met | None = None
     """What is said in this one, if that is known."""
+
+    def known_log(self, stream: StreamPlan) -> KnownLog:
+        """What the log of a stream says of earlier epochs, as this process has read it."""
+        return known_log(self.checkpoint.evolution, stream, self.evolution.get(stream.stream))
 
     @property
     def segments(self) -> Path:
@@ -100,12 +105,12 @@ class Report:
     """By partition: how far its reading came."""
     carries: Mapping[str, Carried | None] = field(default_factory=dict)
     """By partition: where an unfinished file goes on, None where there is nothing to carry."""
-    states: Mapping[int, Kept | None] = field(default_factory=dict)
+    states: Mapping[int, SavedState | None] = field(default_factory=dict)
     """By branch: what it remembers, None for nothing."""
     fault: Fault | None = None
     aborted: Mapping[int, str] = field(default_factory=dict)
     """By subscription: why it has ended (LAWS 4.6)."""
-    changes: Mapping[str, Sequence[Change]] = field(default_factory=dict)
+    changes: Mapping[str, Sequence[LoggedEvent]] = field(default_factory=dict)
     """By stream: what its accents and punctuations say."""
     begins: Mapping[str, Position] = field(default_factory=dict)
     """By partition: where the last of its ranges begins."""
@@ -130,7 +135,7 @@ class Report:
             {int(key): None if each is None else kept_from_json(each) for key, each in fields["states"].items()},
             None if fields["fault"] is None else Fault(**fields["fault"]),
             {int(key): reason for key, reason in fields["aborted"].items()},
-            {stream: list(map(Change.from_json, found)) for stream, found in fields["changes"].items()},
+            {stream: list(map(LoggedEvent.from_json, found)) for stream, found in fields["changes"].items()},
             {key: Position(*begin) for key, begin in fields["begins"].items()},
             fields["cpu"],
         )

@@ -13,14 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
+from anabranch.algebra.accents.events import Announced, Event, is_change, judged
 from anabranch.algebra.accents.evolution import Evolution
-from anabranch.algebra.accents.passing import is_change, judged
 from anabranch.columnar.items.answering import Answers, Shown, StreamAnswers, Taker
 from anabranch.spark.epoch.job import Job
-from anabranch.spark.evolution.changes import Change, changes_of
-from anabranch.spark.evolution.following import Following
-from anabranch.spark.evolution.log import evolution_at
-from anabranch.spark.evolution.stream_views import Event, Said
+from anabranch.spark.evolution.following import RangeFollowing
+from anabranch.spark.evolution.log import LoggedEvent, logged_events
+from anabranch.spark.evolution.views import KnownLog
 from anabranch.spark.intake.range_reader import RangeReader
 from anabranch.spark.intake.ranges import Range
 from anabranch.spark.plan.epoch_plan import StreamPlan
@@ -29,7 +28,7 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.reading.split import Cut
 from anabranch.stream.tree import Element
 
-Follow: TypeAlias = Callable[[Sequence[Said]], Following]
+Follow: TypeAlias = Callable[[Sequence[Announced]], RangeFollowing]
 
 
 class Passage:
@@ -44,50 +43,47 @@ class Passage:
         reach: Range,
         follow: Follow | None = None,
     ) -> None:
-        """`follow` has queries follow it, given what was said before it in its epoch."""
+        """`follow` has queries follow it, given the events before it in its epoch."""
         self.reader = RangeReader(stream, root, limits, reach, job.carry(reach), accents=job.plan.load().accents)
-        self.changes: list[Change] = []
-        """What its elements have said of those behind them."""
-        self.said: list[Said] = []
-        """The same, as far as it holds."""
+        self.changes: list[LoggedEvent] = []
+        """The events that its elements announce."""
+        self.said: list[Announced] = []
+        """Those of them that are valid."""
         self.parted = False
         """Whether punctuations are stretches of their own; to be set by whoever has to know what was before them."""
         self._epoch = job.epoch
         self._range = reach
-        logged = job.evolution.get(stream.stream)
         self._edited = stream.updates
-        self._evolution = evolution_at(job.checkpoint.evolution, stream, logged, reach.partition)
+        known = job.known_log(stream)
+        self._evolution = known.evolutions[int(reach.partition)]
         self._is_own = False
         met = job.met.load().get(stream.stream, ()) if job.met else ()
-        said = self.met = list(self._met(job, stream, met))
+        self.met = list(self._met(known, met))
+        """The valid events before it in its epoch."""
         self._follow = follow
-        self._following = follow(said) if follow and (logged or said) else None
+        self._following = follow(self.met) if follow and (known.size or self.met) else None
         self._added: list[tuple[int, str]] = []
         self.reader.announce(lambda path, tree: self._evolution.state(path, tree).carried is True)
 
-    def _met(self, job: Job, stream: StreamPlan, met: Sequence[Change]) -> Iterator[Said]:
-        """What was said earlier in the epoch, as far as it is valid; partitions are read one after the other."""
-        mine, folder = int(self._range.partition), job.checkpoint.evolution
-        others: dict[str, Evolution] = {}
-        for change in sorted(met, key=lambda each: (int(each.partition), each.position)):
-            evolution = self._evolution
-            if change.partition == self._range.partition:
-                if change.position >= self.reader.start:
-                    continue
-                evolution = self._own()
-            elif int(change.partition) > mine:
+    def _met(self, known: KnownLog, met: Sequence[LoggedEvent]) -> Iterator[Announced]:
+        """The valid events before the range in its epoch; partitions are read one after the other."""
+        mine = int(self._range.partition)
+        others: dict[int, Evolution] = {}
+        for each in sorted(met, key=lambda each: (each.partition, each.position)):
+            if each.partition > mine or (each.partition == mine and each.position >= self.reader.start):
                 continue
+            if each.partition == mine:
+                evolution = self._own()
+            elif each.partition in others:
+                evolution = others[each.partition]
             else:
-                if change.partition not in others:
-                    logged = job.evolution.get(stream.stream)
-                    others[change.partition] = evolution_at(folder, stream, logged, change.partition).copy()
-                evolution = others[change.partition]
-            found = judged(change.element(stream.stream), evolution)
+                evolution = others[each.partition] = known.evolutions[each.partition].copy()
+            found = judged(each.announced.event, evolution)
             if isinstance(found, Event):
-                yield Said(int(change.partition), found)
+                yield Announced(each.announced.stream, each.partition, found)
 
     @property
-    def follows(self) -> Following | None:
+    def follows(self) -> RangeFollowing | None:
         return self._following
 
     def added(self) -> list[tuple[int, str]]:
@@ -113,14 +109,14 @@ class Passage:
         element = self.peek(cut)
         if self._edited:
             if isinstance(element, DeadLetter):
-                self.changes += changes_of(element, self._range, self._epoch)
+                self.changes += logged_events(element, self._range, self._epoch)
             return element
         if not is_change(element):
             return judged(element, self._evolution)
-        self.changes += changes_of(element, self._range, self._epoch)
+        self.changes += logged_events(element, self._range, self._epoch)
         found = judged(element, self._own())
         if isinstance(found, Event) and is_change(found):
-            self.said.append(Said(int(self._range.partition), found))
+            self.said.append(Announced(self._range.stream, int(self._range.partition), found))
         if self._follow is not None and isinstance(found, Event):
             if self._following is None:
                 self._following = self._follow(())

@@ -14,10 +14,9 @@ from anabranch.spark.epoch.job import Job, Report
 from anabranch.spark.epoch.rows import REPORTS, ROWS
 from anabranch.spark.epoch.task import answer_ranges, send_ranges
 from anabranch.spark.evolution.log import EvolutionLogs
-from anabranch.spark.evolution.rerun import lively, log_changes, run_evolving
-from anabranch.spark.evolution.scanning import search, search_ranges
+from anabranch.spark.evolution.rerun import lively, log_changes, run_evolving, search, search_ranges
 from anabranch.spark.intake.offsets import epoch_ranges
-from anabranch.spark.plan.roles import branches_of, keeper_of, numbers_of
+from anabranch.spark.plan.branches import branches_of, keeper_of, numbers_of
 from anabranch.spark.state.shard import answer_shards, pass_shards
 
 _AT_HAND = 64 << 20

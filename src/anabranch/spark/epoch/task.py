@@ -20,21 +20,21 @@ from anabranch.errors import AnabranchError
 from anabranch.law.steps import allow
 from anabranch.spark.answers.segments import COURSES, SegmentWriter
 from anabranch.spark.checkpoint.manifest import Carried
-from anabranch.spark.epoch.counting import Counting, PaneTaking, RangeCount
+from anabranch.spark.epoch.counting import CountedBranch, PaneTaking, RangeCount
 from anabranch.spark.epoch.feeding import RawFeed, Unread
 from anabranch.spark.epoch.item_queries import Asked, beginning, item_queries
 from anabranch.spark.epoch.job import Job, Report
 from anabranch.spark.epoch.passage import Passage
 from anabranch.spark.epoch.rows import ALL, DRIVER, Outbox, Row
-from anabranch.spark.evolution.changes import Change
-from anabranch.spark.evolution.courses import RangeCourse, course_leaves
-from anabranch.spark.evolution.following import Following
-from anabranch.spark.evolution.stream_views import borders, view_from
+from anabranch.spark.evolution.following import RangeFollowing
+from anabranch.spark.evolution.log import LoggedEvent
+from anabranch.spark.evolution.progress import ProgressTaker, progress_leaves
 from anabranch.spark.faults import Fault
 from anabranch.spark.intake.ranges import Position, Range
+from anabranch.spark.plan.branches import BranchPlan, branches_of, documents_of
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import PlanFile
-from anabranch.spark.plan.roles import BranchPlan, Functions, branches_of, documents_of
+from anabranch.spark.plan.kinds.kind import Functions
 from anabranch.stream.reading.parse import parse_root
 from anabranch.stream.tree import Element
 
@@ -98,7 +98,7 @@ class _Reading:
     items: dict[str, int] = field(default_factory=dict)
     ends: dict[str, Position] = field(default_factory=dict)
     carries: dict[str, Carried | None] = field(default_factory=dict)
-    changes: dict[str, list[Change]] = field(default_factory=dict)
+    changes: dict[str, list[LoggedEvent]] = field(default_factory=dict)
     begins: dict[str, Position] = field(default_factory=dict)
     aborted: dict[int, str] = field(default_factory=dict)
 
@@ -114,23 +114,22 @@ class _Reading:
             self.ends[each.key] = Position(each.number + 1, 0) if each.last else Position(each.number, each.end)
         plan = programme.plan
         (stream,) = (known for known in plan.streams if known.stream == each.stream)
-        logged = self.job.evolution.get(stream.stream)
-        view = partial(view_from, self.job.checkpoint.evolution, stream, logged)
+        view = self.job.known_log(stream).view
         asked = programme.asked[each.stream]
-        follow = partial(Following, stream, int(each.partition), asked.alike, asked.members, view)
+        follow = partial(RangeFollowing, stream, int(each.partition), asked.alike, asked.members, view)
         passage = Passage(
             self.job, stream, programme.roots[each.stream], plan.limits, each, follow if asked.alike else None
         )
         taking = programme.counted[each.stream]
         counted = RangeCount(taking, each, passage, view) if taking.members else None
         feed = RawFeed(each, timed=stream.time is not None) if programme.fed[each.stream] else None
-        course = None if stream.axes is None else RangeCourse(stream.stream, stream.axes)
+        course = None if stream.axes is None else ProgressTaker(stream.stream, stream.axes)
         takers: list[Taker] = [taker for taker in (counted, feed, course) if taker]
         count = passage.show(programme.answers[each.stream], segment, takers)
         if count is not None:
             self.items[each.stream] = self.items.get(each.stream, 0) + count
         if course:
-            segment.add(COURSES, course.course().to_json() + "\n")
+            segment.add(COURSES, course.progress().to_json() + "\n")
         if passage.changes:
             self.changes.setdefault(each.stream, []).extend(passage.changes)
         if passage.follows:
@@ -182,9 +181,9 @@ def programme_for(job: Job) -> Programme:
     """The programme of a job."""
     if not job.evolution:
         return programme_of(job.plan, job.functions)
-    plan, folder = job.plan.load(), job.checkpoint.evolution
+    plan = job.plan.load()
     last = max((each.first for each in plan.subscriptions), default=0)
-    found = ((each.stream, borders(folder, each, job.evolution.get(each.stream), last)) for each in plan.streams)
+    found = ((each.stream, job.known_log(each).borders(last)) for each in plan.streams)
     return programme_of(job.plan, job.functions, tuple(found))
 
 
@@ -198,14 +197,12 @@ def programme_of(
     roots = {name: parse_root(stream.root.encode()) for name, stream in streams.items()}
     branches = branches_of(file, functions)
     asked = item_queries(plan, functions, roots, dict(evolved))
-    plans: dict[str, dict[int, Counting]] = {name: {} for name in streams}
+    plans: dict[str, dict[int, CountedBranch]] = {name: {} for name in streams}
     for branch in branches:
-        if not branch.panes:
-            continue
-        role, name = branch.roles[0], branch.streams[0]
-        if role.panes is not None:
-            view = beginning(role.subscription, name, dict(evolved).get(name, ()))
-            plans[name][branch.number] = Counting(role.subscription.name, role.panes, view)
+        if branch.panes is not None:
+            first, name = branch.twins[0][0], branch.streams[0]
+            view = beginning(first, name, dict(evolved).get(name, ()))
+            plans[name][branch.number] = CountedBranch(first.name, branch.panes, view)
     given = dict(functions), documents_of(plan.documents)
     counted = {
         name: PaneTaking.of(plans[name], streams[name], roots[name], *given, sharing=plan.sharing) for name in streams
@@ -216,7 +213,7 @@ def programme_of(
     for name, each in streams.items():
         compiles: list[Compile] = [counted[name].compile] if counted[name].members else []
         compiles += [Unread.compile] if fed[name] else []
-        compiles += [] if each.axes is None else [course_leaves(each.axes)]
+        compiles += [] if each.axes is None else [progress_leaves(each.axes)]
         answers[name] = StreamAnswers(
             asked[name].queries, each.format, roots[name], plan.limits, each.schema, compiles, together=plan.sharing
         )

@@ -54,7 +54,7 @@ from anabranch.spark.intake.settings import IntakeSettings, IntakeStream
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.plan.planning import Planning
-from anabranch.spark.plan.wanted import Epoch, Listener, Settings, Wanted
+from anabranch.spark.plan.wanted import Epoch, Listener, Settings, Workload
 from anabranch.spark.session import jvm_of
 from anabranch.spark.sinks.claims import check_sinks
 from anabranch.spark.sinks.delivery import Sinks
@@ -117,7 +117,7 @@ class Trunk:
             self._silence = Silence(self._listener.warning)
             self._orders = OrderLogs(checkpoint)
             self._lookout = Lookout(checkpoint)
-            self._wanted = Wanted({}, {})
+            self._wanted = Workload({}, {})
             self._holds: dict[str, int] = {}
             on_error.pop_all()
         return self
@@ -130,7 +130,7 @@ class Trunk:
         finally:
             self._held.close()
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: Workload) -> None:
         """Do this from the next epoch on; waits for the epoch at work."""
         with self._turn:
             check_sinks(

@@ -11,14 +11,10 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from typing import TypeAlias
 
-from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
 from anabranch.errors import StreamError
-from anabranch.language import parse
-from anabranch.law.arrivals.past import named
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.intake import folders, storage
@@ -237,7 +233,7 @@ def _of_branches(last: Manifest, plan: Plan) -> Iterator[Wait]:
     partitions = {each.stream: each.partitions for each in plan.streams}
     behind = ((number, kept) for number, kept in last.states.items() if kept.waiting and number in asked)
     for number, kept in islice(behind, _BRANCHES):
-        for stream in _streams(asked[number].text):
+        for stream in asked[number].streams:
             for partition in range(partitions.get(stream, 0)):
                 key = f"{stream}/{partition}"
                 if key not in kept.waiting:
@@ -247,8 +243,3 @@ def _of_branches(last: Manifest, plan: Plan) -> Iterator[Wait]:
                         f"what has come in {others} waits for '{key}', which may still bring something earlier",
                         "an element with a later time lets it go on, or a heartbeat",
                     )
-
-
-@lru_cache(maxsize=_BRANCHES)
-def _streams(text: str) -> tuple[str, ...]:
-    return tuple(streams_of(read_plan(text)) if is_plan(text) else named(parse(text)))

@@ -1,7 +1,6 @@
 """Queries that are answered item by item, in a stream that evolves (LAWS 4).
 
-What an accent brings about depends on a query's lineage and on when it began, not on its constants: queries that agree
-in these have one `Follower`, and thousands of subscriptions have a few.
+Queries that agree in their lineage and in when they began have one follower (`runtime/evolution/follower.py`).
 
 Within a stretch of items in which nothing changes, a query that no unit change concerns is answered as ever, and so is
 one whose answer has followed a change for all items (`columnar/items/units.py`).
@@ -12,34 +11,36 @@ A query that an accent has ended gives nothing more.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import TypeAlias
 
+from anabranch.algebra.accents.events import Announced, Event
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.reactions.signature import Policy
+from anabranch.branch import cache
 from anabranch.columnar.items.programs import ItemQuery
 from anabranch.columnar.items.units import Changes
-from anabranch.errors import Aborted
 from anabranch.law.evolution.canonical import canonical
 from anabranch.law.spelling import Namespaces
+from anabranch.runtime.evolution.follower import Follower
 from anabranch.runtime.evolution.lineage import Lineage
-from anabranch.runtime.evolution.outlet import Outlet, accent_text
+from anabranch.runtime.evolution.outlet import accent_text
 from anabranch.runtime.evolution.tracing import lineage_of
 from anabranch.runtime.standing import Standing
-from anabranch.spark.evolution.stream_views import Event, Said, StreamView
+from anabranch.spark.evolution.views import StreamView
 from anabranch.spark.plan.epoch_plan import StreamPlan
 from anabranch.stream.affine import IDENTITY, Affine
-from anabranch.stream.elements import Accent, Alter, DeadLetter, Item, Punctuation
+from anabranch.stream.elements import Alter, Item
 from anabranch.stream.path import Path
 
-_MOST_KEPT = 256
+Kind: TypeAlias = tuple[Lineage, Policy, int]
+"""What a follower depends on beside the stream: the epoch is that from which on it sees the stream, -1 for all."""
 
 
 @dataclass(frozen=True)
-class Alike:
+class ShapeGroup:
     """Queries of one shape that began together, by their numbers."""
 
     shape: Standing
@@ -55,35 +56,9 @@ class Alike:
         """Found only where a stream evolves."""
         return lineage_of(self.shape, roots=dict.fromkeys(self.shape.streams, self.root))
 
-
-class Follower:
-    """The output of queries of one lineage, as far as their stream has evolved."""
-
-    def __init__(self, lineage: Lineage, stream: StreamPlan, policy: Policy) -> None:
-        self.lineage = lineage
-        self.stream = stream
-        self.outlet = Outlet(lineage, policy=policy, domains=[stream.promises], partitions=[stream.partitions])
-        self.told: list[Said] = []
-        self.aborted: str | None = None
-        """Why it is over."""
-
-    def take(self, said: Said) -> tuple[Accent, ...]:
-        """What comes out of what an element said."""
-        self.told.append(said)
-        if self.aborted is not None:
-            return ()
-        try:
-            match said.event:
-                case Accent():
-                    return self.outlet.accent(0, said.event, said.partition)
-                case Punctuation(where, place):
-                    return () if where is None else self.outlet.punctuation(0, where, place, said.partition)
-                case DeadLetter():
-                    for doubt in said.event.doubts:
-                        self.outlet.doubt(0, doubt.path, said.event.reason)
-        except Aborted as error:
-            self.aborted = error.message
-        return ()
+    @property
+    def kind(self) -> Kind:
+        return self.lineage, self.policy, self.first
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,32 +80,31 @@ class Group:
         return self.follower.outlet.in_step(0, path)
 
 
-class Following:
+class RangeFollowing:
     """The queries of a stream as they follow one range of it."""
 
     def __init__(
         self,
         stream: StreamPlan,
         partition: int,
-        alike: Sequence[Alike],
+        alike: Sequence[ShapeGroup],
         members: Sequence[ItemQuery],
         view: Callable[[int], StreamView],
-        met: Iterable[Said],
+        met: Iterable[Announced],
     ) -> None:
-        """`view` gives what those know who began with an epoch, `met` is what was said before the range in its own."""
+        """`view` gives what those know who began with an epoch; `met` are the events before the range in its own."""
         self._stream = stream
         self._partition = partition
         self._members = members
         self._views = {each.first: view(each.first).copy() for each in alike}
-        for said in met:
+        for announced in met:
             for every in self._views.values():
-                every.take(said)
-        self._followers: dict[tuple[Lineage, Policy, int], Follower] = {}
+                every.take(announced)
+        self._followers: dict[Kind, Follower] = {}
         for each in alike:
-            kind = each.lineage, each.policy, each.first
-            if kind not in self._followers:
-                self._followers[kind] = follower_of(stream, *kind, self._views[each.first].said)
-        self._alike = [(each, self._followers[each.lineage, each.policy, each.first]) for each in alike]
+            if each.kind not in self._followers:
+                self._followers[each.kind] = follower_of(stream, each.kind, self._views[each.first].told)
+        self._alike = [(each, self._followers[each.kind]) for each in alike]
         self._of = {number: each for each in self._alike for number in each[0].numbers}
         self._over = {number for each, follower in self._alike if follower.aborted for number in each.numbers}
         self.aborted: dict[int, str] = {}
@@ -161,12 +135,12 @@ class Following:
         return self._views[first].evolutions[self._partition]
 
     def take(self, event: Event) -> Iterator[tuple[int, str]]:
-        """Go on behind what an element said; gives what that adds to whose answer."""
-        said = Said(self._partition, event)
+        """Go on behind an event; gives what that adds to whose answer."""
+        announced = Announced(self._stream.stream, self._partition, event)
         self._groups = None
         for view in self._views.values():
-            view.take(said)
-        told = {follower: "".join(map(accent_text, follower.take(said))) for follower in self._followers.values()}
+            view.take(announced)
+        told = {follower: "".join(map(accent_text, follower.hear(announced))) for follower in self._followers.values()}
         for group, follower in self._alike:
             for number in group.numbers:
                 if follower.aborted is not None and number not in self._over:
@@ -181,27 +155,30 @@ class Following:
 
     def keep(self) -> None:
         """Leave the followers to the ranges behind this one."""
-        for (_, policy, first), follower in self._followers.items():
-            keep_follower(self._stream, policy, first, follower)
+        for kind, follower in self._followers.items():
+            keep_follower(self._stream, kind, follower, self._views[kind[2]].told)
 
 
-_Kind: TypeAlias = tuple[str, Lineage, Policy, int]
-_kept: OrderedDict[_Kind, Follower] = OrderedDict()
-"""The followers that have been left behind in this process."""
+_left = cache.ProcessCache()
+"""The followers that lie in this process."""
 
 
-def follower_of(stream: StreamPlan, lineage: Lineage, policy: Policy, first: int, said: Sequence[Said]) -> Follower:
+def fresh_follower(stream: StreamPlan, kind: Kind) -> Follower:
+    """A follower at the beginning of a stream."""
+    lineage, policy, _ = kind
+    return Follower(lineage, policy, {stream.stream: stream})
+
+
+def follower_of(stream: StreamPlan, kind: Kind, told: Sequence[Announced]) -> Follower:
     """A follower that has been told all this, and nothing else, for nobody else."""
-    follower = _kept.pop((stream.stream, lineage, policy, first), None)
-    if follower is None or follower.stream != stream or follower.told != said[: len(follower.told)]:
-        follower = Follower(lineage, stream, policy)
-    for each in said[len(follower.told) :]:
-        follower.take(each)
+    follower, known = _left.take((stream, kind)) or (None, [])
+    if follower is None or known != told[: len(known)]:
+        follower, known = fresh_follower(stream, kind), []
+    for each in told[len(known) :]:
+        follower.hear(each)
     return follower
 
 
-def keep_follower(stream: StreamPlan, policy: Policy, first: int, follower: Follower) -> None:
-    """Leave a follower to whoever goes on from there."""
-    _kept[stream.stream, follower.lineage, policy, first] = follower
-    while len(_kept) > _MOST_KEPT:
-        _kept.popitem(last=False)
+def keep_follower(stream: StreamPlan, kind: Kind, follower: Follower, told: Sequence[Announced]) -> None:
+    """Leave a follower to whoever goes on from there, in the same process."""
+    _left.put((stream, kind), (follower, told))

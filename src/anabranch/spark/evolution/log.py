@@ -1,18 +1,18 @@
-"""The evolution log: all changes of a stream's partitions, in order, for good.
+"""The evolution log: all events that the partitions of a stream have announced, in order, for good.
 
-A stream has one file, a line for each change, to which the driver appends before it publishes the manifest of the epoch
+A stream has one file, a line for each event, to which the driver appends before it publishes the manifest of the epoch
 that read them; the manifest says how many bytes of it count, with their digest, so what an attempt left behind that was
 killed does not.
-An epoch without changes writes nothing, and a stream without any has no file.
+An epoch without events writes nothing, and a stream without any has no file.
+An accent is logged valid or not: whether it holds follows from the events before it.
 
-Tasks are told the file, its length and its digest.
-A worker keeps what it has read of it, with the evolution of each partition that it comes to, and takes in what is new.
+Tasks are told the file, its length and its digest (`views.py`).
 
 Accents are few and stay, for they are also the history that people look at.
 Punctuations are many, and one that says more makes those before it, since the last accent, superfluous, unless they may
 have purged what was said of a part of the items (LAWS 4.8), which late subscriptions would see; when most lines are
 superfluous, the log goes on in a new file without them.
-So the work for a change does not grow with the number of those before it.
+So the work for an event does not grow with the number of those before it.
 """
 
 from __future__ import annotations
@@ -20,21 +20,59 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from anabranch.algebra.accents.boxes import boxes, inside
-from anabranch.algebra.accents.evolution import Evolution
+from anabranch.algebra.accents.events import Announced, is_change
 from anabranch.algebra.accents.index import Index
 from anabranch.algebra.accents.sets import items_of
 from anabranch.errors import StateError, StreamError
+from anabranch.logic import EVERYTHING
 from anabranch.spark.checkpoint import durable
-from anabranch.spark.evolution.changes import Change
-from anabranch.spark.plan.epoch_plan import StreamPlan
-from anabranch.stream import description
+from anabranch.spark.intake.ranges import Position, Range
+from anabranch.stream.elements import Accent, DeadLetter, Punctuation, StreamElement
 
 _LEAST = 64
-"""So many superfluous lines are always borne."""
+"""So many superfluous lines are always kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedEvent:
+    """An event, and where it stands in its stream."""
+
+    announced: Announced
+    number: int
+    """The number of its stretch in the partition."""
+    epoch: int = -1
+    """The epoch that read it."""
+
+    @property
+    def partition(self) -> int:
+        return self.announced.partition
+
+    @property
+    def position(self) -> Position:
+        return Position(self.number, self.announced.event.place.offset)
+
+    def to_json(self) -> list[Any]:
+        return [self.epoch, self.number, self.announced.json]
+
+    @staticmethod
+    def from_json(value: list[Any]) -> LoggedEvent:
+        epoch, number, announced = value
+        return LoggedEvent(Announced.from_json(announced), number, epoch)
+
+
+def logged_events(element: StreamElement | DeadLetter, reach: Range, epoch: int) -> list[LoggedEvent]:
+    """What an element of a range announces of the items behind it; of a dead letter what is in doubt counts."""
+    if not is_change(element):
+        return []
+    assert isinstance(element, Accent | Punctuation | DeadLetter), "nothing else announces anything"
+    if isinstance(element, DeadLetter):
+        element = DeadLetter(element.place, element.reason, "", doubts=element.doubts)
+    return [LoggedEvent(Announced(reach.stream, int(reach.partition), element), reach.number, epoch)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +83,27 @@ class Logged:
     size: int
     digest: str
     crossed: int = -1
-    """The last epoch in which a change was followed by another range of its partition, -1 if there was none."""
+    """The last epoch in which an event was followed by another range of its partition, -1 if there was none."""
+
+    def read(self, folder: Path, start: int = 0) -> bytes:
+        """The lines that count, from a byte on."""
+        path = folder / self.file
+        try:
+            with path.open("rb") as file:
+                file.seek(start)
+                return file.read(self.size - start)
+        except OSError as error:
+            raise StateError(f"cannot read '{path}': {error.strerror}") from None
+
+    def damaged(self, folder: Path) -> StateError:
+        """What is raised where the file does not hold what the manifest says."""
+        path = folder / self.file
+        return StateError(f"'{path}' is damaged", hint="restore the checkpoint from a copy, or begin with a new one")
+
+
+def events_of(lines: bytes) -> list[LoggedEvent]:
+    """The events that some lines of a log hold."""
+    return [LoggedEvent.from_json(json.loads(line)) for line in lines.splitlines()]
 
 
 class EvolutionLogs:
@@ -55,23 +113,23 @@ class EvolutionLogs:
         self._folder = folder
         self._held: dict[str, _Held] = {}
 
-    def append(self, stream: str, name: str, logged: Logged | None, changes: Sequence[Change], crossed: int) -> Logged:
-        """Write changes behind those that count so far, under a file name that begins with `name`."""
+    def append(
+        self, stream: str, name: str, logged: Logged | None, events: Sequence[LoggedEvent], crossed: int
+    ) -> Logged:
+        """Write events behind those that count so far, under a file name that begins with `name`."""
         held = self._held.get(stream)
         if held is None or (held.file, held.size) != ((logged.file, logged.size) if logged else ("", 0)):
             held = self._held[stream] = (
                 _Held(f"{name}-0000.jsonl") if logged is None else _Held.read(self._folder, logged)
             )
-        for change in changes:
-            held.take(change)
-        if held.superfluous > max(_LEAST, len(held.lines) // 2):
+        for event in events:
+            held.take(event)
+        if len(held.superfluous) > max(_LEAST, len(held.events) // 2):
             number = int(held.file.rpartition("-")[2].removesuffix(".jsonl")) + 1
             held = self._held[stream] = held.thinned(f"{name}-{number:04}.jsonl")
-        data = b"".join(map(_line, held.fresh))
         with durable.writing(self._folder):
             self._folder.mkdir(exist_ok=True)
-        durable.append(self._folder / held.file, data, held.size)
-        held.written(data)
+        held.write(self._folder)
         return Logged(held.file, held.size, held.hash.hexdigest(), crossed)
 
     def sweep(self, logged: Mapping[str, Logged]) -> None:
@@ -82,9 +140,9 @@ class EvolutionLogs:
                 path.unlink(missing_ok=True)
 
 
-def read_log(folder: Path, logged: Logged) -> list[Change]:
-    """All changes of a stream, in the order of their epochs, those of one partition in the order of the stream."""
-    return list(_Held.read(folder, logged).lines)
+def read_log(folder: Path, logged: Logged) -> list[LoggedEvent]:
+    """All events of a stream, in the order of their epochs, those of one partition in the order of the stream."""
+    return _Held.read(folder, logged).events
 
 
 class _Held:
@@ -94,148 +152,66 @@ class _Held:
         self.file = file
         self.size = 0
         self.hash = hashlib.sha256()
-        self.lines: dict[Change, None] = {}
-        self.fresh: list[Change] = []
-        """Those that are not in the file yet."""
-        self._covered: set[Change] = set()
-        self._described: set[str] = set()
+        self.events: list[LoggedEvent] = []
+        self.superfluous: set[int] = set()
+        """Punctuations that later ones cover, by their numbers among the events."""
+        self._written = 0
+        """How many events are in the file."""
+        self._described: set[int] = set()
         """The partitions in which something was said of a part of the items."""
-        self._runs: dict[str, Index[Change]] = {}
+        self._runs: dict[int, Index[int]] = {}
         """By partition: its punctuations since its last accent that no later one covers, each a single box."""
 
     @staticmethod
     def read(folder: Path, logged: Logged) -> _Held:
-        held = _Held(logged.file)
-        data = _read(folder / logged.file, 0, logged.size)
-        held.written(data)
+        held, data = _Held(logged.file), logged.read(folder)
+        held.hash.update(data)
         if held.hash.hexdigest() != logged.digest:
-            raise _damaged(folder / logged.file)
-        for line in data.splitlines():
-            held._note(Change.from_json(json.loads(line)))
+            raise logged.damaged(folder)
+        held.size = len(data)
+        for event in events_of(data):
+            held.take(event)
+        held._written = len(held.events)
         return held
 
-    @property
-    def superfluous(self) -> int:
-        return len(self._covered)
-
-    def take(self, change: Change) -> None:
-        self._note(change)
-        self.fresh.append(change)
-
-    def _note(self, change: Change) -> None:
-        number = len(self.lines)
-        self.lines[change] = None
-        if change.kind != "closed":
-            self._runs.pop(change.partition, None)
-            if change.kind == "doubt" or " where=" in change.text:
-                self._described.add(change.partition)
+    def take(self, logged: LoggedEvent) -> None:
+        """Add an event, which is not in the file yet."""
+        number, partition, event = len(self.events), logged.partition, logged.announced.event
+        self.events.append(logged)
+        if not isinstance(event, Punctuation):
+            self._runs.pop(partition, None)
+            if isinstance(event, DeadLetter) or event.where != EVERYTHING:
+                self._described.add(partition)
             return
-        if change.partition in self._described:
+        if partition in self._described:
             return
-        run = self._runs.setdefault(change.partition, Index())
+        assert event.where is not None, "heartbeats are not logged"
+        run = self._runs.setdefault(partition, Index())
         try:
-            parts = boxes(items_of(description.parse(change.text)))
+            parts = boxes(items_of(event.where))
         except StreamError:
             return
         for part in parts:
             for key, box, other in list(run.near(part)):
                 if inside(box, part):
-                    run.take(key, box)
-                    self._covered.add(other)
+                    run.take(key)
+                    self.superfluous.add(other)
         if len(parts) == 1 and parts[0]:
-            run.put(number, parts[0], change)
+            run.add(parts[0], number)
 
     def thinned(self, file: str) -> _Held:
         """The same in a new file, without what is superfluous."""
         fresh = _Held(file)
-        for change in self.lines:
-            if change not in self._covered:
-                fresh.take(change)
+        for number, event in enumerate(self.events):
+            if number not in self.superfluous:
+                fresh.take(event)
         return fresh
 
-    def written(self, data: bytes) -> None:
+    def write(self, folder: Path) -> None:
+        """Append what is not in the file yet."""
+        lines = (json.dumps(each.to_json()).encode() + b"\n" for each in self.events[self._written :])
+        data = b"".join(lines)
+        durable.append(folder / self.file, data, self.size)
         self.size += len(data)
         self.hash.update(data)
-        self.fresh = []
-
-
-# --- what tasks know --------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Known:
-    """What a worker has read of a log, for one stream."""
-
-    stream: StreamPlan
-    size: int = 0
-    hash: hashlib._Hash = field(default_factory=hashlib.sha256)
-    lines: list[Change] = field(default_factory=list)
-    changes: dict[str, list[Change]] = field(default_factory=dict)
-    """The same by partition."""
-    evolutions: dict[str, tuple[int, Evolution]] = field(default_factory=dict)
-    """By partition: how many changes it has taken in."""
-
-    def read_on(self, path: Path, logged: Logged) -> bool:
-        """Take in what is new; whether what was read is what the manifest means."""
-        data = _read(path, self.size, logged.size)
-        self.size = logged.size
-        self.hash.update(data)
-        for line in data.splitlines():
-            change = Change.from_json(json.loads(line))
-            self.lines.append(change)
-            self.changes.setdefault(change.partition, []).append(change)
-        return self.hash.hexdigest() == logged.digest
-
-    def evolution(self, partition: str) -> Evolution:
-        count, evolution = self.evolutions.get(partition) or (0, self.stream.evolution())
-        changes = self.changes.get(partition, ())
-        for change in changes[count:]:
-            change.apply(evolution, self.stream.stream)
-        self.evolutions[partition] = len(changes), evolution
-        return evolution
-
-
-_known: dict[Path, _Known] = {}
-_MOST_KNOWN = 256
-"""Streams; fewer than a trunk has would be worse than none, for each range asks for all of them."""
-
-
-def evolution_at(folder: Path, stream: StreamPlan, logged: Logged | None, partition: str) -> Evolution:
-    """The evolution of a partition behind all that is logged of it; it is kept, so whoever changes it copies it."""
-    return stream.evolution() if logged is None else _read_on(folder, stream, logged).evolution(partition)
-
-
-def logged_changes(folder: Path, stream: StreamPlan, logged: Logged) -> Sequence[Change]:
-    """All changes of a stream, in the order of their epochs; not to be changed."""
-    return _read_on(folder, stream, logged).lines
-
-
-def _read_on(folder: Path, stream: StreamPlan, logged: Logged) -> _Known:
-    path = folder / logged.file
-    known = _known.get(path)
-    if known is None or known.stream != stream or known.size > logged.size or not known.read_on(path, logged):
-        known = _Known(stream)
-        if not known.read_on(path, logged):
-            raise _damaged(path)
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-        _known[path] = known
-    return known
-
-
-def _line(change: Change) -> bytes:
-    return json.dumps(change.to_json()).encode() + b"\n"
-
-
-def _read(path: Path, start: int, end: int) -> bytes:
-    try:
-        with path.open("rb") as file:
-            file.seek(start)
-            data = file.read(end - start)
-    except OSError as error:
-        raise StateError(f"cannot read '{path}': {error.strerror}") from None
-    return data
-
-
-def _damaged(path: Path) -> StateError:
-    return StateError(f"'{path}' is damaged", hint="restore the checkpoint from a copy, or begin with a new one")
+        self._written = len(self.events)

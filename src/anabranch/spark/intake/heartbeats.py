@@ -9,7 +9,7 @@ In a stream without a declared time it has the moment at which it is sent, like 
 In one with a declared time it goes on from the latest time in the stream, be it of an item or of an earlier heartbeat,
 by the seconds that have gone by since that came; so a partition without items follows the others, and a stream without
 items its own clock.
-How far the items are, the tasks tell (`spark/evolution/courses.py`); the driver writes it down for the survey, which
+How far the items are, the tasks tell (`spark/evolution/progress.py`); the driver writes it down for the survey, which
 reads no items.
 """
 
@@ -23,7 +23,7 @@ from anabranch.spark.answers.segments import COURSES
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
-from anabranch.spark.evolution.courses import Course
+from anabranch.spark.evolution.progress import RangeProgress
 from anabranch.spark.intake.ranges import MICROSECONDS, Offset
 from anabranch.spark.intake.settings import IntakeStream
 from anabranch.spark.plan.epoch_plan import Plan
@@ -94,7 +94,7 @@ def write_reached(checkpoint: Checkpoint, manifest: Manifest, plan: Plan) -> Non
     log, before = AnswerLog(checkpoint), read_reached(checkpoint)
     found = dict(before)
     for chunk in log.chunks(manifest, COURSES):
-        for course in map(Course.from_json, log.text(chunk).splitlines()):
+        for course in map(RangeProgress.from_json, log.text(chunk).splitlines()):
             for top in course.tops if course.stream in names else ():
                 if top is not None:
                     found[course.stream] = max(top.value, found.get(course.stream, top.value))

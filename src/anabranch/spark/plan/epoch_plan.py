@@ -10,7 +10,7 @@ from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.sets import Domains
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.predicate import Finite
-from anabranch.spark.evolution.courses import Axis
+from anabranch.spark.evolution.progress import ProgressAxis
 from anabranch.spark.intake.order import Form
 from anabranch.stream.admission import Admission
 from anabranch.stream.limits import Limits
@@ -46,20 +46,20 @@ class StreamPlan:
     """Whether what has passed may be edited (LAWS 5.1)."""
     retain: str | None = None
     """For how many seconds what has not changed stays in the document of a stream of updates (LAWS 3.6)."""
-    axes: tuple[Axis, ...] | None = None
+    axes: tuple[ProgressAxis, ...] | None = None
     """By what it is told how far the stream is, for whoever hands it on; None where nobody does
-    (`spark/evolution/courses.py`)."""
+    (`spark/evolution/progress.py`)."""
     evolves: bool = True
     """Whether it may have accents."""
     beats: bool = False
     """Whether it is told how far its items are by their time, for the heartbeats that are sent into it."""
 
     @staticmethod
-    def of(source: Source, form: Form | None, axes: tuple[Axis, ...] | None = None) -> StreamPlan:
+    def of(source: Source, form: Form | None, axes: tuple[ProgressAxis, ...] | None = None) -> StreamPlan:
         """A stream as it was registered and, once it has bytes, as it is written."""
         beats = source.heartbeat is not None and source.time is not None
         if beats and axes is None:
-            axes = (Axis(f"*/{source.time}"),)
+            axes = (ProgressAxis(f"*/{source.time}"),)
         known = form or Form("lines", serialize(implied_root(source.implied_root)))
         return StreamPlan(
             source.name,
@@ -98,21 +98,25 @@ class StreamPlan:
     @property
     def namespaces(self) -> Mapping[str, str]:
         """The prefixes that the root declares."""
-        return _declared(self.root)
+        return declared_by(self.root)
 
     def evolution(self) -> Evolution:
         """The evolution of a partition at its beginning."""
         return Evolution(None if self.declared is None else self.declared.declares, self.promises)
 
+    def evolutions(self) -> list[Evolution]:
+        """Those of all partitions, at their beginnings."""
+        return [self.evolution() for _ in range(self.partitions)]
+
 
 @lru_cache
-def _declared(root: str) -> Mapping[str, str]:
-    """Read once, and not for each subscription."""
+def declared_by(root: str) -> Mapping[str, str]:
+    """The prefixes that a root declares; it is read once, and not for each subscription."""
     return parse_root(root.encode()).namespaces
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
+class Registration:
     """A query as registered; a changed one is another subscription under the same name."""
 
     id: int
@@ -121,6 +125,10 @@ class Subscription:
     text: str
     first: int
     """The epoch it begins with."""
+    kind: str = "items"
+    """What kind of query it is, decided when it was registered (`kinds/`)."""
+    streams: tuple[str, ...] = ()
+    """Those that it reads."""
     late: tuple[str, ...] = ()
     """The streams of which an element was committed before it began (LAWS 3.6)."""
     joined: int | None = None
@@ -151,7 +159,7 @@ class Plan:
     """What an epoch runs with."""
 
     streams: tuple[StreamPlan, ...]
-    subscriptions: tuple[Subscription, ...]
+    subscriptions: tuple[Registration, ...]
     limits: Limits
     next_id: int
     """The number that the next subscription gets."""

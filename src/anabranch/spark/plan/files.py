@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from itertools import chain, groupby
 from operator import attrgetter
@@ -23,16 +23,16 @@ from typing import Any, TypeAlias
 
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint import durable
-from anabranch.spark.evolution.courses import Axis
-from anabranch.spark.plan.epoch_plan import Plan, StreamPlan, Subscription
-from anabranch.stream.limits import Limits
-from anabranch.stream.schema import Declaration, Part, Schema
+from anabranch.spark.plan.epoch_plan import Plan, Registration
+from anabranch.stream.plain import from_plain, to_plain
 
+_VERSION = 2
+"""The first did not say what kinds of queries subscriptions ask."""
 _BLOCK = 500
-_FIELDS = attrgetter(*(each.name for each in fields(Subscription)))
+_FIELDS = attrgetter(*(each.name for each in fields(Registration)))
 """A subscription as it stands in a block."""
 
-_Block: TypeAlias = tuple[Subscription, ...]
+_Block: TypeAlias = tuple[Registration, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class PlanFile:
 
     @staticmethod
     def save(plan: Plan, folder: Path) -> PlanFile:
-        known: dict[str, Any] = asdict(replace(plan, subscriptions=()))
+        known: dict[str, Any] = {"version": _VERSION, **to_plain(replace(plan, subscriptions=()))}
         blocks = groupby(plan.subscriptions, key=lambda each: each.id // _BLOCK)
         known["subscriptions"] = [_saved_block(folder, number, tuple(block)) for number, block in blocks]
         digest = _saved(folder, json.dumps(known).encode(), "plan")
@@ -56,8 +56,7 @@ class PlanFile:
     @property
     def blocks(self) -> list[Path]:
         """The files that it needs beside its own."""
-        named = json.loads(_read(self.path, self.digest))["subscriptions"]
-        return [_path(self.path.parent, digest, "block") for digest in named]
+        return [_path(self.path.parent, digest, "block") for digest in _head(self)["subscriptions"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,24 +159,27 @@ def _keep(digest: str, block: _Block) -> None:
 
 @lru_cache(maxsize=8)
 def _load(file: PlanFile) -> Plan:
-    found = json.loads(_read(file.path, file.digest))
-    blocks = (_load_block(_path(file.path.parent, digest, "block"), digest) for digest in found["subscriptions"])
-    return Plan(
-        tuple(_stream(each) for each in found["streams"]),
-        tuple(chain.from_iterable(blocks)),
-        Limits(**found["limits"]),
-        found["next_id"],
-        found["shards"],
-        tuple((name, path) for name, path in found["documents"]),
-        found["finite"],
-        found["sharing"],
-        found["accents"],
-    )
+    found = _head(file)
+    named = found.pop("subscriptions")
+    blocks = (_load_block(_path(file.path.parent, digest, "block"), digest) for digest in named)
+    plan = from_plain(Plan, {**found, "subscriptions": ()})
+    return replace(plan, subscriptions=tuple(chain.from_iterable(blocks)))
+
+
+def _head(file: PlanFile) -> dict[str, Any]:
+    """A plan with the digests of its blocks in the place of its subscriptions."""
+    found: dict[str, Any] = json.loads(_read(file.path, file.digest))
+    if (version := found.pop("version", 1)) != _VERSION:
+        raise StateError(
+            f"the plan '{file.path}' is of version {version}, and this release reads version {_VERSION}",
+            hint="use the release that wrote it, or begin with a new checkpoint",
+        )
+    return found
 
 
 def _load_block(path: Path, digest: str) -> _Block:
     if digest not in _blocks:
-        _keep(digest, tuple(Subscription(*_with_tuples(each)) for each in json.loads(_read(path, digest))))
+        _keep(digest, tuple(Registration(*_with_tuples(each)) for each in json.loads(_read(path, digest))))
     return _blocks[digest]
 
 
@@ -193,26 +195,3 @@ def _read(path: Path, digest: str) -> bytes:
     if durable.digest(data) != digest:
         raise StateError(f"the plan '{path}' is damaged")
     return data
-
-
-def _stream(fields: dict[str, Any]) -> StreamPlan:
-    schema = fields.pop("declared")
-    domains = tuple((path, tuple(texts)) for path, texts in fields.pop("domains"))
-    axes = fields.pop("axes")
-    return StreamPlan(
-        **fields,
-        declared=None if schema is None else read_schema(schema),
-        domains=domains,
-        axes=None if axes is None else tuple(Axis(**each) for each in axes),
-    )
-
-
-def read_schema(fields: dict[str, Any]) -> Schema:
-    """The schema of which these are the fields."""
-    declarations = {
-        key: Declaration(
-            {name: Part(**part) for name, part in each["children"].items()}, tuple(each["attributes"]), each["text"]
-        )
-        for key, each in fields["declarations"].items()
-    }
-    return Schema(fields["root"], declarations)

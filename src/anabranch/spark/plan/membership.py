@@ -4,6 +4,11 @@ A subscription keeps the branch it began with for good, and a branch lasts as lo
 answer depends on who else is there (LAWS 3.7).
 So a new subscription joins a branch only where the branch has seen exactly what is in front of the new one: both
 began with the same epoch, or before any of their streams did.
+
+A query that reads a stream of updates entry by entry may be divided into strands (`kinds/display.py`).
+In strands it needs a stage more, and each strand reads and judges all updates; so it pays where there are many shards,
+and more than such queries.
+No answer depends on it, and a query stays as it has begun.
 """
 
 from __future__ import annotations
@@ -13,17 +18,25 @@ from dataclasses import replace
 from operator import attrgetter
 
 from anabranch.algebra.reactions.signature import Policy
-from anabranch.branch.display.branch import DisplayQuery
-from anabranch.branch.family import family_of, twin_of
-from anabranch.branch.past.queries import RecalledQuery
-from anabranch.branch.remote.written import is_sent
 from anabranch.runtime.standing import Standing
 from anabranch.runtime.units import looks_outside
-from anabranch.spark.plan.dividing import can_be_divided
-from anabranch.spark.plan.epoch_plan import Plan, StreamPlan, Subscription
-from anabranch.spark.plan.roles import Functions, Role, role_of
-from anabranch.stream.path import Path
+from anabranch.spark.plan.branches import MOST_STRANDS
+from anabranch.spark.plan.epoch_plan import Plan, Registration, StreamPlan
+from anabranch.spark.plan.kinds import decide, read_query
+from anabranch.spark.plan.kinds.kind import Functions, QueryContext, QueryKind
 from anabranch.stream.reading.parse import parse_root
+
+_MANY = 4
+"""With fewer shards, to read all updates in each of them costs what it saves."""
+
+
+def strands_for(asked: int | None, shards: int, others: int) -> int:
+    """In how many strands a new query is answered if it can be, where there are others over updates; 0 for none.
+
+    Without a number that was asked for, shards are shared out among such queries.
+    """
+    found = shards // (others + 1) if asked is None and shards >= _MANY else asked or 0
+    return min(found, MOST_STRANDS) if found > 1 else 0
 
 
 def subscriptions_of(
@@ -42,7 +55,7 @@ def subscriptions_of(
     strands: Callable[[int], int] = lambda others: 0,
     rooted: Collection[str] = (),
     checked: Collection[str] = (),
-) -> tuple[tuple[Subscription, ...], int]:
+) -> tuple[tuple[Registration, ...], int]:
     """The subscriptions of an epoch, by their numbers, and the number that the next one gets.
 
     Who was there with the same query and policy goes on, others begin here; `begun` are the streams that had elements
@@ -54,39 +67,56 @@ def subscriptions_of(
     Those in `checked` were known before, so who was there then need not be asked again.
     """
     ended, chosen = aborted or {}, policies or {}
-    known = before.subscriptions if before else ()
-    held = {each.name: replace(each, aborted=ended[each.id]) if each.id in ended else each for each in known}
+    held = {
+        each.name: replace(each, aborted=ended[each.id]) if each.id in ended else each
+        for each in (before.subscriptions if before else ())
+    }
     following = before.next_id if before else 0
     found = {
         name: held[name]
         for name, text in wanted.items()
         if name in held and (held[name].text, held[name].policy) == (text, chosen.get(name, "accumulate"))
     }
+    known = QueryContext({stream.stream: stream for stream in streams}, functions, endless)
+    queries = _decide_anew(found, before, known)
     branches = {_sight(each): each.branch for each in found.values() if each.family and not each.aborted}
-    by_name = {stream.stream: stream for stream in streams}
     for name, text in wanted.items():
         if name in found:
             continue
-        role = role_of(Subscription(following, name, text, epoch, timed=timed), by_name, functions)
-        late = tuple(stream for stream in role.streams if stream in begun)
-        divided = strands(sum(each.shows and not each.aborted for each in found.values())) if role.shows else 0
-        divided = divided if divided and can_be_divided(role, by_name, functions) else 0
-        family = _family(role, by_name, divided, endless=endless) if sharing and role.is_branch else ""
+        new, query = decide(Registration(following, name, text, epoch, timed=timed), known)
+        late = tuple(stream for stream in query.streams if stream in begun)
+        divided = strands(sum(each.shows and not each.aborted for each in found.values())) if query.shows else 0
+        divided = divided if divided and query.can_be_divided(known) else 0
+        family = query.family(text, divided) if sharing and query.is_branch else ""
         policy = chosen.get(name, "accumulate")
-        new = replace(role.subscription, late=late, family=family, policy=policy, strands=divided)
-        new = replace(new, shows=role.shows, edited=role.edited, timed=timed and not role.shows)
+        new = replace(new, late=late, family=family, policy=policy, strands=divided)
+        new = replace(new, shows=query.shows, edited=query.edited, timed=timed and not query.shows)
         if family and (branch := branches.setdefault(_sight(new), new.id)) != new.id:
             new = replace(new, joined=branch)
-        found[name] = new
+        found[name], queries[name] = new, query
         following += 1
-    ends = _Outside({name: by_name[name] for name in rooted})
+    ends = _Outside({name: known.streams[name] for name in rooted})
     fresh = set(rooted) - set(checked)
     for name, each in found.items():
         if each.aborted or (name in held and not fresh):
             continue
-        if reason := ends.reason(role_of(each, by_name, functions)):
+        if not known.streams.keys() >= set(each.streams):
+            continue
+        query = queries.get(name) or read_query(each, known)
+        if query.standing is not None and (reason := ends.reason(query.standing)):
             found[name] = replace(each, aborted=reason)
     return tuple(sorted(found.values(), key=attrgetter("id"))), following
+
+
+def _decide_anew(found: dict[str, Registration], before: Plan | None, known: QueryContext) -> dict[str, QueryKind]:
+    """Decide once more what kind of query those ask whose streams are not what they were; gives their queries."""
+    earlier = {each.stream: each for each in before.streams} if before else {}
+    changed = {name for name, stream in known.streams.items() if earlier.get(name) != stream}
+    queries: dict[str, QueryKind] = {}
+    for name, each in found.items() if changed else ():
+        if not each.aborted and not changed.isdisjoint(each.streams):
+            found[name], queries[name] = decide(each, known)
+    return queries
 
 
 class _Outside:
@@ -96,32 +126,16 @@ class _Outside:
         self._roots = {name: parse_root(stream.root.encode()) for name, stream in streams.items()}
         self._known: dict[int, tuple[Standing, str | None]] = {}
 
-    def reason(self, role: Role) -> str | None:
+    def reason(self, query: Standing) -> str | None:
         """Why a query ends, None where it goes on, or where a root is not known yet."""
-        query = role.query
-        if not isinstance(query, Standing) or not set(query.streams) <= self._roots.keys():
+        if not set(query.streams) <= self._roots.keys():
             return None
         if id(query) not in self._known:
             self._known[id(query)] = query, looks_outside(query, self._roots)
         return self._known[id(query)][1]
 
 
-def _family(role: Role, streams: Mapping[str, StreamPlan], strands: int, *, endless: bool) -> str:
-    if isinstance(role.query, DisplayQuery | RecalledQuery):
-        divided = f" in {strands} strands" if strands else ""
-        return f"history{divided} {role.subscription.text}"  # only twins share one
-    if is_sent(role.subscription.text):
-        return f"sent {role.subscription.text}"  # and of these as well, whatever query it was made of
-    if not isinstance(role.query, Standing):
-        return ""  # what the builder made goes by itself
-    if role.panes is not None:
-        return twin_of(role.standing)
-    given = {name: streams[name].time for name in role.standing.streams}
-    times = {name: None if path is None else Path.parse(path) for name, path in given.items()}
-    return family_of(role.standing, times, endless=endless)
-
-
-def _sight(subscription: Subscription) -> tuple[str, Policy, int, tuple[str, ...]]:
+def _sight(subscription: Registration) -> tuple[str, Policy, int, tuple[str, ...]]:
     """What members of one branch have in common: the family and the policy, and the elements they see."""
     first = subscription.first if subscription.late else -1
     return subscription.family, subscription.policy, first, subscription.late

@@ -15,11 +15,10 @@ from functools import partial
 from anabranch.law.calls import PythonFunction
 from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.intake.order import Form
-from anabranch.spark.plan.dividing import strands_for
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
 from anabranch.spark.plan.files import PlanFile, Plans
-from anabranch.spark.plan.membership import subscriptions_of
-from anabranch.spark.plan.wanted import Settings, Wanted
+from anabranch.spark.plan.membership import strands_for, subscriptions_of
+from anabranch.spark.plan.wanted import Settings, Workload
 
 
 class Planning:
@@ -34,12 +33,12 @@ class Planning:
         self._shards = settings.shards or default_shards
         self.newest = plans.newest()
         """What the newest epoch runs or ran with."""
-        self._made: tuple[Wanted, tuple[StreamPlan, ...], PlanFile] | None = None
+        self._made: tuple[Workload, tuple[StreamPlan, ...], PlanFile] | None = None
         """The plan of the last epoch, and for which wishes and streams it was made."""
         self._rooted: frozenset[str] = frozenset()
         """The streams whose root elements were known when it was made."""
 
-    def begin(self, epoch: int, wanted: Wanted, forms: Mapping[str, Form | None], last: Manifest | None) -> PlanFile:
+    def begin(self, epoch: int, wanted: Workload, forms: Mapping[str, Form | None], last: Manifest | None) -> PlanFile:
         """The plan that an epoch runs with, which is durable from then on."""
         file = self._begun(epoch, wanted, forms, last)
         self.newest = file.load()
@@ -49,7 +48,7 @@ class Planning:
         """Have the next epoch make a plan of its own: what is wanted is as it was, but not what follows from it."""
         self._made = None
 
-    def _begun(self, epoch: int, wanted: Wanted, forms: Mapping[str, Form | None], last: Manifest | None) -> PlanFile:
+    def _begun(self, epoch: int, wanted: Workload, forms: Mapping[str, Form | None], last: Manifest | None) -> PlanFile:
         written = self._plans.of(epoch)
         if written is not None and _is_wanted(written.load(), wanted):
             self._made = None
@@ -70,7 +69,7 @@ class Planning:
     def _next(
         self,
         epoch: int,
-        wanted: Wanted,
+        wanted: Workload,
         streams: tuple[StreamPlan, ...],
         last: Manifest | None,
         rooted: frozenset[str],
@@ -97,7 +96,7 @@ class Planning:
         return Plan(streams, subscriptions, settings.limits, following, self._shards, *rest)
 
 
-def _is_wanted(plan: Plan, wanted: Wanted) -> bool:
+def _is_wanted(plan: Plan, wanted: Workload) -> bool:
     """Whether all that a plan has is still wanted."""
     return all(each.stream in wanted.streams for each in plan.streams) and all(
         wanted.subscriptions.get(each.name) == each.text for each in plan.subscriptions

@@ -10,7 +10,7 @@ from anabranch.algebra.reactions.signature import Policy
 from anabranch.spark.checkpoint.manifest import Manifest
 from anabranch.spark.checkpoint.retention import Keep
 from anabranch.spark.epoch.metrics import Metrics
-from anabranch.spark.evolution.courses import Axis
+from anabranch.spark.evolution.progress import ProgressAxis
 from anabranch.spark.plan.epoch_plan import Plan
 from anabranch.spark.sinks import Sink
 from anabranch.stream.limits import Limits
@@ -42,7 +42,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Workload:
     """What a trunk should do from its next epoch on."""
 
     streams: Mapping[str, Source]
@@ -58,8 +58,8 @@ class Wanted:
     """The files behind `doc()`."""
     policies: Mapping[str, Policy] = field(default_factory=dict)
     """What subscriptions do with accents that their answers cannot express, where it is not `accumulate`."""
-    courses: Mapping[str, tuple[Axis, ...]] = field(default_factory=dict)
-    """By stream, for those that are handed on: by what it is told how far they are (`spark/evolution/courses.py`)."""
+    courses: Mapping[str, tuple[ProgressAxis, ...]] = field(default_factory=dict)
+    """By stream, for those that are handed on: by what it is told how far they are (`spark/evolution/progress.py`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable
 from typing import TextIO
 
-from anabranch.spark.plan.epoch_plan import Subscription
+from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.sinks.pieces import take_apart
 from anabranch.visible import visible
 
@@ -24,7 +24,7 @@ class ConsoleLines:
         self._out = out
         self.next = next
 
-    def take(self, subscription: Subscription, epoch: int, texts: Iterable[str]) -> None:
+    def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
         """Show what an epoch adds to the answer of a subscription."""
         out = self._out or sys.stdout
         encoding = out.encoding or "utf-8"

@@ -18,7 +18,7 @@ from anabranch.spark.answers.log import AnswerLog, Frame
 from anabranch.spark.answers.segments import DEAD_LETTERS, LATE_ITEMS, late_places
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.checkpoint.manifest import Manifest
-from anabranch.spark.plan.epoch_plan import Plan, Subscription
+from anabranch.spark.plan.epoch_plan import Plan, Registration
 from anabranch.spark.plan.files import Plans
 from anabranch.spark.sinks import Console, Files, Parquet, Sink
 from anabranch.spark.sinks.console import ConsoleLines
@@ -31,7 +31,7 @@ class Destination(Protocol):
     next: int
     """The epoch that it gets next."""
 
-    def take(self, subscription: Subscription, epoch: int, texts: Iterable[str]) -> None:
+    def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
         """Take what an epoch adds to the answer of a subscription."""
 
 
@@ -42,12 +42,10 @@ class AnswerFile(GrowingFile):
         super().__init__(path, record)
         self._functions = functions
 
-    def take(self, subscription: Subscription, epoch: int, texts: Iterable[str]) -> None:
+    def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
         """Write what an epoch adds to the answer of a subscription."""
         begins = self.begins(subscription.id)
-        shows, edited = subscription.shows, subscription.edited
-        frame = Frame.of(subscription.text, self._functions, shows=shows, edited=edited) if begins else None
-        opening = (frame.opening,) if frame else ()
+        opening = (Frame.of(subscription, self._functions).opening,) if begins else ()
         self.append(subscription.id, epoch, (*opening, *texts))
 
 

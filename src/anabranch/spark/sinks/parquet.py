@@ -26,12 +26,13 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from anabranch.algebra.plans.written import is_plan, read_plan
+from anabranch.algebra.plans.written import read_plan
 from anabranch.errors import StateError, UsageError
 from anabranch.language import parse
 from anabranch.spark.checkpoint import durable
 from anabranch.spark.checkpoint.folder import Checkpoint
-from anabranch.spark.plan.epoch_plan import Subscription
+from anabranch.spark.plan.epoch_plan import Registration
+from anabranch.spark.plan.kinds.operators import PlanKind
 from anabranch.spark.sinks.alike import rows_alike
 from anabranch.spark.sinks.growing import GrowingFile, move_aside
 from anabranch.spark.sinks.pieces import Row, take_apart
@@ -85,7 +86,7 @@ class ParquetFolder:
         path: Path,
         checkpoint: Checkpoint,
         warn: Callable[[str], None],
-        at_work: Subscription | None = None,
+        at_work: Registration | None = None,
     ) -> None:
         self._path = path
         self._warn = warn
@@ -103,7 +104,7 @@ class ParquetFolder:
         with durable.writing(path):
             durable.sweep(path)
 
-    def take(self, subscription: Subscription, epoch: int, texts: Iterable[str]) -> None:
+    def take(self, subscription: Registration, epoch: int, texts: Iterable[str]) -> None:
         """Write what an epoch adds to the answer of a subscription."""
         if self._reached is not None and subscription.id < self._reached.owner:
             return  # an earlier query under this name, whose answer was moved aside long ago
@@ -133,7 +134,7 @@ class ParquetFolder:
         fresh = {name: reached.columns.get(name, "text") for name in table.column_names}
         self._move(Reached(subscription.id, epoch + 1, fresh, reached.moved))
 
-    def _prepared(self, subscription: Subscription, epoch: int) -> Reached:
+    def _prepared(self, subscription: Registration, epoch: int) -> Reached:
         """Where the folder stands, and that it is ready for the answer of this subscription."""
         before = self._reached
         if before is not None and before.owner == subscription.id:
@@ -148,7 +149,7 @@ class ParquetFolder:
         self._checked = subscription.id
         return fresh
 
-    def _check_types(self, subscription: Subscription, reached: Reached) -> bool:
+    def _check_types(self, subscription: Registration, reached: Reached) -> bool:
         """Begin anew where the files have other types than the query gives their columns; whether that was so."""
         self._checked = subscription.id
         known = _columns(subscription)
@@ -174,10 +175,10 @@ class ParquetFolder:
         self._reached = reached
 
 
-def _columns(subscription: Subscription) -> _Columns:
+def _columns(subscription: Registration) -> _Columns:
     """The columns that a query tells of, or a plan of operators."""
     text = subscription.text
-    if not is_plan(text):
+    if subscription.kind != PlanKind.name:
         return columns(parse(text))
     return {name: given for name, given in computed_columns(read_plan(text)).items() if "/" not in name}
 

@@ -42,7 +42,7 @@ class Blob(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavedState:
     """Where the state of a branch lies, and how much it is."""
 
     shard: int
@@ -68,9 +68,9 @@ class Kept:
         return Blob.parse(self.state).length // self.together + spilled
 
 
-def kept_from_json(fields: dict[str, Any]) -> Kept:
+def kept_from_json(fields: dict[str, Any]) -> SavedState:
     """The value that `asdict` gave these fields for."""
-    return Kept(**{**fields, "spilled": tuple(fields["spilled"])})
+    return SavedState(**{**fields, "spilled": tuple(fields["spilled"])})
 
 
 class StateWriter:
@@ -128,7 +128,7 @@ def read_blob(folder: Path, ref: str) -> bytes:
     return data
 
 
-def sweep(folder: Path, kept: Iterable[Kept]) -> None:
+def sweep(folder: Path, kept: Iterable[SavedState]) -> None:
     """Remove the state files that nothing points at."""
     named = {file for each in kept for file in each.files}
     for epoch in folder.iterdir():

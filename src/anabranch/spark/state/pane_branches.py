@@ -15,27 +15,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
+from anabranch.algebra.accents.events import Announced
 from anabranch.algebra.reactions.signature import Policy
 from anabranch.branch.panes.group import PaneGroup
 from anabranch.branch.panes.panes import PaneWindows
 from anabranch.branch.panes.states import pack
 from anabranch.branch.ports import Output
 from anabranch.branch.remote.making import SentWindows
-from anabranch.branch.state import State
+from anabranch.branch.state import BranchState
 from anabranch.columnar.items.answering import StreamAnswers
 from anabranch.columnar.panes.counted import Reach
-from anabranch.runtime.evolution.lineage import Lineage
-from anabranch.spark.epoch.counting import Again, Counting, PaneTaking, RangeCount, RangeResult, paths_of
+from anabranch.runtime.evolution.follower import Follower
+from anabranch.spark.epoch.counting import Again, CountedBranch, PaneTaking, RangeCount, RangeResult
 from anabranch.spark.epoch.job import Job
 from anabranch.spark.epoch.passage import Passage
-from anabranch.spark.evolution.following import Follower, follower_of, keep_follower
-from anabranch.spark.evolution.stream_views import Said, StreamView, view_from
+from anabranch.spark.evolution.following import Kind, follower_of, fresh_follower, keep_follower
 from anabranch.spark.intake.ranges import Range
+from anabranch.spark.plan.branches import documents_of
 from anabranch.spark.plan.epoch_plan import Plan, StreamPlan
-from anabranch.spark.plan.roles import documents_of
-from anabranch.stream.elements import DeadLetter, Punctuation
+from anabranch.stream.elements import Accent, DeadLetter, Doubt, Punctuation
 from anabranch.stream.reading.parse import parse_root
 
 
@@ -44,7 +43,7 @@ class PaneBranch:
     """A branch that merges the counts of all ranges, for one epoch."""
 
     stream: str
-    counting: Counting
+    counting: CountedBranch
     policy: Policy
     windows: PaneWindows
     out: Output
@@ -53,21 +52,32 @@ class PaneBranch:
 
 @dataclass(slots=True)
 class _Kin:
-    """The branches over a stream that agree in lineage, policy and view."""
+    """The branches over a stream that agree in lineage, policy and view, and so have one follower."""
 
     stream: StreamPlan
-    policy: Policy
-    view: int
+    kind: Kind
+    told: list[Announced]
+    """All that the follower has heard."""
     follower: Follower
     is_concerned: bool
     """Whether there were accents on paths that they look at."""
     numbers: list[int] = field(default_factory=list)
 
-    def may_answer(self, said: Said) -> bool:
-        """Whether something may come of what is said."""
-        is_read = any(self.follower.lineage.reads(0, path) for path in paths_of(said))
+    @staticmethod
+    def of(stream: StreamPlan, kind: Kind, told: list[Announced]) -> _Kin:
+        follower = follower_of(stream, kind, told)
+        return _Kin(stream, kind, told, follower, any(map(follower.reads, told)))
+
+    def may_answer(self, announced: Announced) -> bool:
+        """Whether something may come of an event."""
+        is_read = self.follower.reads(announced)
         self.is_concerned |= is_read
-        return is_read or (self.is_concerned and isinstance(said.event, Punctuation))
+        return is_read or (self.is_concerned and isinstance(announced.event, Punctuation))
+
+    def hear(self, announced: Announced) -> tuple[Accent | Doubt, ...]:
+        """What comes out of an event."""
+        self.told.append(announced)
+        return self.follower.hear(announced)
 
 
 class PaneBranches:
@@ -79,10 +89,10 @@ class PaneBranches:
         self._opened = opened
         self._branches: dict[int, PaneBranch] = {}
         self._group = PaneGroup()
-        self._heard: dict[str, list[Said]] = {}
-        """By stream: what was said in the epoch so far."""
+        self._heard: dict[str, list[Announced]] = {}
+        """By stream: the events of the epoch so far."""
         self._lively: dict[str, bool] = {}
-        self._kin: dict[tuple[str, Lineage, Policy, int], _Kin] = {}
+        self._kin: dict[tuple[str, Kind], _Kin] = {}
         self._lost: set[int] = set()
         """The branches whose windows cannot be made any more."""
         self.aborted: dict[int, str] = {}
@@ -133,7 +143,7 @@ class PaneBranches:
         given = (stream, root, dict(self._job.functions), documents_of(plan.documents))
         taking = PaneTaking.of(plans, *given, sharing=plan.sharing)
         passage = self._passage(reach)
-        count = RangeCount(taking, reach, passage, partial(self._view, stream), again)
+        count = RangeCount(taking, reach, passage, self._job.known_log(stream).view, again)
         answers = StreamAnswers((), stream.format, root, plan.limits, stream.schema, (taking.compile,))
         passage.show(answers, _Nobody(), (count,))
         (result,) = count.results()
@@ -154,24 +164,20 @@ class PaneBranches:
         (stream,) = (each for each in self._plan.streams if each.stream == name)
         return stream
 
-    def _view(self, stream: StreamPlan, first: int) -> StreamView:
-        return view_from(self._job.checkpoint.evolution, stream, self._job.evolution.get(stream.stream), first)
-
     def _is_lively(self, name: str) -> bool:
         """Whether there were accents in a stream before this place."""
         if name not in self._lively:
-            logged = name in self._job.evolution
-            self._lively[name] = logged and any(map(paths_of, self._view(self._stream(name), -1).said))
+            self._lively[name] = any(each.paths for each in self._job.known_log(self._stream(name)).valid)
         return self._lively[name]
 
-    def _hear(self, reach: Range, said: Sequence[Said]) -> None:
-        """What was said at this place of a stream; what comes out of it stands here in the answers."""
+    def _hear(self, reach: Range, said: Sequence[Announced]) -> None:
+        """The events at this place of a stream; what comes out of them stands here in the answers."""
         name = reach.stream
         if said and name not in self._heard:
             self._heard[name] = []
             said = (*self._passage(reach).met, *said)
         for each in said:
-            if not self._is_lively(name) and paths_of(each):
+            if not self._is_lively(name) and each.paths:
                 self._lively[name] = True
                 for number, branch in self._branches.items():
                     if branch.stream == name:
@@ -181,46 +187,40 @@ class PaneBranches:
                 if kin.stream.stream == name:
                     self._tell(kin, each)
 
-    def _tell(self, kin: _Kin, said: Said) -> None:
+    def _tell(self, kin: _Kin, said: Announced) -> None:
         if not kin.may_answer(said):
-            kin.follower.take(said)
+            kin.hear(said)
             return
         self._group.close(kin.numbers)
         for number in kin.numbers:
             self._doubt(number, said)
-        accents = kin.follower.take(said)
-        gone = () if isinstance(said.event, DeadLetter) else kin.follower.outlet.purges
+        accents = kin.hear(said)
         for number in kin.numbers:
             windows = self._branches[number].windows
             windows.tell(accents)
-            for each in gone:
+            for each in kin.follower.purges:
                 windows.forget(each.path)
         self._end_aborted(kin)
 
     def _follow(self, number: int) -> None:
         """Have a branch follow the evolution of its stream, as far as it has come."""
         branch = self._branches[number]
-        stream, lineage = self._stream(branch.stream), branch.counting.plan.lineage
-        first = branch.counting.view
-        view = self._view(stream, first)
-        key = branch.stream, lineage, branch.policy, first
-        if key not in self._kin:
-            said = [*view.said, *self._heard.get(branch.stream, ())]
-            follower = follower_of(stream, lineage, branch.policy, first, said)
-            paths = {path for each in said for path in paths_of(each)}
-            is_concerned = any(lineage.reads(0, path) for path in paths)
-            self._kin[key] = _Kin(stream, branch.policy, first, follower, is_concerned)
-        kin = self._kin[key]
+        stream, first = self._stream(branch.stream), branch.counting.view
+        view, heard = self._job.known_log(stream).view(first), self._heard.get(branch.stream, ())
+        kind = branch.counting.plan.lineage, branch.policy, first
+        if (branch.stream, kind) not in self._kin:
+            self._kin[branch.stream, kind] = _Kin.of(stream, kind, [*view.told, *heard])
+        kin = self._kin[branch.stream, kind]
         kin.numbers.append(number)
-        for each in (*(view.said if branch.is_new else ()), *self._heard.get(branch.stream, ())):
+        for each in (*(view.told if branch.is_new else ()), *heard):
             self._doubt(number, each)
         branch.windows.follow(kin.follower.outlet)
         if branch.is_new and view.shown:
-            shown = Follower(lineage, stream, branch.policy)
-            branch.windows.tell(accent for each in view.said[: view.shown] for accent in shown.take(each))
+            shown = fresh_follower(stream, kind)
+            branch.windows.tell(accent for each in view.told[: view.shown] for accent in shown.hear(each))
         self._end_aborted(kin)
 
-    def _doubt(self, number: int, said: Said) -> None:
+    def _doubt(self, number: int, said: Announced) -> None:
         """Have windows that are sent tell those who read them what is in doubt."""
         windows, event = self._branches[number].windows, said.event
         if isinstance(windows, SentWindows) and isinstance(event, DeadLetter):
@@ -245,10 +245,10 @@ class PaneBranches:
 
     # --- the end of the epoch ---------------------------------------------------------------------------------
 
-    def save(self) -> tuple[State, dict[int, int]] | None:
+    def save(self) -> tuple[BranchState, dict[int, int]] | None:
         """Answer what is complete; gives what to remember, and by branch how many panes that are."""
         for kin in self._kin.values():
-            keep_follower(kin.stream, kin.policy, kin.view, kin.follower)
+            keep_follower(kin.stream, kin.kind, kin.follower, kin.told)
         going = [number for number in self._branches if number not in self.aborted]
         if not going:
             return None

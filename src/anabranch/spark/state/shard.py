@@ -11,39 +11,49 @@ behind all others, in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from time import process_time
 
 import pyarrow as pa
 
-from anabranch.branch import Branch, InputStream, State
-from anabranch.branch.display.branch import StrandBranch
+from anabranch.branch import Branch, BranchState, InputStream
+from anabranch.branch.display.branch import BraidBranch, BranchContext, StrandBranch
 from anabranch.branch.display.strands import packed, unpacked
+from anabranch.branch.document.keeper import Keeper
+from anabranch.branch.document.shared_reader import SharedReader
 from anabranch.branch.intake.entries import origin_of
-from anabranch.branch.intake.merged import Merged
+from anabranch.branch.intake.merge import Merged
 from anabranch.branch.panes.panes import PaneWindows
 from anabranch.branch.panes.states import PaneState, unpack
+from anabranch.branch.ports import Output, Start
 from anabranch.branch.remote.making import SentWindows
 from anabranch.branch.timeline import Timed
 from anabranch.errors import AnabranchError
+from anabranch.law.calls import PythonFunction
+from anabranch.law.inputs import Input
 from anabranch.law.steps import allow
 from anabranch.spark.answers.segments import SegmentWriter, late_line
 from anabranch.spark.checkpoint.crash import point
 from anabranch.spark.checkpoint.manifest import Manifests
-from anabranch.spark.epoch.counting import Counting
+from anabranch.spark.epoch.counting import CountedBranch
 from anabranch.spark.epoch.item_queries import beginning
 from anabranch.spark.epoch.job import Job, Report
 from anabranch.spark.epoch.rows import ALL, DRIVER, Outbox, Row, read_rows
-from anabranch.spark.evolution.stream_views import borders
+from anabranch.spark.evolution.log import LoggedEvent
 from anabranch.spark.faults import Fault
-from anabranch.spark.plan.epoch_plan import Plan
-from anabranch.spark.plan.roles import BranchPlan, Role, branches_of, shard_of
-from anabranch.spark.state.files import Kept, StateWriter
-from anabranch.spark.state.opening import Opening
+from anabranch.spark.plan.branches import BranchPlan, branches_of, documents_of, keeper_of, shard_of
+from anabranch.spark.plan.epoch_plan import Plan, Registration, StreamPlan
+from anabranch.spark.plan.kinds.display import DisplayKind
+from anabranch.spark.plan.kinds.kind import BranchSetup, Seat
+from anabranch.spark.state.files import SavedState, StateWriter
 from anabranch.spark.state.pane_branches import PaneBranch, PaneBranches
 from anabranch.stream.elements import DeadLetter, Place
+from anabranch.stream.path import Path
+from anabranch.stream.reading.parse import parse_root
+from anabranch.stream.reading.reader import ElementReader
 
 _BEHIND = 1 << 40
 """Added to the number of a shard, it orders shards behind all ranges."""
@@ -83,14 +93,13 @@ def work(job: Job, shard: int, rows: list[Row], outbox: Outbox) -> Report:
     last = Manifests(job.checkpoint.manifests).load(job.before) if job.before is not None else None
     before = last.states if last else {}
     noted = frozenset(last.noted if last else ())
-    states: dict[int, Kept | None] = {}
+    states: dict[int, SavedState | None] = {}
     aborted: dict[int, str] = {}
     fault: Fault | None = None
     segment = SegmentWriter(job.segments, job.epoch, _BEHIND + shard)
     try:
         with segment, StateWriter(job.checkpoint.states, job.epoch, shard) as files:
-            opening = Opening(job, plan, before, files, _Output(segment, (), noted))
-            running = _Shard(job, plan, shard, opening, noted, segment, files, aborted, outbox)
+            running = _Shard(job, plan, shard, before, noted, segment, files, aborted, outbox)
             mine = [each for each in branches_of(job.plan, job.functions) if each.shard(plan) == shard]
             states |= running.count([each for each in mine if each.panes], rows)
             fed = [(origin_of(row.payload).stream if row.kind == "feed" else None, row) for row in rows]
@@ -115,7 +124,8 @@ class _Shard:
     job: Job
     plan: Plan
     number: int
-    opening: Opening
+    before: Mapping[int, SavedState]
+    """Where the states of branches lie."""
     noted: frozenset[str]
     segment: SegmentWriter
     files: StateWriter
@@ -123,13 +133,15 @@ class _Shard:
     """By subscription: why it has ended."""
     outbox: Outbox
     """For what strands have found."""
+    shared: dict[str, SharedReader] = field(default_factory=dict)
+    """Of each stream of updates, what its branches have parsed."""
 
     # --- branches that are fed --------------------------------------------------------------------------------
 
-    def feed(self, branch: BranchPlan, rows: Sequence[Row]) -> Kept | None:
+    def feed(self, branch: BranchPlan, rows: Sequence[Row]) -> SavedState | None:
         """Run a branch that takes items; gives what it remembers, None for nothing."""
         outputs = [self._output(twins) for twins in branch.twins]
-        opened = self.opening.branch(branch, self.opening.state(branch.number), outputs)
+        opened = self._opened(branch, outputs)
         if isinstance(opened, Merged):
             opened.tell([each for each in outputs if isinstance(each, Timed)])
         for row in rows:
@@ -139,38 +151,106 @@ class _Shard:
         left = opened.save()
         twins = dict(zip(branch.keys, branch.twins, strict=True))
         for key, reason in opened.aborted.items():  # some end with what is complete when the epoch is over
-            self.aborted.update({role.subscription.id: reason for role in twins[key]})
+            self.aborted.update({each.id: reason for each in twins[key]})
         if left is None:
             return None
         waiting = {f"{stream}/{partition}": count for (stream, partition), count in opened.waiting.items() if count}
-        return Kept(self.number, self.files.write(left.to_bytes()), opened.spilled, opened.held, waiting)
+        return SavedState(self.number, self.files.write(left.to_bytes()), opened.spilled, opened.held, waiting)
 
     def _send_on(self, branch: BranchPlan, strand: StrandBranch) -> None:
         """Send what a strand has found to where strands come together."""
-        number = branch.roles[0].subscription.branch
+        number = branch.twins[0][0].branch
         to = shard_of(number, self.plan)
         for told in packed(strand.told):
             self.outbox.rows.append(Row(to, self.number, "told", number, told))
         if strand.finished:
             self.outbox.rows.append(Row(to, self.number, "finished", number, b""))
 
-    def braid(self, branch: BranchPlan, rows: Sequence[Row]) -> Kept:
+    def braid(self, branch: BranchPlan, rows: Sequence[Row]) -> SavedState:
         """Put together what the strands of a query have found."""
         ((*twins,),) = branch.twins
-        opened = self.opening.braid(branch, self._output(twins))
+        (query,) = branch.queries
+        assert isinstance(query, DisplayKind), "others have no strands"
+        roots = {each: parse_root(self._stream(each).root.encode()) for each in query.streams}
+        shown = query.member(Seat(branch.keys[0], twins[0], query, self._output(twins)))
+        given = BranchContext(*self._known, self.plan.limits)
+        opened = BraidBranch(shown, roots, self._state(branch.number), given, self.files)
         told = (each for row in rows if row.kind == "told" for each in unpacked(row.payload))
         opened.take(told, finished=any(row.kind == "finished" for row in rows))
         for reason in opened.aborted.values():
-            self.aborted.update({role.subscription.id: reason for role in twins})
-        return Kept(self.number, self.files.write(opened.save().to_bytes()), opened.spilled, opened.held, {})
+            self.aborted.update({each.id: reason for each in twins})
+        return SavedState(self.number, self.files.write(opened.save().to_bytes()), opened.spilled, opened.held, {})
 
-    def _output(self, twins: Sequence[Role]) -> _Output | Timed:
+    def _output(self, twins: Sequence[Registration]) -> _Output | Timed:
         plain = _Output(self.segment, twins, self.noted)
-        return Timed(plain) if twins and twins[0].subscription.timed else plain
+        return Timed(plain) if twins and twins[0].timed else plain
+
+    def _state(self, number: int) -> BranchState | None:
+        """What a branch has left; None for nothing."""
+        kept = self.before.get(number)
+        return None if kept is None else BranchState.from_bytes(self.files.read(kept.state))
+
+    def _opened(self, branch: BranchPlan, outputs: Sequence[Output]) -> Branch:
+        """A branch at work; `outputs` are those of its queries."""
+        state = self._state(branch.number)
+        inputs = {name: self._input(name, branch) for name in branch.streams}
+        if branch.kept is not None:
+            return Keeper(inputs[branch.kept], state, self.plan.limits, self._output(()), self.files)
+        strand = None if branch.strand is None else (branch.strand, branch.strands)
+        setup = BranchSetup(inputs, state, self._given(branch, state), self.files, strand)
+        seats = [
+            Seat(key, twins[0], query, out)
+            for key, twins, query, out in zip(branch.keys, branch.twins, branch.queries, outputs, strict=True)
+        ]
+        return seats[0].query.open(seats, setup)
+
+    def _given(self, branch: BranchPlan, state: BranchState | None) -> BranchContext:
+        """What a query over updates is given; one that begins late, the documents as they stand (LAWS 3.6)."""
+        begun = {name: self._state(keeper_of(name)) for name in branch.late if state is None}
+        keepers = {name: kept for name, kept in begun.items() if kept is not None}
+        return BranchContext(*self._known, self.plan.limits, keepers)
+
+    @property
+    def _known(self) -> tuple[dict[str, PythonFunction], dict[str, Input]]:
+        return dict(self.job.functions), documents_of(self.plan.documents)
+
+    def _input(self, name: str, branch: BranchPlan) -> InputStream:
+        stream = self._stream(name)
+        root = parse_root(stream.root.encode())
+        # What comes in feeds was found good where it was cut out, by the schema and the accents before it.
+        given = name, stream.format, self.plan.limits, root, stream.item
+        fresh = partial(ElementReader, *given, admission=stream.admission(accents=self.plan.accents))
+        shared = self.shared.setdefault(name, SharedReader(fresh())) if stream.updates else None
+        return InputStream(
+            name,
+            stream.partitions,
+            root,
+            fresh if shared is None else lambda: shared,
+            None if stream.time is None else Path.parse(stream.time),
+            Fraction(stream.slack),
+            Fraction(stream.origin),
+            name in branch.late,
+            not self.plan.finite,
+            stream.evolution,
+            self._starts(name, branch),
+            updates=stream.updates,
+            retain=None if stream.retain is None else Fraction(stream.retain),
+        )
+
+    def _stream(self, name: str) -> StreamPlan:
+        return next(each for each in self.plan.streams if each.stream == name)
+
+    def _starts(self, name: str, branch: BranchPlan) -> Callable[[], Sequence[Start]] | None:
+        """How a branch sees a late stream (LAWS 3.6): behind all events before its first epoch."""
+        if name not in branch.late or name not in self.job.evolution:
+            return None
+        stream, first = self._stream(name), branch.twins[0][0].first
+        known = self.job.known_log(stream)
+        return lambda: _doubted_starts(stream, known.events, first) if stream.updates else known.starts(first)
 
     # --- branches that are counted ----------------------------------------------------------------------------
 
-    def count(self, branches: Sequence[BranchPlan], rows: Sequence[Row]) -> dict[int, Kept | None]:
+    def count(self, branches: Sequence[BranchPlan], rows: Sequence[Row]) -> dict[int, SavedState | None]:
         """Run the branches whose windows are counted by panes; what they remember is written together."""
         known = {each.number: each for each in branches}
         parting = self._borders() if branches else {}
@@ -178,22 +258,22 @@ class _Shard:
         inputs: dict[tuple[tuple[str, ...], tuple[str, ...]], InputStream] = {}
 
         def opened(number: int) -> PaneBranch:
-            branch, kept, state = known[number], self.opening.before.get(number), None
-            (role,), (twins,) = branch.roles, branch.twins
-            name, output = role.subscription.name, self._output(twins)
+            branch, kept, state = known[number], self.before.get(number), None
+            (twins,) = branch.twins
+            name, output = twins[0].name, self._output(twins)
             if kept is not None:
                 if kept.state not in blobs:
-                    blobs[kept.state] = unpack(State.from_bytes(self.files.read(kept.state)), name)
+                    blobs[kept.state] = unpack(BranchState.from_bytes(self.files.read(kept.state)), name)
                 state = blobs[kept.state][number]
             sight = branch.streams, branch.late
             if sight not in inputs:
-                inputs[sight] = self.opening.input(branch.streams[0], branch)
-            assert role.panes is not None, "only such branches are counted"
-            made = PaneWindows if role.panes.sending is None else SentWindows
-            windows = made(role.panes, name, inputs[sight], state, output, *self.opening.known)
+                inputs[sight] = self._input(branch.streams[0], branch)
+            assert branch.panes is not None, "only such branches are counted"
+            made = PaneWindows if branch.panes.sending is None else SentWindows
+            windows = made(branch.panes, name, inputs[sight], state, output, *self._known)
             (stream,) = branch.streams
-            counting = Counting(name, role.panes, beginning(role.subscription, stream, parting[stream]))
-            return PaneBranch(stream, counting, role.subscription.policy, windows, output, state is None)
+            counting = CountedBranch(name, branch.panes, beginning(twins[0], stream, parting[stream]))
+            return PaneBranch(stream, counting, twins[0].policy, windows, output, state is None)
 
         counted = PaneBranches(self.job, opened)
         for row in rows:
@@ -203,19 +283,18 @@ class _Shard:
                 counted.end(row.branch, int(row.payload.decode().rpartition("/")[2]))
         found = counted.save()
         for number, reason in counted.aborted.items():
-            self.aborted.update({role.subscription.id: reason for twins in known[number].twins for role in twins})
-        states: dict[int, Kept | None] = dict.fromkeys(counted.aborted)
+            self.aborted.update({each.id: reason for twins in known[number].twins for each in twins})
+        states: dict[int, SavedState | None] = dict.fromkeys(counted.aborted)
         if found is not None:
             state, held = found
             ref = self.files.write(state.to_bytes())
-            states |= {number: Kept(self.number, ref, (), count, {}, len(held)) for number, count in held.items()}
+            states |= {number: SavedState(self.number, ref, (), count, {}, len(held)) for number, count in held.items()}
         return states
 
     def _borders(self) -> dict[str, tuple[int, ...]]:
         """By stream: the epochs that part those who began in them."""
         last = max((each.first for each in self.plan.subscriptions), default=0)
-        folder, logged = self.job.checkpoint.evolution, self.job.evolution
-        return {each.stream: borders(folder, each, logged.get(each.stream), last) for each in self.plan.streams}
+        return {each.stream: self.job.known_log(each).borders(last) for each in self.plan.streams}
 
 
 def _take(branch: Branch, row: Row) -> None:
@@ -234,10 +313,10 @@ def _take(branch: Branch, row: Row) -> None:
 class _Output:
     """Puts what a branch gives to a query into the shard's segment, for all who have asked it."""
 
-    def __init__(self, segment: SegmentWriter, twins: Sequence[Role], noted: frozenset[str]) -> None:
+    def __init__(self, segment: SegmentWriter, twins: Sequence[Registration], noted: frozenset[str]) -> None:
         self._segment = segment
-        self._numbers = tuple(each.subscription.id for each in twins)
-        self._names: list[str] | list[None] = [each.subscription.name for each in twins] or [None]
+        self._numbers = tuple(each.id for each in twins)
+        self._names: list[str] | list[None] = [each.name for each in twins] or [None]
         """Without any, it is for nobody in particular."""
         self._noted = noted
         """Late items that another branch has come to in an earlier epoch."""
@@ -255,3 +334,11 @@ class _Output:
     def late(self, place: Place) -> None:
         if (line := late_line(place)) not in self._noted:
             self._segment.note_late(line)
+
+
+def _doubted_starts(stream: StreamPlan, events: Sequence[LoggedEvent], first: int) -> list[Start]:
+    """The partitions of a stream of updates: what was in doubt stays so, for the document holds values of all times."""
+    elements = ((each.partition, each.announced.event) for each in events if each.epoch < first)
+    doubts = [(number, each) for number, each in elements if isinstance(each, DeadLetter)]
+    numbers = range(stream.partitions)
+    return [Start(stream.evolution(), tuple(each for mine, each in doubts if mine == number)) for number in numbers]

@@ -1,4 +1,4 @@
-"""The course of a stream: how far each range of it has come, for whoever hands a part of its items on (`peers/`).
+"""The progress of a stream: how far each range of it has come, for whoever hands a part of its items on (`peers/`).
 
 Items that nobody selects still say how far a stream is, and which of those behind them are late (LAWS 3.2).
 Whoever sends only selected items onwards adds the few others that say the same: the first of an epoch, and those with
@@ -30,6 +30,7 @@ from anabranch.columnar.scan.kernels import Flags
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.template import Template
 from anabranch.stream.elements import Item
+from anabranch.stream.plain import from_plain, to_plain
 from anabranch.stream.serialize import serialize
 from anabranch.stream.tree import Element, string_value
 from anabranch.values.atomic import Untyped, finite_value
@@ -38,7 +39,7 @@ Numbers = TypeVar("Numbers", float, NDArray[np.float64])
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class ProgressAxis:
     """A path whose values say how far a stream is, and by how much one may be below those before it."""
 
     path: str
@@ -55,7 +56,7 @@ class Top:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class RangeProgress:
     """What is told of a range, or of several that follow one another."""
 
     stream: str
@@ -68,23 +69,21 @@ class Course:
     odd: bool = False
 
     def to_json(self) -> str:
-        tops = [None if each is None else [each.value, each.item] for each in self.tops]
-        return json.dumps([self.stream, self.first, tops, self.lows, self.odd])
+        return json.dumps(to_plain(self))
 
     @staticmethod
-    def from_json(text: str) -> Course:
-        """The course that `to_json` gave this text for."""
-        stream, first, tops, lows, odd = json.loads(text)
-        return Course(stream, first, tuple(None if each is None else Top(*each) for each in tops), tuple(lows), odd)
+    def from_json(text: str) -> RangeProgress:
+        """The progress that `to_json` gave this text for."""
+        return from_plain(RangeProgress, json.loads(text))
 
-    def then(self, later: Course, axes: Sequence[Axis]) -> Course:
+    def then(self, later: RangeProgress, axes: Sequence[ProgressAxis]) -> RangeProgress:
         """Both together; it is odd if something of the later one is below what the earlier one has reached."""
         odd = self.odd or later.odd
         for axis, top, low in zip(axes, self.tops, later.lows, strict=True):
             odd = odd or (top is not None and low is not None and bool(low < _bound(top.value, axis.bears)))
         tops = tuple(_higher(*each) for each in zip(self.tops, later.tops, strict=True))
         lows = tuple(_lower(*each) for each in zip(self.lows, later.lows, strict=True))
-        return Course(self.stream, self.first or later.first, tops, lows, odd)
+        return RangeProgress(self.stream, self.first or later.first, tops, lows, odd)
 
 
 def _bound(top: Numbers, bears: str) -> Numbers:
@@ -104,7 +103,7 @@ def _lower(first: float | None, second: float | None) -> float | None:
 
 
 @dataclass(frozen=True)
-class CourseLeaves:
+class ProgressLeaves:
     """Where the axes' values stand in items that fit a template; by axis."""
 
     axes: tuple[tuple[int, ...], ...]
@@ -113,10 +112,10 @@ class CourseLeaves:
     numbers: set[int] = field(default_factory=set)
 
 
-def course_leaves(axes: Sequence[Axis]) -> Compile:
+def progress_leaves(axes: Sequence[ProgressAxis]) -> Compile:
     """What is cut out of items for some axes."""
 
-    def compile_leaves(root: str, template: Template) -> CourseLeaves | None:
+    def compile_leaves(root: str, template: Template) -> ProgressLeaves | None:
         found = []
         for axis in axes:
             item, *steps = axis.path.split("/")
@@ -124,25 +123,22 @@ def course_leaves(axes: Sequence[Axis]) -> Compile:
                 return None
             parts = [0] if item in ("*", template.parts[0].name) else []
             for step in steps:
-                parts = [child for part in parts for child in template.children(part) if _is(template, child, step)]
-            leaves = [template.parts[each].leaf for each in parts]
-            if any(each is None for each in leaves):
+                inner = (child for part in parts for child in template.children(part))
+                parts = [child for child in inner if template.parts[child].name == step]
+            leaves = tuple(leaf for each in parts if (leaf := template.parts[each].leaf) is not None)
+            if len(leaves) < len(parts):
                 return None
-            found.append(tuple(each for each in leaves if each is not None))
+            found.append(leaves)
         every = {leaf for each in found for leaf in each}
-        return CourseLeaves(tuple(found), (), every, every)
+        return ProgressLeaves(tuple(found), (), every, every)
 
     return compile_leaves
 
 
-def _is(template: Template, part: int, step: str) -> bool:
-    return template.parts[part].name == step
-
-
-class RangeCourse:
+class ProgressTaker:
     """Follows one range; a taker like others (`columnar/items/answering.py`)."""
 
-    def __init__(self, stream: str, axes: Sequence[Axis]) -> None:
+    def __init__(self, stream: str, axes: Sequence[ProgressAxis]) -> None:
         self._stream = stream
         self._paths = [each.path.split("/") for each in axes]
         self._bears = [each.bears for each in axes]
@@ -151,7 +147,7 @@ class RangeCourse:
         self._lows: list[float | None] = [None] * len(axes)
         self._odd = False
 
-    def judge(self, compiled: CourseLeaves | None, shredded: Shredded, known: Flags, matches: Matches) -> Flags:
+    def judge(self, compiled: ProgressLeaves | None, shredded: Shredded, known: Flags, matches: Matches) -> Flags:
         self._shredded, self._shown = shredded, dict[int, str]()
         self._values: list[NDArray[np.float64]] = []
         self._others: list[dict[int, list[float]]] = [{} for _ in self._paths]
@@ -212,9 +208,9 @@ class RangeCourse:
     def _item(self, entry: int) -> str:
         return self._shown.get(entry) or self._shredded.cut(entry).raw.decode()
 
-    def course(self) -> Course:
+    def progress(self) -> RangeProgress:
         """What the range comes to."""
-        return Course(self._stream, self._first, tuple(self._tops), tuple(self._lows), self._odd)
+        return RangeProgress(self._stream, self._first, tuple(self._tops), tuple(self._lows), self._odd)
 
 
 def numbers_at(item: Element, path: Sequence[str]) -> Iterator[float]:

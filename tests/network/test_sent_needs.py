@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 
 from anabranch.network.description import RegisteredStream
-from anabranch.network.needs import QueryNeeds, asks_when, feeding, need_of, references, tells, travelling, whole
+from anabranch.network.needs import (
+    QueryNeeds,
+    carries_path,
+    depends_on_time,
+    fed_inputs,
+    need_of,
+    sent_needs,
+    whole,
+    window_references,
+)
 from anabranch.predicate import EVERYTHING
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
@@ -20,7 +29,7 @@ PAST = 'for $p in stream("s")/r/i return count(stream("s")/r/i?[5])'
 
 def sent(text: str, *, accents: bool = False, time: str | None = "t", updates: bool = False) -> QueryNeeds:
     """What travels for a query over streams of one kind."""
-    return travelling(need_of(text, {}), streams(accents=accents, time=time, updates=updates))
+    return sent_needs(need_of(text, {}), streams(accents=accents, time=time, updates=updates))
 
 
 def streams(*, accents: bool = False, time: str | None = "t", updates: bool = False) -> dict[str, RegisteredStream]:
@@ -51,10 +60,10 @@ def test_whole_items() -> None:
 def test_times_are_told(text: str) -> None:
     """Who asks when items came is sent the time of each, and all of a stream that declares none."""
     need = sent(text)
-    assert asks_when(need)
-    assert all(tells(each, ("t",)) for each in need.inputs)
+    assert depends_on_time(need)
+    assert all(carries_path(each, ("t",)) for each in need.inputs)
     if need.join:
-        assert feeding(need.join, streams()) == need.inputs, "so does a join on the way"
+        assert fed_inputs(need.join, streams()) == need.inputs, "so does a join on the way"
         assert all(each != whole(each.stream) for each in need.inputs)
     assert sent(text, time=None).inputs[0] == whole("s")
 
@@ -78,6 +87,6 @@ def test_updates_travel_as_they_are() -> None:
 
 def test_references() -> None:
     """A time window is placed by a plain path, or its stream travels whole."""
-    assert references(need_of(WINDOW, {})) == {"s": frozenset({"i/t"})}
+    assert window_references(need_of(WINDOW, {})) == {"s": frozenset({"i/t"})}
     odd = WINDOW.replace("|t diff", "|x/@t diff")
-    assert references(need_of(odd, {})) is None
+    assert window_references(need_of(odd, {})) is None

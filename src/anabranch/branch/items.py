@@ -1,13 +1,14 @@
-"""Items that answer one by one, in columns: what `items.py` does behind the merge, a few thousand items at a time.
+"""Items that answer one by one and still have an order to keep: that of several partitions, or of values in a row.
 
-The times of all entries are found in columns, the inputs merged, and the answers laid out in the order of the merge.
+Nothing is held; what the branch remembers is how far its inputs are, and whether each answer so far ends with a value.
+
+Items come one by one, or a few thousand at a time in columns: the times of all entries are found in columns, the
+inputs merged, and the answers laid out in the order of the merge.
 An entry that does not fit the template, or is unclear, is answered by the law, in its place.
 What columns cannot show at all, and everything where no query or its stream is made for it, is left to the merge and
-its operator.
-So which way an item takes never shows in an answer.
-
-Made for it are queries that `columnar.query` compiles, whose pieces may stand side by side as they are; others of the
-branch are answered by the law, item by item, behind the same merge.
+its operator; so which way an item takes never shows in an answer.
+Made for columns are queries that `columnar/items/query.py` compiles, whose pieces may stand side by side as they are;
+others of the branch are answered by the law, item by item, behind the same merge.
 """
 
 from __future__ import annotations
@@ -16,20 +17,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from anabranch.branch.evolution.following import Following
-from anabranch.branch.held_items import Kept, Shelf
-from anabranch.branch.intake.arrivals import NOWHERE, Moments, Order, limit, order_of, own_time
+from anabranch.branch.held_items import HeldItem, HeldNode, Shelf
 from anabranch.branch.intake.batches import LIMITS
-from anabranch.branch.intake.entries import Entry
-from anabranch.branch.intake.entry_reader import EntryReader
-from anabranch.branch.intake.lookahead import SAMPLE, Entries, Sight
-from anabranch.branch.intake.merge import Merge, Source
-from anabranch.branch.items.answers import answer_in_columns
-from anabranch.branch.items.items import Passing
-from anabranch.columnar.items.layout import Laid
+from anabranch.branch.intake.entries import EntryReader, RawEntry
+from anabranch.branch.intake.lookahead import (
+    NOWHERE,
+    SAMPLE,
+    ArrivalOrder,
+    EntryTimes,
+    NextEntries,
+    ReadAhead,
+    limit,
+    order_of,
+    own_time,
+)
+from anabranch.branch.intake.merge import Merge, MergeInput, StreamSignal
+from anabranch.branch.members import Asker
+from anabranch.columnar.items.layout import Laid, laid_out
 from anabranch.columnar.items.query import Other, compile_query
 from anabranch.columnar.match.condition import NO, UNCLEAR, YES, Verdicts, judge
 from anabranch.columnar.match.selecting import time_leaf, wanted_leaves
@@ -37,7 +47,78 @@ from anabranch.columnar.scan.entries import Decimals, shred_entries
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.shred import Shredded, Wanted
 from anabranch.columnar.scan.template import Template, is_plain_root
+from anabranch.errors import DynamicError
 from anabranch.stream.elements import DeadLetter, Item, Punctuation
+
+
+class ItemOperator:
+    """The operator for one `for` without a window, of one query or several."""
+
+    def __init__(self, askers: Sequence[Asker], shelf: Shelf) -> None:
+        self.askers = askers
+
+    def item(self, kept: HeldItem) -> None:
+        """Take the next item."""
+        for asker in self.askers:
+            asker.answers.give(kept, (), partial(asker.item, kept))
+
+    def signal(self, signal: StreamSignal) -> None:
+        """A query without state ignores punctuations."""
+
+    def finish(self) -> None:
+        """The input has ended, which changes nothing."""
+
+    def held(self) -> list[HeldNode]:
+        """Nothing must be shown again."""
+        return []
+
+    def save(self) -> tuple[dict[str, Any], dict[str, pa.Table]]:
+        """Nothing must be remembered."""
+        return {}, {}
+
+    def restore(self, meta: dict[str, Any], tables: dict[str, pa.Table]) -> None:
+        """Nothing was."""
+
+
+_SLOW = 64
+"""How many items are answered one by one before their answers are laid out with the others."""
+
+
+def answer_in_columns(
+    asker: Asker,
+    laid: Laid,
+    shredded: Shredded,
+    arrivals: Indices,
+    chosen: Indices,
+    unclear: Indices,
+    kept: Mapping[int, HeldItem],
+) -> None:
+    """Answer a query; `arrivals` are entries in their order, `chosen` and `unclear` places in it.
+
+    What is chosen is laid out in columns, what is unclear asked of the law, and `kept` has those entries as items.
+    """
+    if not laid.query.fragments:
+        chosen = chosen[:0]
+    for first in range(0, max(len(unclear), 1), _SLOW):
+        slow = unclear[first : first + _SLOW]
+        end = int(unclear[first + _SLOW]) if first + _SLOW < len(unclear) else len(arrivals)
+        fast, chosen = np.split(chosen, [np.searchsorted(chosen, end)])
+        pieces = [_by_law(asker, kept[entry]) for entry in arrivals[slow].tolist()]
+        given = np.fromiter(map(bool, pieces), np.bool_, len(pieces))
+        order = np.argsort(np.concatenate([fast, slow[given]]))
+        picks = np.concatenate([arrivals[fast], ~np.flatnonzero(given)])[order]
+        if len(picks):
+            data, offsets = laid_out(shredded, laid.fragments, picks, pieces)
+            asker.answers.extend(bytes(data), len(offsets) - 1, int(offsets[1]))
+
+
+def _by_law(asker: Asker, kept: HeldItem) -> bytes:
+    """What an item adds to an answer; nothing where it fails and is set aside."""
+    try:
+        return asker.item(kept).text.encode()
+    except DynamicError as error:
+        asker.answers.bury(kept, error)
+        return b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +134,7 @@ class _Program:
 class PassingColumns:
     """The fast way; changes the merge and the shelf as they themselves would."""
 
-    def __init__(self, merge: Merge, operator: Passing, shelf: Shelf, following: Following) -> None:
+    def __init__(self, merge: Merge, operator: ItemOperator, shelf: Shelf, following: Following) -> None:
         self._merge = merge
         self._sources = list(merge.sources.values())
         self._stream = self._sources[0].stream
@@ -70,20 +151,17 @@ class PassingColumns:
         self._reader = EntryReader(self._stream)
         self._template: Template | None = None
         self._program: _Program | None = None
-        self._sights = [Sight(len(self._sources)) for _ in self._sources]
+        self._sights = [ReadAhead(len(self._sources)) for _ in self._sources]
 
     def take(self) -> bool:
         """Take some of what may be taken; False where there is nothing, or nothing for columns."""
         return self._able and self._take()
 
-    def finish(self) -> None:
-        """The inputs have ended, which changes nothing."""
-
     def _take(self) -> bool:
         if not self._may_go_on():
             return False
         seen = zip(self._sources, self._sights, strict=True)
-        entries = [Entries.ahead(source.backlog, sight.most) for source, sight in seen]
+        entries = [NextEntries.ahead(source.backlog, sight.most) for source, sight in seen]
         if not all(each.plain for each in entries):
             return False
         if self._program is None and not self._learn(entries):
@@ -107,9 +185,9 @@ class PassingColumns:
             source.skip(len(taken), now)
         return True
 
-    def _tell(self, batch: _Batch, order: Order) -> None:
+    def _tell(self, batch: _Batch, order: ArrivalOrder) -> None:
         """Note the punctuations among the entries that arrive, in their order."""
-        found: list[tuple[int, Source, Punctuation]] = []
+        found: list[tuple[int, MergeInput, Punctuation]] = []
         for number, each in batch.signals.items():
             input = next(input for input, (start, end) in enumerate(batch.spans) if start <= number < end)
             place = number - batch.spans[input][0]
@@ -123,7 +201,7 @@ class PassingColumns:
         silent = [source for source in self._sources if not source.backlog]
         return len(silent) < len(self._sources) and all(limit(self._merge, each, 1) != NOWHERE for each in silent)
 
-    def _learn(self, entries: Sequence[Entries]) -> bool:
+    def _learn(self, entries: Sequence[NextEntries]) -> bool:
         """Learn how items look; False where nothing came of it that is new and made for columns."""
         sample = SAMPLE if len(entries) < SAMPLE else 1
         template = self._reader.template(entry for each in entries for entry in each.first(sample))
@@ -154,7 +232,7 @@ class PassingColumns:
 
     # --- the next entries ---------------------------------------------------------------------------------
 
-    def _batch(self, program: _Program, entries: Sequence[Entries]) -> _Batch:
+    def _batch(self, program: _Program, entries: Sequence[NextEntries]) -> _Batch:
         """Take the next entries of all inputs apart."""
         raw = [each.raw() for each in entries]
         ends = np.cumsum(np.concatenate([lengths for _, found in raw for lengths in found]))
@@ -193,7 +271,7 @@ class PassingColumns:
         decimals = Decimals.read(shredded, program.time, times, len(unclear))
         return _Batch(shredded, unclear, items, decimals, timed, bad, signals, spans)
 
-    def _look(self, entry: Entry) -> Item | Punctuation | DeadLetter | None:
+    def _look(self, entry: RawEntry) -> Item | Punctuation | DeadLetter | None:
         """One entry that is unclear; None where that is not for columns."""
         match self._reader.read(entry):
             case Item() | Punctuation() | DeadLetter(doubts=()) as element:
@@ -201,18 +279,18 @@ class PassingColumns:
             case _:
                 return None
 
-    def _order(self, batch: _Batch, entries: Sequence[Entries]) -> Order:
+    def _order(self, batch: _Batch, entries: Sequence[NextEntries]) -> ArrivalOrder:
         """The order in which entries arrive."""
-        moments: list[Moments] = []
+        moments: list[EntryTimes] = []
         for (start, end), given in zip(batch.spans, entries, strict=True):
             bad = [number - start for number in batch.bad if start <= number < end]
             complete = given.complete and end - start == len(given)
-            moments.append(Moments(given, batch.times.part(start, end), batch.timed[start:end], bad, complete))
+            moments.append(EntryTimes(given, batch.times.part(start, end), batch.timed[start:end], bad, complete))
         return order_of(self._merge, self._sources, moments)
 
     # --- answers ------------------------------------------------------------------------------------------
 
-    def _answer_all(self, program: _Program, batch: _Batch, arrivals: Indices, entries: Sequence[Entries]) -> None:
+    def _answer_all(self, program: _Program, batch: _Batch, arrivals: Indices, entries: Sequence[NextEntries]) -> None:
         """Answer entries, in this order, to everyone."""
         found: list[tuple[Indices, Indices]] = []
         seen = np.zeros(len(arrivals), np.bool_)
@@ -230,14 +308,16 @@ class PassingColumns:
                 answer_in_columns(asker, laid, batch.shredded, arrivals, chosen, unclear, kept)
         self._shelf.taken += int(np.count_nonzero(batch.items[arrivals]))
 
-    def _kept(self, batch: _Batch, entries: Sequence[Entries], asked: Indices, numbers: Indices) -> dict[int, Kept]:
+    def _kept(
+        self, batch: _Batch, entries: Sequence[NextEntries], asked: Indices, numbers: Indices
+    ) -> dict[int, HeldItem]:
         """Some entries as items, with their numbers."""
         by_entry = dict(zip(asked.tolist(), numbers.tolist(), strict=True))
-        found: dict[int, Kept] = {}
+        found: dict[int, HeldItem] = {}
         for (start, end), given in zip(batch.spans, entries, strict=True):
             mine = np.sort(asked[(asked >= start) & (asked < end)])
             for number, entry in zip(mine.tolist(), given.some(mine - start), strict=True):
-                found[number] = Kept(self._shelf, by_entry[number], entry)
+                found[number] = HeldItem(self._shelf, by_entry[number], entry)
         return found
 
 

@@ -1,0 +1,127 @@
+"""Followers: the output of queries of one lineage, as far as their streams have evolved (LAWS 4).
+
+What comes out of a query depends on its lineage and policy, and on when it began, not on its constants; so queries that
+agree in these have one follower, and thousands of subscriptions have a few.
+Every host drives followers in the same way: it tells them the announced events of their streams in order, and puts the
+accents that come out into the answers at that place.
+
+A path that is dropped and comes out as such is forgotten by what a branch holds at that moment (LAWS 4.2 c, g).
+Nothing is done to what is held: it is known how many items had been taken then, and whoever makes something of one of
+these items sees it without the path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+from anabranch.algebra.accents.events import Announced, Event
+from anabranch.algebra.accents.evolution import Evolution
+from anabranch.algebra.reactions.readings import Reading, holds
+from anabranch.algebra.reactions.signature import Policy
+from anabranch.errors import Aborted
+from anabranch.logic import EVERYTHING
+from anabranch.runtime.evolution.lineage import Lineage
+from anabranch.runtime.evolution.outlet import Outlet, Purge, exact
+from anabranch.stream.elements import Accent, DeadLetter, Doubt, Drop, Punctuation
+from anabranch.stream.path import Path
+from anabranch.stream.tree import Element
+
+
+class EvolvingStream(Protocol):
+    """A stream as far as a follower has to know it."""
+
+    @property
+    def partitions(self) -> int: ...
+
+    def evolution(self) -> Evolution:
+        """A partition at its beginning."""
+
+
+class Follower:
+    """What has come out so far; `hear` alone changes it."""
+
+    def __init__(
+        self, lineage: Lineage, policy: Policy, streams: Mapping[str, EvolvingStream], *, sends: bool = False
+    ) -> None:
+        """`sends` says that the output is tuples for other peers, in the units of their streams' beginning."""
+        self.lineage = lineage
+        read = [streams[name] for name in lineage.streams]
+        domains, partitions = [each.evolution().domains for each in read], [each.partitions for each in read]
+        self.outlet = Outlet(lineage, policy=policy, domains=domains, partitions=partitions)
+        self._sends = sends
+        self.purges: list[Purge] = []
+        """What state has to forget because of the latest event."""
+        self._purged: list[tuple[int, Purge]] = []
+        """All of it, with the number of items that had been taken then."""
+        self.aborted: str | None = None
+        """Why it is over."""
+
+    def hear(self, announced: Announced) -> tuple[Accent | Doubt, ...]:
+        """The accents of the output that an event brings about, for each `for` over its stream in turn.
+
+        Of tuples that are sent to other peers it is what is in doubt from there on: whoever reads that ends where it is
+        answered.
+        """
+        self.purges = []
+        if self.aborted is not None:
+            return ()
+        found: list[Accent | Doubt] = []
+        try:
+            for input, name in enumerate(self.lineage.streams):
+                if name == announced.stream:
+                    found += self._doubts(input, announced.event) if self._sends else self._accents(input, announced)
+        except Aborted as error:
+            self.aborted = error.message
+            return ()
+        self._purged += [(announced.taken, each) for each in self.purges]
+        return tuple(found)
+
+    def _accents(self, input: int, announced: Announced) -> tuple[Accent, ...]:
+        found: tuple[Accent, ...] = ()
+        match announced.event:
+            case Accent() as accent:
+                found = self.outlet.accent(input, accent, announced.partition)
+            case Punctuation(where, place) if where is not None:
+                found = self.outlet.punctuation(input, where, place, announced.partition)
+            case DeadLetter(doubts=doubts, reason=reason):
+                for doubt in doubts:
+                    self.outlet.doubt(input, doubt.path, reason)
+                return ()
+            case _:
+                return ()
+        self.purges += self.outlet.purges
+        return found
+
+    def _doubts(self, input: int, event: Event) -> Iterator[Doubt]:
+        """What is unknown of the tuples; where they cannot be made any more, all of them."""
+        match event:
+            case Accent(_, evolution, place):
+                paths, reason = [evolution.path], f"tuples that travel have no accents ({place})"
+            case DeadLetter(doubts=doubts, reason=why):
+                paths, reason = [each.path for each in doubts], why
+            case _:
+                return
+        for path in paths:
+            if not self.lineage.reads(input, path):
+                continue
+            targets = self.lineage.targets(input, Drop(path)) if self.lineage.need(input, path) is None else ()
+            if not targets:
+                self.aborted = f"'{path}' is unknown from here on: {reason}"
+                yield Doubt(Path(()), EVERYTHING)
+                return
+            yield from (Doubt(each.at, EVERYTHING) for each in targets)
+
+    def reads(self, announced: Announced) -> bool:
+        """Whether a query looks at a path that an event is about."""
+        return any(self.lineage.looks_at(announced.stream, path) for path in announced.paths)
+
+    @property
+    def has_purged(self) -> bool:
+        """Whether items may have lost paths."""
+        return bool(self._purged)
+
+    def lost(self, number: int, input: int, tree: Element) -> frozenset[Path]:
+        """The paths that an input's item has lost since a branch took it, which had taken `number` items before."""
+        found = [each for taken, each in self._purged if number < taken and each.input == input]
+        return frozenset(each.path for each in found if holds(each.items, Reading(exact(tree))))

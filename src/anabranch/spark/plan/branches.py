@@ -1,0 +1,130 @@
+"""Who answers what: the branches of a plan, and which subscriptions each of them serves.
+
+A branch belongs to one shard, by its number, and serves one subscription or several (`membership.py`).
+A query that is answered in strands has a branch for each of them, and one where they come together.
+Each stream of updates has a branch that keeps its document, whoever subscribes (`branch/document/keeper.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+
+from anabranch.branch.panes.plan import PanePlan
+from anabranch.errors import UsageError
+from anabranch.law import Input, document_input
+from anabranch.spark.plan.epoch_plan import Plan, Registration
+from anabranch.spark.plan.files import PlanFile
+from anabranch.spark.plan.kinds import KINDS, read_query
+from anabranch.spark.plan.kinds.kind import Functions, QueryContext, QueryKind, edited_streams
+from anabranch.stream.reading.parse import parse_document
+
+MOST_STRANDS = 1 << 10
+"""In so many strands a query is answered at most."""
+_STRANDS = 1 << 60
+"""Above the numbers of all subscriptions."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchPlan:
+    """The members of a branch; all see the same elements of the same streams. A keeper has none."""
+
+    number: int
+    queries: tuple[QueryKind, ...] = ()
+    """All of one kind."""
+    twins: tuple[tuple[Registration, ...], ...] = ()
+    """For each query those that ask it; each has its own answer, and one computation serves them."""
+    keys: tuple[str, ...] = ()
+    """What tells each of the queries from the others, in every epoch."""
+    kept: str | None = None
+    """The stream whose document it keeps."""
+    strands: int = 0
+    """Into how many strands it is divided, if it is."""
+    strand: int | None = None
+    """Which of them it is; without one it is where they come together."""
+
+    @property
+    def is_braid(self) -> bool:
+        """Whether it takes what strands have found, and no stream."""
+        return self.strands > 0 and self.strand is None
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams that it takes."""
+        if self.is_braid:
+            return ()
+        return self.queries[0].streams if self.kept is None else (self.kept,)
+
+    @property
+    def late(self) -> tuple[str, ...]:
+        """The streams that had begun before the branch did (LAWS 3.6)."""
+        return self.twins[0][0].late if self.kept is None else ()
+
+    @property
+    def panes(self) -> PanePlan | None:
+        """How its windows are counted by panes, where they are."""
+        return self.queries[0].panes if self.kept is None else None
+
+    def shard(self, plan: Plan) -> int:
+        """The shard that it belongs to."""
+        return shard_of(self.number, plan)
+
+
+def shard_of(number: int, plan: Plan) -> int:
+    """The shard that the branch with a number belongs to."""
+    return number % plan.shards
+
+
+@lru_cache(maxsize=4)
+def branches_of(file: PlanFile, functions: Functions) -> tuple[BranchPlan, ...]:
+    """The branches of a plan, found once per process."""
+    plan = file.load()
+    known = QueryContext({stream.stream: stream for stream in plan.streams}, functions, not plan.finite)
+    members: dict[int, list[Registration]] = {}
+    for each in plan.subscriptions:
+        if KINDS[each.kind].is_branch and not each.aborted and set(each.streams) <= known.streams.keys():
+            members.setdefault(each.branch, []).append(each)
+    keepers = (BranchPlan(keeper_of(each), kept=each) for each in edited_streams(plan.streams))
+    return (*keepers, *(each for served in members.values() for each in _branches(served, known)))
+
+
+def _branches(served: list[Registration], known: QueryContext) -> Iterator[BranchPlan]:
+    """The branch of some subscriptions, and its strands."""
+    queries: dict[str, QueryKind] = {}
+    twins: dict[str, list[Registration]] = {}
+    for each in served:
+        query = read_query(each, known)
+        twins.setdefault(query.key, []).append(each)
+        queries.setdefault(query.key, query)
+    first, *strands = numbers_of(served[0])
+    found = tuple(queries.values()), tuple(map(tuple, twins.values())), tuple(twins)
+    branch = BranchPlan(first, *found, strands=len(strands))
+    yield branch
+    for strand, number in enumerate(strands):
+        yield replace(branch, number=number, strand=strand)
+
+
+def numbers_of(subscription: Registration) -> tuple[int, ...]:
+    """The numbers of the branch that serves a subscription, and of its strands."""
+    number = subscription.branch
+    return (number, *(_STRANDS + number * MOST_STRANDS + strand for strand in range(subscription.strands)))
+
+
+def keeper_of(stream: str) -> int:
+    """The number of the branch that keeps the document of a stream: no subscription has it, nor another stream."""
+    return -2 - int.from_bytes(sha256(stream.encode()).digest()[:7])
+
+
+@lru_cache(maxsize=4)
+def documents_of(given: tuple[tuple[str, str], ...]) -> dict[str, Input]:
+    """The documents behind `doc()`, read once per process."""
+    found: dict[str, Input] = {}
+    for name, path in given:
+        try:
+            found[name] = document_input(parse_document(Path(path).read_bytes()))
+        except OSError as error:
+            raise UsageError(f"cannot read '{path}': {error.strerror}") from None
+    return found

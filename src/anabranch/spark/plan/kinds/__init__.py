@@ -1,0 +1,73 @@
+"""What kind of query a subscription asks: decided once, when it is registered, and stored in the plan by name.
+
+A new kind of query is a class in a module of this folder, and a line in `_ORDER`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+
+from anabranch.errors import StateError
+from anabranch.spark.plan.epoch_plan import Registration
+from anabranch.spark.plan.kinds.display import DisplayKind
+from anabranch.spark.plan.kinds.kind import QueryContext, QueryKind
+from anabranch.spark.plan.kinds.operators import PlanKind
+from anabranch.spark.plan.kinds.past import PastKind
+from anabranch.spark.plan.kinds.remote import RemotePaneKind, RemoteTupleKind, RemoteWindowKind
+from anabranch.spark.plan.kinds.standing import (
+    BlockingKind,
+    IntervalJoinKind,
+    ItemKind,
+    OrderedItemKind,
+    PaneKind,
+    StepJoinKind,
+    UnreadKind,
+    WindowKind,
+)
+
+_ORDER: tuple[type[QueryKind], ...] = (
+    RemoteTupleKind,
+    RemotePaneKind,
+    RemoteWindowKind,
+    PlanKind,
+    PastKind,
+    DisplayKind,
+    UnreadKind,
+    ItemKind,
+    OrderedItemKind,
+    PaneKind,
+    WindowKind,
+    StepJoinKind,
+    IntervalJoinKind,
+    BlockingKind,
+)
+"""A query is of the first kind as which it can be read."""
+KINDS = MappingProxyType({each.name: each for each in _ORDER})
+"""All kinds, by the names that plans have."""
+
+
+def decide(asked: Registration, known: QueryContext) -> tuple[Registration, QueryKind]:
+    """Decide what kind of query a subscription asks; gives the subscription with that, and the query."""
+    query = next(query for each in _ORDER if (query := each.read(asked, known)) is not None)
+    return replace(asked, kind=query.name, streams=query.streams), query
+
+
+def read_query(asked: Registration, known: QueryContext) -> QueryKind:
+    """The query of a subscription whose kind was decided, over streams that are there."""
+    query = KINDS[asked.kind].read(asked, known)
+    if query is None:
+        raise StateError(f"'{asked.name}' was registered as '{asked.kind}', and this release does not take it for that")
+    return query
+
+
+def alone_as(name: str, text: str, known: QueryContext) -> QueryKind | None:
+    """A query that has no property tree, and so is explained by itself; None for others."""
+    asked = Registration(-1, name, text, 0)
+    return PlanKind.read(asked, known) or PastKind.read(asked, known) or DisplayKind.read(asked, known)
+
+
+def not_begun(name: str, text: str, known: QueryContext) -> Registration:
+    """A subscription that no epoch has seen."""
+    found, query = decide(Registration(-1, name, text, 0), known)
+    return replace(found, shows=query.shows, edited=query.edited)

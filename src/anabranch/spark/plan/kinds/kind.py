@@ -1,0 +1,126 @@
+"""What a query says of itself as one of its kind; a module of this folder has one kind, or a few alike.
+
+A kind says how a query is recognised, which streams it reads, who may share its state, how its branch is opened, what
+stands around its answer, and what people call it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import ClassVar, Self, TypeAlias
+
+from anabranch.branch import Branch, BranchState, InputStream
+from anabranch.branch.display.branch import BranchContext
+from anabranch.branch.panes.plan import PanePlan
+from anabranch.branch.ports import Output, Spill
+from anabranch.language import parse
+from anabranch.law.calls import PythonFunction
+from anabranch.runtime.shapes import Shapes
+from anabranch.runtime.standing import Standing, standing
+from anabranch.spark.plan.epoch_plan import Registration, StreamPlan
+
+Functions: TypeAlias = tuple[tuple[str, PythonFunction], ...]
+"""What the user registered, by name."""
+
+
+@dataclass(frozen=True)
+class QueryContext:
+    """What is known where queries are read."""
+
+    streams: Mapping[str, StreamPlan]
+    functions: Functions = ()
+    endless: bool = True
+    """Whether nobody waits for the streams' end."""
+
+    @cached_property
+    def edited(self) -> tuple[str, ...]:
+        """The streams of updates."""
+        return edited_streams(self.streams.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """One of the queries that a branch serves: its key in the branch, who asks it, and where its answer goes."""
+
+    key: str
+    asked: Registration
+    query: QueryKind
+    out: Output
+
+
+@dataclass(frozen=True, slots=True)
+class BranchSetup:
+    """What a branch is opened with beside its queries; for one of several strands, which it is, and of how many."""
+
+    inputs: Mapping[str, InputStream]
+    state: BranchState | None
+    given: BranchContext
+    files: Spill
+    strand: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryKind(ABC):
+    """A query that was read as one of its kind."""
+
+    name: ClassVar[str]
+    """As the plan has it."""
+    label: ClassVar[str]
+    """As people are told."""
+    is_branch: ClassVar[bool] = True
+    """Whether it remembers something; otherwise a task answers each item where it is read."""
+    twins: ClassVar[str] = ""
+    """Where subscriptions of equal texts share a branch, and no others: what their family is called."""
+    has_frame: ClassVar[bool] = True
+
+    streams: tuple[str, ...]
+    """Those that it reads."""
+    standing: Standing | None = None
+    """The query taken apart, where it is a frame with one hole."""
+    panes: PanePlan | None = None
+    """How its windows are counted by panes, where they are."""
+    shows: bool = False
+    """Whether its answer is a display, which is corrected; others only grow."""
+    edited: tuple[str, ...] = ()
+    """The streams of updates that it reads beside items, where it has results that stand (LAWS 5.5)."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, asked: Registration, known: QueryContext) -> Self | None:
+        """Read a query of this kind; None where it is of none of those that come up to here."""
+
+    def family(self, text: str, strands: int) -> str:
+        """What it has in common with those that its branch can serve too; empty for nobody."""
+        return f"{self.twins} {text}" if self.twins else ""
+
+    @property
+    def key(self) -> str:
+        """What tells it from the other queries of its branch; where only equal ones share a branch, nothing does."""
+        return ""
+
+    def can_be_divided(self, known: QueryContext) -> bool:
+        """Whether it can be answered in strands."""
+        return False
+
+    @abstractmethod
+    def open(self, seats: Sequence[Seat], setup: BranchSetup) -> Branch:
+        """Open a branch that serves queries of this kind."""
+
+    @classmethod
+    def framed(cls, text: str, functions: Mapping[str, PythonFunction], edited: Collection[str]) -> Standing | None:
+        """The query whose frame stands around the answer; None where nothing does."""
+        return standing(parse(text), functions) if cls.has_frame else None
+
+
+@lru_cache(maxsize=4)
+def shapes_of(functions: Functions) -> Shapes:
+    """The shapes of queries that this process has met."""
+    return Shapes(dict(functions))
+
+
+def edited_streams(streams: Collection[StreamPlan]) -> tuple[str, ...]:
+    """The streams of updates among some."""
+    return tuple(each.stream for each in streams if each.updates)

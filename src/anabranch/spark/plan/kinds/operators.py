@@ -1,0 +1,36 @@
+"""Plans of operators, which the builder has made: each has a branch of its own, whatever its operators are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from anabranch.algebra.plans.interpret import Plan as Operators
+from anabranch.algebra.plans.written import is_plan, read_plan, streams_of
+from anabranch.branch import Branch
+from anabranch.branch.plans.plans import PlanMember, Planned
+from anabranch.spark.plan.epoch_plan import Registration
+from anabranch.spark.plan.kinds.kind import BranchSetup, QueryContext, QueryKind, Seat
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanKind(QueryKind):
+    """A plan of operators; its answer has no frame."""
+
+    name = label = "plan"
+    has_frame = False
+
+    operators: Operators
+
+    @classmethod
+    def read(cls, asked: Registration, known: QueryContext) -> Self | None:
+        if not is_plan(asked.text):
+            return None
+        found = read_plan(asked.text)
+        return cls(streams=streams_of(found), operators=found)
+
+    def open(self, seats: Sequence[Seat], setup: BranchSetup) -> Branch:
+        (seat,) = seats
+        member = PlanMember(seat.key, seat.asked.name, self.operators, seat.out, seat.asked.policy)
+        return Planned(member, setup.inputs, setup.state, setup.files)

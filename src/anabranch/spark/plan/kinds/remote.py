@@ -1,0 +1,105 @@
+"""Windows and tuples that travel between trunks; only twins share a branch, whatever query they were made of.
+
+Who makes windows counts them as any window query does, and who reads them has a branch of its own; tuples are sent by
+the branch of their join, and read as items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+from anabranch.branch import Branch
+from anabranch.branch.remote.gathering import Gathered, SentMember
+from anabranch.branch.remote.making import sent_plan
+from anabranch.branch.remote.queries import SentQuery, sent_query
+from anabranch.branch.remote.written import is_sent, read_sent, stream_of
+from anabranch.errors import UsageError
+from anabranch.language import parse
+from anabranch.law.calls import PythonFunction
+from anabranch.runtime.standing import Standing, standing
+from anabranch.sharing.remote import MakeWindows, PutTogether, ReadWindows, SendTuples
+from anabranch.spark.plan.epoch_plan import Registration, StreamPlan
+from anabranch.spark.plan.kinds.kind import BranchSetup, QueryContext, QueryKind, Seat
+from anabranch.spark.plan.kinds.standing import PaneKind, StandingKind, operator_in, taken_apart
+
+
+class RemoteTupleKind(StandingKind):
+    """A join whose tuples are sent; one whose condition raises an error is sent too, and judged where it is read."""
+
+    name = "remote tuples"
+    label = "plan"
+    twins = "sent"
+    has_frame = False
+    sends = True
+
+    @classmethod
+    def read(cls, asked: Registration, known: QueryContext) -> Self | None:
+        operator = read_sent(asked.text) if is_sent(asked.text) else None
+        if not isinstance(operator, SendTuples):
+            return None
+        found = taken_apart(operator.text, ())
+        there = set(found.streams) <= known.streams.keys()
+        return cls(streams=found.streams, standing=found, operator=operator_in(found, known) if there else "")
+
+
+class RemotePaneKind(PaneKind):
+    """Windows that are made of items, and sent."""
+
+    name = "remote windows of items"
+    label = "plan"
+    twins = "sent"
+    has_frame = False
+
+    @classmethod
+    def read(cls, asked: Registration, known: QueryContext) -> Self | None:
+        operator = read_sent(asked.text) if is_sent(asked.text) else None
+        if not isinstance(operator, MakeWindows):
+            return None
+        stream = known.streams.get(operator.tree.stream)
+        _refuse_partitions(stream, any_order=False)
+        slack, origin = (stream.slack, stream.origin) if stream else ("0", "0")
+        panes = sent_plan(operator.tree, Fraction(slack), Fraction(origin))
+        return cls(streams=panes.whole.streams, standing=panes.whole, operator=cls.label, panes=panes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteWindowKind(QueryKind):
+    """Larger windows that are made of windows, and sent on, or the answer of a query that is read out of them."""
+
+    name = "remote windows"
+    label = "plan"
+    twins = "sent"
+
+    query: SentQuery
+
+    @classmethod
+    def read(cls, asked: Registration, known: QueryContext) -> Self | None:
+        operator = read_sent(asked.text) if is_sent(asked.text) else None
+        if not isinstance(operator, PutTogether | ReadWindows):
+            return None
+        _refuse_partitions(known.streams.get(stream_of(operator)), any_order=True)
+        found = sent_query(operator)
+        return cls(streams=found.streams, query=found)
+
+    def open(self, seats: Sequence[Seat], setup: BranchSetup) -> Branch:
+        (seat,) = seats
+        member = SentMember(seat.key, seat.asked.name, self.query, seat.out)
+        given = setup.given
+        return Gathered(member, setup.inputs[self.query.stream], setup.state, given.functions, given.documents)
+
+    @classmethod
+    def framed(cls, text: str, functions: Mapping[str, PythonFunction], edited: Collection[str]) -> Standing | None:
+        operator = read_sent(text)
+        return standing(parse(operator.text), functions) if isinstance(operator, ReadWindows) else None
+
+
+def _refuse_partitions(stream: StreamPlan | None, *, any_order: bool) -> None:
+    """Refuse windows of several partitions; without `any_order`, only if these are merged by their times."""
+    if stream is not None and stream.partitions > 1 and (stream.time or any_order):
+        raise UsageError(
+            f"windows of stream '{stream.stream}' cannot be made or read on their way: it has several partitions",
+            hint="send the items",
+        )

@@ -1,0 +1,170 @@
+"""Queries that are a frame with one hole: items, windows, joins, and those that wait for the end of their streams.
+
+What needs one item at a time is answered where the item is read; the others are branches, which remember.
+So are items that have an order to keep: that of partitions with a time, which are read side by side (LAWS 1.2), or
+that of values in a row; and all queries whose answers are told with their moments.
+Windows are counted by panes where their query needs no more of them than aggregates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar, Self
+
+from anabranch.branch import Branch, BranchMember, open_branch
+from anabranch.branch.family import family_of, operator_of, twin_of
+from anabranch.branch.panes.plan import pane_plan
+from anabranch.language import parse
+from anabranch.runtime.standing import Standing, standing
+from anabranch.spark.plan.epoch_plan import Registration, StreamPlan
+from anabranch.spark.plan.kinds.kind import BranchSetup, Functions, QueryContext, QueryKind, Seat, shapes_of
+from anabranch.stream.path import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandingKind(QueryKind):
+    """What these kinds have in common; they differ in the operator behind the merge of their inputs."""
+
+    sends: ClassVar[bool] = False
+    """Whether its answer are tuples for another trunk."""
+
+    standing: Standing
+    operator: str
+    """As a rule it is called as people call the kind."""
+
+    @classmethod
+    def read(cls, asked: Registration, known: QueryContext) -> Self | None:
+        if operator_in(_shape(asked, known), known) != cls.label:
+            return None
+        found = taken_apart(asked.text, known.functions)
+        return cls(streams=found.streams, standing=found, operator=cls.label)
+
+    def family(self, text: str, strands: int) -> str:
+        return super().family(text, strands) or family_of(self.standing, self.operator)
+
+    @property
+    def key(self) -> str:
+        return twin_of(self.standing)
+
+    def open(self, seats: Sequence[Seat], setup: BranchSetup) -> Branch:
+        members = []
+        for each in seats:
+            assert isinstance(each.query, StandingKind), "a branch serves queries of one kind"
+            given = each.query.standing, each.out, each.asked.policy, self.sends
+            members.append(BranchMember(each.key, each.asked.name, *given))
+        known = setup.given.functions, setup.given.documents
+        return open_branch(self.operator, members, setup.inputs, setup.state, *known, setup.files)
+
+
+class UnreadKind(StandingKind):
+    """A query over a stream that is not there; what it is, is decided when the stream comes."""
+
+    name = label = "unread"
+    is_branch = False
+
+    @classmethod
+    def read(cls, asked: Registration, known: QueryContext) -> Self | None:
+        found = _shape(asked, known)
+        if cls._is_it(found, asked, known):
+            return cls(streams=found.streams, standing=found, operator=cls.label)
+        return None
+
+    @staticmethod
+    def _is_it(found: Standing, asked: Registration, known: QueryContext) -> bool:
+        return not set(found.streams) <= known.streams.keys()
+
+
+class ItemKind(UnreadKind):
+    """A query that is answered where its items are read; the constants of its shape are not those of its text."""
+
+    name = label = "items"
+
+    @staticmethod
+    def _is_it(found: Standing, asked: Registration, known: QueryContext) -> bool:
+        is_apart = not asked.timed and found.kind == "items" and found.separate
+        return is_apart and not any(_is_merged(known.streams[name]) for name in found.streams)
+
+
+class OrderedItemKind(StandingKind):
+    """A query of one item at a time whose answer has an order to keep."""
+
+    name = "items in order"
+    label = "items"
+
+
+class PaneKind(StandingKind):
+    """Windows that are counted by panes, in the tasks; only twins share a branch."""
+
+    name = "windows by panes"
+    label = "windows"
+
+    @classmethod
+    def read(cls, asked: Registration, known: QueryContext) -> Self | None:
+        found = None if asked.timed else super().read(asked, known)
+        if found is None:
+            return None
+        stream = known.streams[found.streams[0]]
+        if _is_merged(stream):  # panes are merged in the order in which ranges are read
+            return None
+        functions = dict(known.functions)
+        panes = pane_plan(found.standing, Fraction(stream.slack), Fraction(stream.origin), functions, stream.namespaces)
+        return None if panes is None else replace(found, panes=panes)
+
+    def family(self, text: str, strands: int) -> str:
+        return f"{self.twins} {text}" if self.twins else twin_of(self.standing)
+
+    @property
+    def key(self) -> str:
+        return ""
+
+    def open(self, seats: Sequence[Seat], setup: BranchSetup) -> Branch:
+        raise AssertionError("panes are merged for all branches of a shard together")
+
+
+class WindowKind(StandingKind):
+    """Windows that hold their items."""
+
+    name = label = "windows"
+
+
+class StepJoinKind(StandingKind):
+    """Windows over several streams, whose items meet when one of them moves."""
+
+    name = label = "step join"
+
+
+class IntervalJoinKind(StandingKind):
+    """Items whose declared times are near each other."""
+
+    name = label = "interval join"
+
+
+class BlockingKind(StandingKind):
+    """What can be answered at the end of the streams only."""
+
+    name = label = "whole"
+
+
+def _shape(asked: Registration, known: QueryContext) -> Standing:
+    return shapes_of(known.functions).of(asked.text).shape.standing
+
+
+def operator_in(query: Standing, known: QueryContext) -> str:
+    """The operator that a query needs over streams that are there."""
+    given = {name: known.streams[name].time for name in query.streams}
+    times = {name: None if path is None else Path.parse(path) for name, path in given.items()}
+    return operator_of(query, times, endless=known.endless)
+
+
+def _is_merged(stream: StreamPlan) -> bool:
+    """Whether a stream has another order than that in which its ranges are read."""
+    return stream.partitions > 1 and stream.time is not None
+
+
+@lru_cache(maxsize=1 << 14)
+def taken_apart(text: str, functions: Functions) -> Standing:
+    """A query that remembers; the plans of this process that have it have it together."""
+    return standing(parse(text), dict(functions))
