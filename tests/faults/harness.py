@@ -35,7 +35,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Literal
 
-from anabranch.algebra.history.replay import OPENING, Replay
+from anabranch.algebra.display.replay import OPENING, Replay
 from anabranch.errors import StateError
 from anabranch.spark.checkpoint.crash import POINTS, TASK_POINTS
 from anabranch.spark.checkpoint.folder import Checkpoint, RunLock

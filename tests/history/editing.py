@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from anabranch.algebra.history.display import Edit, Insert, Remove
+from anabranch.algebra.display.display import Edit, Insert, Remove
 
 
 def apply(edits: Iterable[Edit], text: str) -> str:

@@ -11,10 +11,10 @@ from typing import Any
 from unittest import mock
 
 from anabranch.aggregates import AGGREGATES
-from anabranch.algebra.history.display import Edit
+from anabranch.algebra.display.display import Edit
 from anabranch.branch import cache
-from anabranch.branch.display.continuous import Continuous
-from anabranch.branch.document.layers import Resumed, StateLayers, read_layers, shown
+from anabranch.branch.display.continuous import ContinuousQuery
+from anabranch.branch.document.layers import Resumed, read_layers, shown
 from anabranch.branch.document.projection import KeptDocument
 from anabranch.errors import DynamicError
 from anabranch.language import check, parse
@@ -41,10 +41,10 @@ class Followed:
         self.shown = ""
         """What the edits have made of nothing."""
 
-    def fresh(self) -> Continuous:
+    def fresh(self) -> ContinuousQuery:
         """The query at its beginning."""
         roots = {part: implied_root("root") for part in ("s", "t", "u")}
-        return Continuous(self.query, roots)
+        return ContinuousQuery(self.query, roots)
 
     def run(self, *, put_away: bool = False) -> Iterator[tuple[Fraction, str]]:
         """Go through all moments and compare; with `put_away`, between any two elements the state is put away."""
@@ -122,7 +122,7 @@ class _Away:
     def _attempt(self) -> Iterator[list[Edit]]:
         here, whole = self._random.choice(self._processes), not self._kept or self._random.random() < 0.1
         edits: list[Edit] = []
-        with mock.patch.object(cache, "here", here), mock.patch.object(StateLayers, "wants_all", return_value=whole):
+        with mock.patch.object(cache, "here", here), mock.patch.object(Resumed, "_wants_all", return_value=whole):
             resumed = Resumed(self._followed.fresh, "", self._kept, self)
             self._followed.machine = resumed.machine
             yield edits

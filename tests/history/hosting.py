@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from random import Random
 
-from anabranch.algebra.history.replay import Replay
+from anabranch.algebra.display.replay import Replay
 from anabranch.errors import AnabranchError, DynamicError
 from anabranch.language import check, parse
 from anabranch.law.arrivals.past import named

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
-from anabranch.algebra.history.replay import CLOSING, OPENING
+from anabranch.algebra.display.replay import CLOSING, OPENING
 from anabranch.algebra.plans.builder import stream
 from anabranch.cli import main
 from anabranch.engine.handles import LiveDisplay, LiveSubscription

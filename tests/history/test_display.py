@@ -8,9 +8,9 @@ from decimal import Decimal
 
 import pytest
 
-from anabranch.algebra.history.display import Display, Edit, Insert, Piece, Remove
-from anabranch.algebra.history.publishing import Published, heartbeat
-from anabranch.algebra.history.replay import Replay
+from anabranch.algebra.display.display import Display, Edit, Insert, Piece, Remove
+from anabranch.algebra.display.publishing import Published, heartbeat
+from anabranch.algebra.display.replay import Replay
 from anabranch.stream.elements import Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.parse import parse_item

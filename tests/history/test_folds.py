@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.folds import Share
-from anabranch.algebra.history.ordered import Ordered
+from anabranch.algebra.display.ordered import Ordered
 from anabranch.branch.display.folds import fold
-from anabranch.branch.display.sorted import SortedResults
+from anabranch.branch.display.stages import SortedResults
 from anabranch.branch.document.state import read_rank, write_rank
 from anabranch.errors import DynamicError
 from anabranch.law.functions import BUILTINS
@@ -89,10 +89,7 @@ def test_things_stand_in_the_order_of_their_keys(
         expected = sorted(kept, key=lambda each: (list(order).index(each[0][0]), each[0][1]))
         for place in (1, 0):
             expected.sort(key=lambda each: each[1][place], reverse=descending[place])  # used at once
-        found = [arranged.first] if arranged.first else []
-        while found and (behind := arranged.behind(found[-1])):
-            found.append(behind)
-        assert found == [thing for thing, _ in expected]
+        assert list(arranged) == [thing for thing, _ in expected]
 
 
 def test_ranks_and_fractions_are_written_and_read() -> None:

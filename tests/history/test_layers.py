@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from anabranch.algebra.history.display import Edit, Insert, Remove
+from anabranch.algebra.display.display import Edit, Insert, Remove
 from anabranch.branch import cache
-from anabranch.branch.display.continuous import Continuous
+from anabranch.branch.display.continuous import ContinuousQuery
 from anabranch.branch.document.layers import Resumed, StateLayer, read_layers, shown
 from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
@@ -47,7 +47,7 @@ class Epochs:
     def epoch(self, stream: str, *, counts: bool = True) -> str:
         """One epoch; gives what is on display behind it, which `counts` or is an attempt that failed."""
         self.read_back.clear()
-        resumed: Resumed[Continuous] = Resumed(self.followed.fresh, "", self.kept, self)
+        resumed: Resumed[ContinuousQuery] = Resumed(self.followed.fresh, "", self.kept, self)
         edits: list[Edit] = []
         for each in elements(stream, "s"):
             for change in resumed.machine.take("s", each, Fraction(0)):

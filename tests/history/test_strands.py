@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from random import Random
 
-from anabranch.algebra.history.publishing import Published
-from anabranch.branch.display.continuous import Continuous
+from anabranch.algebra.display.publishing import Published
+from anabranch.branch.display.continuous import ContinuousQuery
 from anabranch.branch.display.publishing import wire_time
 from anabranch.branch.display.strands import Braid, Strand, StrandMoment, packed, spreads, unpacked
 from anabranch.language import check, parse
@@ -21,12 +21,12 @@ from history.following import TICKER, Followed, items, random_case, replaced
 ROOTS = {"s": implied_root("root"), "t": implied_root("root")}
 
 
-class Stranded:
+class StrandBranch:
     """A query in one piece, and beside it in strands, whose states are put away now and then."""
 
     def __init__(self, case: Followed, random: Random) -> None:
         self.case, self.random, self.of = case, random, random.randint(1, 4)
-        self.whole = Continuous(case.query, ROOTS, display=Published, name="q")
+        self.whole = ContinuousQuery(case.query, ROOTS, display=Published, name="q")
         self.braid = self.fresh_braid()
         self.strands = [self.fresh(each) for each in range(self.of)]
         self.sent = 0
@@ -42,7 +42,7 @@ class Stranded:
         law = {name: EditedDocument(root) for name, root in ROOTS.items() if name in self.case.given}
         for each in arrivals(law, self.case.given):
             changes = list(self._one(each))
-            told = [[*strand.tell(each.stream, each.element, each.at, each.partition)] for strand in self.strands]
+            told = [[*strand.take(each.stream, each.element, each.at, each.partition)] for strand in self.strands]
             found: dict[int, list[StrandMoment]] = {}
             for several in told:
                 for data in packed(several):
@@ -89,14 +89,14 @@ def test_random_queries_in_strands() -> None:
     for number in range(100):
         case = random_case(number)
         if len(case.given) == 1 and spreads(case.machine.part):
-            moments += Stranded(case, Random(number)).run()
+            moments += StrandBranch(case, Random(number)).run()
     assert moments > 100
 
 
 def test_a_strand_keeps_its_own_entries_alone() -> None:
     """Of the others it keeps ids, and nothing of what stands in them."""
     case = Followed(TICKER, s=items(40) + replaced(3, 9) + replaced(4, 9))
-    stranded = Stranded(case, Random(1))
+    stranded = StrandBranch(case, Random(1))
     stranded.of = 4
     stranded.strands = [stranded.fresh(each) for each in range(4)]
     stranded.run()
@@ -118,7 +118,7 @@ def test_which_queries_can_be_divided() -> None:
     ]
     for text in (*divided, *undivided):
         query = check(parse(text), text, inputs=dict.fromkeys(ROOTS), edited=ROOTS.keys()).query
-        assert spreads(Continuous(query, ROOTS).part) is (text in divided), text
+        assert spreads(ContinuousQuery(query, ROOTS).part) is (text in divided), text
     assert [strands_for(None, shards, 0) for shards in (1, 2, 4, 8)] == [0, 0, 4, 8]
     assert [strands_for(None, 8, others) for others in range(5)] == [8, 4, 2, 2, 0]
     assert [strands_for(asked, 8, 9) for asked in (0, 1, 2, 5)] == [0, 0, 2, 5]

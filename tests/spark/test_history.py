@@ -9,7 +9,7 @@ from random import Random
 from pyspark.sql import SparkSession
 
 import anabranch
-from anabranch.algebra.history.display import Remove
+from anabranch.algebra.display.display import Remove
 from anabranch.spark.answers.log import AnswerLog
 from anabranch.spark.checkpoint.folder import Checkpoint
 from anabranch.spark.epoch.finite import run_queries

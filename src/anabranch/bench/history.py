@@ -29,7 +29,7 @@ from time import perf_counter
 from anabranch.bench.harness.epochs import of_trunk, workshop
 from anabranch.bench.harness.timing import Figures, Rounds, compare
 from anabranch.bench.steady import RISEN, replacement, steady, ticker
-from anabranch.branch.display.continuous import Continuous
+from anabranch.branch.display.continuous import ContinuousQuery
 from anabranch.errors import UsageError
 from anabranch.language import check, parse
 from anabranch.stream.elements import Place, StreamElement
@@ -109,7 +109,7 @@ def _element(text: str, offset: int) -> StreamElement:
 class Tickers:
     """A query at work over so many tickers."""
 
-    query: Continuous
+    query: ContinuousQuery
     count: int
     random: Random = field(default_factory=lambda: Random(1))
     at: int = 0
@@ -119,7 +119,7 @@ class Tickers:
         if count:
             print(f"history: {count:,} tickers", file=sys.stderr)
         checked = check(parse(text), text, inputs={"tickers": None}, functions=()).query
-        found = Tickers(Continuous(checked, {"tickers": implied_root("tickers")}), count)
+        found = Tickers(ContinuousQuery(checked, {"tickers": implied_root("tickers")}), count)
         found.take([_element(ticker(each, found.quote()), each) for each in range(count)])
         return found
 

@@ -19,7 +19,7 @@ from time import perf_counter
 from anabranch.bench.harness.timing import Figures
 from anabranch.bench.memory import resident
 from anabranch.branch import Branch, BranchState, InputStream
-from anabranch.branch.display.branch import BranchContext, Displayed, DisplayMember, DisplayQuery
+from anabranch.branch.display.branch import BranchContext, DisplayBranch, DisplayMember, DisplayQuery
 from anabranch.branch.document.keeper import Keeper
 from anabranch.branch.intake.entries import FeedOrigin, pack
 from anabranch.language import check, parse
@@ -158,8 +158,9 @@ class LongRun:
         """Take some elements, and put everything away."""
         feed = pack(FeedOrigin("tickers", 0, "0"), self._cuts(lines))
         ours, keepers = (None if each is None else BranchState.from_bytes(each) for each in self._states)
+        given = BranchContext(limits=self._limits)
         branches: list[Branch] = [
-            Displayed(self._member, {"tickers": self._stream}, ours, BranchContext(limits=self._limits), self._away),
+            DisplayBranch(self._member, {"tickers": self._stream}, ours, given, self._away),
             Keeper(self._stream, keepers, self._limits, self._away, self._away),
         ]
         for each in branches:

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from anabranch.algebra.history.display import Edit
-from anabranch.algebra.history.replay import Moment, Replay
+from anabranch.algebra.display.display import Edit
+from anabranch.algebra.display.replay import DisplayMoment, Replay
 from anabranch.algebra.plans import builder
 from anabranch.algebra.plans.written import is_plan, read_plan
 from anabranch.algebra.reactions.signature import Policy
@@ -182,10 +182,10 @@ class LiveDisplay:
         """What is on display after the latest moment; empty before the first one."""
         return self._replay.text
 
-    def __iter__(self) -> Iterator[Moment]:
+    def __iter__(self) -> Iterator[DisplayMoment]:
         return self._moments
 
-    def _follow(self) -> Iterator[Moment]:
+    def _follow(self) -> Iterator[DisplayMoment]:
         frame, registered = self._subscription.frame, self._subscription.registered
         if registered is not None:
             self._subscription.engine.log.check_followed(registered)

@@ -47,6 +47,13 @@ class Lookback:
         alive = sum(1 for end in ends if end is None or end > since)
         return max(alive, 1) + self.versions
 
+    @property
+    def words(self) -> str:
+        if not self.seconds:
+            return f"{self.versions + 1} versions" if self.versions else "current"
+        lived = f"what lived in the last {Decimal(self.seconds.numerator) / self.seconds.denominator:f} s"
+        return f"{lived} and {self.versions} before" if self.versions else lived
+
 
 Lookbacks: TypeAlias = frozenset[Lookback]
 """Several of them, none covered by another; without any, nothing is needed."""
@@ -69,20 +76,10 @@ def kept(lookbacks: Lookbacks, ends: Sequence[Fraction | None], now: Fraction) -
 
 def says(lookbacks: Lookbacks) -> str:
     """The same in words."""
-    return "; ".join(_words(each) for each in sorted(lookbacks))
-
-
-def _words(lookback: Lookback) -> str:
-    seconds, versions = lookback.seconds, lookback.versions
-    if not seconds:
-        return f"{versions + 1} versions" if versions else "current"
-    lived = f"what lived in the last {Decimal(seconds.numerator) / seconds.denominator:f} s"
-    return f"{lived} and {versions} before" if versions else lived
+    return "; ".join(each.words for each in sorted(lookbacks))
 
 
 StepAxis: TypeAlias = Literal["child", "descendant", "attribute"]
-Label: TypeAlias = str
-"""The local name of an element or attribute, `*`, `text()` or `node()`."""
 
 
 @dataclass(eq=False, slots=True)
@@ -93,18 +90,19 @@ class PathNeed:
     A tree is filled while it is derived (`needs_of`), and does not change afterwards.
     """
 
-    label: Label = ""
+    label: str = ""
+    """The local name of an element or attribute, `*`, `text()` or `node()`."""
     axis: StepAxis = "child"
     parent: PathNeed | None = None
     reaches: set[Lookback] = field(default_factory=set)
     """Lookbacks at the chains that this step passes through."""
     below: set[Lookback] = field(default_factory=set)
     """Lookbacks at chains anywhere below, where all content of what the step finds is copied, or taken as text."""
-    steps: dict[tuple[StepAxis, Label], PathNeed] = field(default_factory=dict)
+    steps: dict[tuple[StepAxis, str], PathNeed] = field(default_factory=dict)
     touched: bool = False
     """Whether an answer depends on the nodes found here, and not only on nodes below them: see `beyond_entries`."""
 
-    def step(self, axis: StepAxis, label: Label) -> PathNeed:
+    def step(self, axis: StepAxis, label: str) -> PathNeed:
         """The step of this kind that follows; a new one where there was none."""
         if (axis, label) not in self.steps:
             self.steps[axis, label] = PathNeed(label, axis, self)
@@ -128,23 +126,23 @@ class PathNeed:
         return ", ".join(filter(None, (says(needed(self.reaches)), whole)))
 
     @property
+    def top(self) -> PathNeed:
+        """The document."""
+        place = self
+        while place.parent is not None:
+            place = place.parent
+        return place
+
+    @property
     def path(self) -> str:
         """The path from the document to here."""
         steps: list[str] = []
-        place: PathNeed | None = self
-        while place is not None and place.parent is not None:
-            steps.append(f"{'//' if place.axis == 'descendant' else '/'}{place._name}")
+        place = self
+        while place.parent is not None:
+            name = f"@{place.label}" if place.axis == "attribute" else place.label
+            steps.append(f"{'//' if place.axis == 'descendant' else '/'}{name}")
             place = place.parent
-        assert place is not None
         return "".join((place.label, *reversed(steps)))
-
-    @property
-    def _name(self) -> str:
-        return f"@{self.label}" if self.axis == "attribute" else self.label
-
-    def __str__(self) -> str:
-        said = f"{':' if self.reaches else ','} {self.words}" if self.words else ""
-        return f"{'//' if self.axis == 'descendant' else ''}{self._name}{said}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +162,6 @@ class Needs:
             for _, each in tree.tree():
                 if each.words:
                     yield stream, f"{each.path}: {each.words}"
-
-    def __str__(self) -> str:
-        return "\n".join(f"{'  ' * depth}{each}" for tree in self.streams.values() for depth, each in tree.tree())
 
 
 def beyond_entries(tree: PathNeed, root: str) -> bool:
@@ -274,7 +269,7 @@ _COUNTING = frozenset({"count", "exists", "empty", "not", "boolean", "name", "lo
 def needs_of(query: ast.Query) -> Needs:
     """What a checked query can ever need of its streams."""
     walk = _Walk({each.name: each for each in query.functions})
-    walk.look(query.body, _LookScope())
+    walk.look((query.body,), _LookScope())
     return Needs(walk.streams)
 
 
@@ -304,9 +299,11 @@ class _Walk:
         self._functions = functions
         self._calls: dict[tuple[str, tuple[_Places, ...], Fraction], _Places] = {}
 
-    def look(self, expression: ast.Expression, scope: _LookScope) -> None:
-        """Visit an expression of which everything below its nodes is looked at."""
-        _look_below(self.visit(expression, scope), scope)
+    def look(self, expressions: Iterable[ast.Expression], scope: _LookScope) -> _Places:
+        """Visit expressions of which everything below their nodes is looked at, and nothing else is done with them."""
+        for each in expressions:
+            _look_below(self.visit(each, scope), scope)
+        return ()
 
     def visit(self, expression: ast.Expression, scope: _LookScope) -> _Places:
         """Where the nodes of an expression may come from; whatever is looked at on the way is added to the tree."""
@@ -318,7 +315,7 @@ class _Walk:
             case ast.ContextItem():
                 return scope.context
             case ast.Root():
-                return _united(((_top(each), ago),) for each, ago in scope.context)
+                return _united(((each.top, ago),) for each, ago in scope.context)
             case ast.Source(kind, name):
                 return _touched(self._document(name, scope)) if kind == "stream" else ()
             case ast.Sequence(items):
@@ -333,16 +330,11 @@ class _Walk:
                     places = self._tail(self._step(places, step, scope), step.tail, scope)
                 return _touched(places)
             case ast.Arithmetic(first, rest):
-                for each in (first, *(operand for _, operand in rest)):
-                    self.look(each, scope)
-                return ()
+                return self.look((first, *(operand for _, operand in rest)), scope)
             case ast.Negation(operand):
-                self.look(operand, scope)
-                return ()
+                return self.look((operand,), scope)
             case ast.Comparison(_, left, right):
-                self.look(left, scope)
-                self.look(right, scope)
-                return ()
+                return self.look((left, right), scope)
             case ast.And(operands) | ast.Or(operands):
                 for each in operands:
                     self.visit(each, scope)
@@ -367,8 +359,7 @@ class _Walk:
             scope = scope.bind(clause.variable, self.visit(source, scope))
         if flwor.where is not None:
             self.visit(flwor.where, scope)
-        for key in flwor.order:
-            self.look(key.key, scope)
+        self.look((key.key for key in flwor.order), scope)
         return self.visit(flwor.result, scope)
 
     def _constructor(self, element: ast.ElementConstructor, scope: _LookScope) -> None:
@@ -376,7 +367,7 @@ class _Walk:
         for part in (*values, *element.content):
             match part:
                 case ast.Enclosed(value):
-                    self.look(value, scope)
+                    self.look((value,), scope)
                 case ast.ElementConstructor():
                     self._constructor(part, scope)
 
@@ -396,13 +387,11 @@ class _Walk:
     # --- paths --------------------------------------------------------------------------------------------
 
     def _start(self, start: ast.Expression | None, scope: _LookScope) -> _Places:
-        match start:
-            case None:
-                return scope.context
-            case ast.Source("stream", name):
-                return self._document(name, scope)
-            case _:
-                return self.visit(start, scope)
+        if start is None:
+            return scope.context
+        if isinstance(start, ast.Source) and start.kind == "stream":
+            return self._document(start.name, scope)
+        return self.visit(start, scope)
 
     def _document(self, stream: str, scope: _LookScope) -> _Places:
         document = self.streams.setdefault(stream, PathNeed(f'stream("{stream}")'))
@@ -442,12 +431,10 @@ class _Walk:
                 return _found(places, "descendant" if step.deep else "child", label)
             case "descendant":
                 return _found(places, "descendant", label)
-            case "descendant-or-self":
-                return _united((places, _found(places, "descendant", label)))
-            case "self" if step.deep:
-                return _united((places, _found(places, "descendant", label)))
-            case "self":
+            case "self" if not step.deep:
                 return places
+            case "self" | "descendant-or-self":
+                return _united((places, _found(places, "descendant", label)))
             case "attribute" | "parent":
                 starts = _united((places, _found(places, "descendant", "node()"))) if step.deep else places
                 if step.axis == "attribute":
@@ -484,12 +471,6 @@ def _reach(places: _Places, versions: int = 0, seconds: Fraction = Fraction(0)) 
 def _look_below(places: _Places, scope: _LookScope) -> None:
     for each, ago in places:
         each.below.add(Lookback(0, max(ago, scope.ago)))
-
-
-def _top(place: PathNeed) -> PathNeed:
-    while place.parent is not None:
-        place = place.parent
-    return place
 
 
 def _united(groups: Iterable[_Places]) -> _Places:

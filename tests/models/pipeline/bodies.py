@@ -13,7 +13,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from anabranch.algebra.history.ordered import Ordered, V
+from anabranch.algebra.display.ordered import Ordered, V
 from models.pipeline.qualifier import Qualifier
 
 P = TypeVar("P")

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from anabranch.algebra.history.display import Edit, Insert, Remove
+from anabranch.algebra.display.display import Edit, Insert, Remove
 from models.pipeline.bodies import Body, Chain, Frame, Version
 from models.pipeline.events import Namespaces
 from models.pipeline.keeping import decode, encode

@@ -10,7 +10,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from anabranch.algebra.history.ordered import V
+from anabranch.algebra.display.ordered import V
 from models.pipeline.bodies import Body, Chain, Frame, P, Version
 from models.pipeline.qualifier import Qualifier
 from models.pipeline.regions import Regions

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from anabranch.algebra.history.ordered import V
+from anabranch.algebra.display.ordered import V
 from models.pipeline.bodies import (
     Body,
     Chain,

@@ -16,7 +16,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from anabranch.algebra.history.ordered import Ordered
+from anabranch.algebra.display.ordered import Ordered
 from anabranch.stream.tree import Name
 from models.pipeline.bodies import Body, Frame, Version
 from models.pipeline.events import Characters, Content, EndElement, Event, Id, Other, StartElement

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Iterable
 
-from anabranch.algebra.history.display import Edit
+from anabranch.algebra.display.display import Edit
 from anabranch.stream.serialize import NOTHING, Scope, escape_text, start_tag
 from anabranch.stream.tree import Element
 from models.pipeline.bodies import Body, Frame

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Generic
 
-from anabranch.algebra.history.ordered import V
+from anabranch.algebra.display.ordered import V
 from models.pipeline.bodies import Body, Chain, Frame, P, Part, Scale
 
 

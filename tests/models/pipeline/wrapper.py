@@ -28,7 +28,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, Generic, TypeAlias
 
-from anabranch.algebra.history.ordered import V
+from anabranch.algebra.display.ordered import V
 from models.pipeline.bodies import Body, Chain, P, ended, is_kept
 from models.pipeline.events import (
     Content,

@@ -22,13 +22,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
-from anabranch.algebra.history.publishing import Published
-from anabranch.branch.display.continuous import Continuous
-from anabranch.branch.display.publishing import Showing
+from anabranch.algebra.display.publishing import Published
+from anabranch.branch.display.continuous import ContinuousQuery, DisplayChange, Machine
+from anabranch.branch.display.publishing import DisplayPublisher
 from anabranch.branch.display.strands import Braid, Strand, StrandMoment
 from anabranch.branch.document.keeper import document_of, good_time
 from anabranch.branch.document.layers import Resumed
-from anabranch.branch.document.projection import LateStart
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Came, Changed, Merged
 from anabranch.branch.ports import InputStream, Output, Spill
@@ -37,6 +36,7 @@ from anabranch.errors import StateError
 from anabranch.language import ast
 from anabranch.law.calls import PythonFunction
 from anabranch.law.history.changed import Dependence
+from anabranch.law.history.evaluate import Around
 from anabranch.law.inputs import Input
 from anabranch.stream.elements import Accent, StreamElement
 from anabranch.stream.limits import Limits
@@ -65,16 +65,6 @@ class DisplayMember:
     strand: tuple[int, int] = (0, 1)
     """Which of its strands is served, and of how many."""
 
-    def settings(self, given: BranchContext) -> dict[str, Any]:
-        """What a machine is told beside the query and its streams."""
-        return {
-            "functions": given.functions,
-            "inputs": given.documents,
-            "name": self.name,
-            "text": self.query.text,
-            "limits": given.limits,
-        }
-
 
 @dataclass(slots=True)
 class BranchContext:
@@ -86,11 +76,15 @@ class BranchContext:
     keepers: Mapping[str, BranchState] = field(default_factory=dict)
     """What the keepers of streams remember that had begun before the branch did."""
 
+    def around(self, name: str, text: str) -> Around:
+        """What a query is asked with, given its name and its text."""
+        return {"functions": self.functions, "inputs": self.documents, "name": name, "text": text}
 
-M = TypeVar("M", bound=Continuous)
+
+M = TypeVar("M", bound=Machine[Any])
 
 
-class Hosted(Merged, Generic[M]):
+class EditedStreamsBranch(Merged, Generic[M]):
     """A branch that takes the elements of streams that are edited, one after the other."""
 
     operator: str
@@ -131,21 +125,18 @@ class Hosted(Merged, Generic[M]):
 
     @abstractmethod
     def _open(self, meta: dict[str, Any] | None) -> None:
-        """Go on with what was put away, None for nothing."""
+        """Go on with what was saved, None for nothing."""
 
     def _begin_late(self, keepers: Mapping[str, BranchState], limits: Limits, spill: Spill) -> None:
         """Begin with the documents as they stand, and with what of their elements had to wait until now."""
         for kept in keepers.values():
             self._merge.restore(kept.meta["merge"], kept.tables["waiting"])
-        self._begin({name: document_of(kept, self._inputs[name], limits, spill) for name, kept in keepers.items()})
+        late = {name: document_of(kept, self._inputs[name], limits, spill) for name, kept in keepers.items()}
+        self._tell(self._machine.begin(late))
 
     @abstractmethod
-    def _begin(self, documents: Mapping[str, LateStart]) -> None:
-        """Begin with documents as they stand."""
-
-    @abstractmethod
-    def _take(self, came: Came) -> None:
-        """Take one element."""
+    def _tell(self, news: Iterable[Any]) -> None:
+        """Tell what the machine gives of its moments."""
 
     @abstractmethod
     def _meta(self) -> dict[str, Any]:
@@ -170,8 +161,8 @@ class Hosted(Merged, Generic[M]):
                     pass
                 case Came(stream, element=Accent() as accent) if reason := self._depends.ended_by(stream, accent):
                     self._abort(reason)
-                case Came():
-                    self._take(each)
+                case Came(stream, partition, element, at):
+                    self._tell(self._machine.take(stream, element, at, partition))
                 case Changed(stream, change=change) if reason := self._depends.ended_by(stream.name, change):
                     self._abort(reason)
                 case _:
@@ -201,22 +192,21 @@ class Hosted(Merged, Generic[M]):
         return (*super().spilled, *self._resumed.refs)
 
 
-class Displayed(Hosted[Continuous]):
+class DisplayBranch(EditedStreamsBranch[ContinuousQuery]):
     """A branch whose answer is on display."""
 
     operator = "display"
 
-    def _fresh(self, roots: Mapping[str, Element], given: BranchContext) -> Continuous:
-        return Continuous(self._member.query.query, roots, **self._member.settings(given), display=Published)
+    def _fresh(self, roots: Mapping[str, Element], given: BranchContext) -> ContinuousQuery:
+        member = self._member
+        around = given.around(member.name, member.query.text)
+        return ContinuousQuery(member.query.query, roots, limits=given.limits, display=Published, **around)
 
     def _open(self, meta: dict[str, Any] | None) -> None:
-        self._showing = Showing(self._machine, self._member.out, meta)
+        self._showing = DisplayPublisher(self._machine, self._member.out, meta)
 
-    def _begin(self, documents: Mapping[str, LateStart]) -> None:
-        self._showing.show(self._machine.begin(documents))
-
-    def _take(self, came: Came) -> None:
-        for change in self._machine.take(came.stream, came.element, came.at, came.partition):
+    def _tell(self, news: Iterable[DisplayChange]) -> None:
+        for change in news:
             self._showing.show(change)
 
     def _finish(self) -> None:
@@ -228,13 +218,15 @@ class Displayed(Hosted[Continuous]):
         return self._showing.save(self._resumed, self.held)
 
 
-class Stranded(Hosted[Strand]):
+class StrandBranch(EditedStreamsBranch[Strand]):
     """One of several strands that a query is answered in: it shows nothing, and tells of its moments."""
 
     operator = "strand"
 
     def _fresh(self, roots: Mapping[str, Element], given: BranchContext) -> Strand:
-        return Strand(self._member.query.query, roots, *self._member.strand, **self._member.settings(given))
+        member = self._member
+        around = given.around(member.name, member.query.text)
+        return Strand(member.query.query, roots, *member.strand, limits=given.limits, **around)
 
     def _open(self, meta: dict[str, Any] | None) -> None:
         self._machine.moments = 0 if meta is None else meta["moments"]
@@ -243,11 +235,8 @@ class Stranded(Hosted[Strand]):
         self.finished = False
         """Whether all inputs have ended."""
 
-    def _begin(self, documents: Mapping[str, LateStart]) -> None:
-        self.told += self._machine.tell_begun(documents)
-
-    def _take(self, came: Came) -> None:
-        self.told += self._machine.tell(came.stream, came.element, came.at, came.partition)
+    def _tell(self, news: Iterable[StrandMoment]) -> None:
+        self.told += news
 
     def _finish(self) -> None:
         self.finished = True
@@ -258,7 +247,7 @@ class Stranded(Hosted[Strand]):
 
 
 def begun_behind(depends: Dependence, inputs: Mapping[str, InputStream]) -> str | None:
-    """Why a query ends as it begins: what was said before of a late stream is still in force there (LAWS 3.6)."""
+    """Why a query ends as it begins: an earlier change of a late stream is still in force there (LAWS 3.6)."""
     shown = ((name, stream.starts() if stream.starts is not None else ()) for name, stream in inputs.items())
     changes = ((name, change) for name, starts in shown for start in starts for change in start.shown)
     return next((reason for name, change in changes if (reason := depends.ended_by(name, change))), None)
@@ -271,7 +260,7 @@ def ground_of(member: DisplayMember, roots: Mapping[str, Element], given: Branch
     return member.name, member.strand, member.query.text, written, documents, given.limits
 
 
-class Braided:
+class BraidBranch:
     """A branch whose answer is on display, behind its strands."""
 
     def __init__(
@@ -286,16 +275,16 @@ class Braided:
             raise StateError(f"the state of '{member.name}' is that of another kind of branch")
         self._member = member
         meta = None if state is None else state.meta
-        ground = "braid", ground_of(member, roots, given)
+        around = given.around(member.name, member.query.text)
         self._resumed = Resumed(
-            lambda: Braid(member.query.query, roots, **member.settings(given), display=Published),
-            ground,
+            lambda: Braid(member.query.query, roots, limits=given.limits, display=Published, **around),
+            ("braid", ground_of(member, roots, given)),
             None if meta is None else meta["layers"],
             spill,
         )
         self._machine = self._resumed.machine
         self._machine.call(given.functions)
-        self._showing = Showing(self._machine, member.out, meta)
+        self._showing = DisplayPublisher(self._machine, member.out, meta)
         self.aborted: dict[str, str] = {}
 
     def take(self, told: Iterable[StrandMoment], *, finished: bool) -> None:

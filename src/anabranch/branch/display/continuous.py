@@ -12,11 +12,13 @@ entry by entry and the rest apart, all of it or what has changed, and `decode` g
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Generic, TypeVar, Unpack
 
-from anabranch.algebra.history.display import Display, Edit, Insert, Piece, Remove
+from anabranch.algebra.display.display import Display, Edit, Insert, Piece, Remove
 from anabranch.branch.display.evaluation import AnswerScope, PartEvaluator, QuerySite
 from anabranch.branch.display.split import (
     ComputedPart,
@@ -36,8 +38,7 @@ from anabranch.language import ast
 from anabranch.law.calls import PythonFunction
 from anabranch.law.construct import construct
 from anabranch.law.env import Env
-from anabranch.law.history.evaluate import refuse_windows
-from anabranch.law.inputs import Input
+from anabranch.law.history.evaluate import Around, refuse_windows
 from anabranch.runtime.units import piece_of
 from anabranch.sharing.retention import needs_of
 from anabranch.stream.elements import DeadLetter, Place, StreamElement
@@ -57,29 +58,29 @@ class DisplayChange:
     """What was set aside while looking."""
 
 
-class Continuous:
-    """A checked query at work; `roots` are the root elements of its streams."""
+N = TypeVar("N")
+
+
+class Machine(ABC, Generic[N]):
+    """A checked query at work, which gives news of each moment; `roots` are the root elements of its streams."""
 
     def __init__(
         self,
         query: ast.Query,
         roots: Mapping[str, Element],
         *,
-        functions: Mapping[str, PythonFunction] | None = None,
-        inputs: Mapping[str, Input] | None = None,
-        name: str | None = None,
-        text: str | None = None,
         limits: Limits | None = None,
         display: Callable[[], Display] = Display,
+        **around: Unpack[Around],
     ) -> None:
         """`display` makes what the answer is shown on, empty."""
-        refuse_windows(query, text)
+        refuse_windows(query, around.get("text"))
         self.needs = needs_of(query)
         self.kept = {stream: self._keep(roots[stream], stream, limits) for stream in self.needs.streams}
         self.now = Fraction(0)
         """The time of the latest element."""
-        self._evaluation = PartEvaluator(query, functions, inputs, name, text)
-        self._display, self._name = display, name
+        self._evaluation = PartEvaluator(query, **around)
+        self._display, self._name = display, around.get("name")
         self.part = split(query, {stream: root.name.local for stream, root in roots.items()})
         """How the query splits by entries."""
         try:
@@ -87,7 +88,8 @@ class Continuous:
         except DynamicError:  # what is fixed in it fails, so all of it does, as long as it is asked
             self.part = WholePart(query.body, tuple(self.needs.streams), "a part of it that fails")
             self._build(query)
-        self._failed, self._length, self._is_new = False, 0, True
+        self._failed, self._length = False, 0
+        self._is_new = True  # there was no moment yet
 
     def _keep(self, root: Element, stream: str, limits: Limits | None) -> KeptDocument:
         """What is kept of a stream, at first nothing."""
@@ -101,25 +103,23 @@ class Continuous:
 
     # --- elements -----------------------------------------------------------------------------------------
 
-    def take(self, stream: str, element: StreamElement, at: Fraction, partition: int = 0) -> Iterator[DisplayChange]:
-        """Take an element in its merged order (LAWS 1.2); gives what changes on display, moment by moment.
+    def take(self, stream: str, element: StreamElement, at: Fraction, partition: int = 0) -> Iterator[N]:
+        """Take an element in its merged order (LAWS 1.2); gives the news of its moments.
 
         A bad element is set aside (`kept[stream].admission.dead`) and gives nothing.
         """
         for _ in self.kept[stream].take(element, at, partition):
-            yield self._moment(element.place)
+            yield from self._moment(element.place)
 
-    def begin(self, documents: Mapping[str, LateStart]) -> DisplayChange:
+    def begin(self, documents: Mapping[str, LateStart]) -> list[N]:
         """Begin late, with the streams' documents as they stand (LAWS 3.6)."""
         for name, document in documents.items():
             self.kept[name].begin(document)
-        return self._moment(Place("", "", 0))
+        return list(self._moment(Place("", "", 0)))
 
-    def _moment(self, place: Place) -> DisplayChange:
-        changed = self._moved()
-        for stage in self._stages:
-            stage.update(changed)
-        return self._change(place)
+    @abstractmethod
+    def _moment(self, place: Place) -> Iterator[N]:
+        """The news of a moment that an element from a place has brought."""
 
     def _moved(self) -> dict[str, list[int]]:
         """Time has moved; gives what has to be looked at again, first what is gone, then by number."""
@@ -130,15 +130,6 @@ class Continuous:
             changed[name] = each.in_turn(each.changed)
             each.changed.clear()
         return changed
-
-    def _change(self, place: Place) -> DisplayChange:
-        """What has changed with a moment, now that all of it was looked at."""
-        self._is_new = False
-        dead, self._site.dead = self._site.dead, []
-        if self._site.failing and not self._failed:
-            error = next(iter(self._site.failing.values()))
-            dead.append(DeadLetter(place, error.message, "", error.code, self._name))
-        return DisplayChange(self.now, self._edits(), tuple(dead))
 
     def _edits(self) -> tuple[Edit, ...]:
         """What has changed on display; where all fails, nothing is there."""
@@ -166,14 +157,9 @@ class Continuous:
         """Why the query fails as a whole, so that there is nothing to be seen."""
         return next(iter(self._site.failing.values()), None)
 
-    @property
-    def is_new(self) -> bool:
-        """Whether there was no moment yet."""
-        return self._is_new
-
     def call(self, functions: Mapping[str, PythonFunction]) -> None:
         """The functions are from now on these: in another epoch they are other objects."""
-        self._evaluation.functions = functions
+        self._evaluation.around["functions"] = functions
 
     @property
     def evaluated(self) -> int:
@@ -289,3 +275,22 @@ class Continuous:
                 case _:
                     self._site.display.write((Piece(""),), id)  # values in different braces are no neighbours
                     self._put(each, id, within)
+
+
+class ContinuousQuery(Machine[DisplayChange]):
+    """A query in one piece, which tells what changes on display."""
+
+    def _moment(self, place: Place) -> Iterator[DisplayChange]:
+        changed = self._moved()
+        for stage in self._stages:
+            stage.update(changed)
+        yield self._change(place)
+
+    def _change(self, place: Place) -> DisplayChange:
+        """What has changed with a moment, now that all of it was looked at."""
+        self._is_new = False
+        dead, self._site.dead = self._site.dead, []
+        if self._site.failing and not self._failed:
+            error = next(iter(self._site.failing.values()))
+            dead.append(DeadLetter(place, error.message, "", error.code, self._name))
+        return DisplayChange(self.now, self._edits(), tuple(dead))

@@ -12,20 +12,18 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import blake2b
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
-from anabranch.algebra.history.display import Display, Piece
+from anabranch.algebra.display.display import Display, Piece
 from anabranch.branch.display.join_keys import ANY, Meeting
 from anabranch.branch.display.split import EachPart
 from anabranch.branch.document.projection import KeptDocument
 from anabranch.errors import DynamicError
 from anabranch.language import ast
-from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Known, ResultRow
-from anabranch.law.history.chains import Contents
-from anabranch.law.history.evaluate import HistoryEvaluator
-from anabranch.law.inputs import Input
+from anabranch.law.history.chains import DocumentContents
+from anabranch.law.history.evaluate import Around, HistoryEvaluator
 from anabranch.runtime.units import piece_of
 from anabranch.stream.elements import DeadLetter
 from anabranch.values.sequences import Values, atomize
@@ -49,25 +47,17 @@ class AnswerScope:
 class PartEvaluator:
     """Evaluates parts of one query; `now` is the time of the latest element."""
 
-    def __init__(
-        self,
-        query: ast.Query,
-        functions: Mapping[str, PythonFunction] | None,
-        inputs: Mapping[str, Input] | None,
-        name: str | None,
-        text: str | None,
-    ) -> None:
+    def __init__(self, query: ast.Query, **around: Unpack[Around]) -> None:
         self.query = query
+        self.around = around
         self.now = Fraction(0)
         self.evaluated = 0
         """How many evaluations there were; for tests and measurements."""
         self.aside: list[DeadLetter] = []
         """What the latest evaluation has set aside."""
-        self.functions = functions
-        self._inputs, self._name, self._text = inputs, name, text
 
     def rows(
-        self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, Contents]
+        self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, DocumentContents]
     ) -> list[ResultRow]:
         """The results of an expression in the order of the document, with their ranks where it asks for an order."""
         evaluator = self._evaluator(documents, {})
@@ -79,7 +69,7 @@ class PartEvaluator:
         return rows
 
     def texts(
-        self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, Contents]
+        self, expression: ast.Expression, scope: AnswerScope, documents: Mapping[str, DocumentContents]
     ) -> tuple[str, ...] | None:
         """The texts that an expression over nodes finds; None where something fails on the way."""
         evaluator = self._evaluator(documents, {})
@@ -93,7 +83,7 @@ class PartEvaluator:
         self,
         expression: ast.Expression,
         scope: AnswerScope,
-        documents: Mapping[str, Contents],
+        documents: Mapping[str, DocumentContents],
         known: Known,
     ) -> Values:
         """The value of an expression."""
@@ -102,18 +92,10 @@ class PartEvaluator:
         self.aside = list(dict.fromkeys(evaluator.dead))
         return values
 
-    def _evaluator(self, documents: Mapping[str, Contents], known: Known) -> HistoryEvaluator:
+    def _evaluator(self, documents: Mapping[str, DocumentContents], known: Known) -> HistoryEvaluator:
         self.evaluated += 1
         self.aside = []
-        evaluator = HistoryEvaluator(
-            self.query,
-            documents,
-            self.now,
-            functions=self.functions,
-            inputs=self._inputs,
-            name=self._name,
-            text=self._text,
-        )
+        evaluator = HistoryEvaluator(self.query, documents, self.now, **self.around)
         evaluator.known = known
         return evaluator
 
@@ -186,7 +168,7 @@ class Entrywise:
         if entry not in kept[self.part.stream].by_number:
             self._site.told.pop((self._id, entry), None)
             return []
-        documents: dict[str, Contents] = {}
+        documents: dict[str, DocumentContents] = {}
         for name in self.part.beside:
             meeting = self._meetings.get(name)
             documents[name] = kept[name].whole() if meeting is None else kept[name].some(meeting.met_by_own(entry))

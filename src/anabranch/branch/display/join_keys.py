@@ -32,7 +32,7 @@ class JoinKey:
 
 def key_between(flwor: ast.Flwor, stream: str, other: str) -> JoinKey | None:
     """The key by which entries of a stream meet those of another, each read once."""
-    bindings = _bindings(flwor)
+    bindings = bindings_in(flwor)
     place = next(place for place, clause in enumerate(flwor.clauses) if isinstance(clause, ast.For))
     first = flwor.clauses[place]
     if bindings[first.variable] != 1 or not _reads(first, stream):
@@ -50,10 +50,10 @@ def key_between(flwor: ast.Flwor, stream: str, other: str) -> JoinKey | None:
     return None
 
 
-def _bindings(flwor: ast.Flwor) -> Counter[str]:
-    """How often names are bound."""
+def bindings_in(node: object) -> Counter[str]:
+    """How often names are bound in a part of a query."""
     found: Counter[str] = Counter()
-    for part in parts(flwor):
+    for part in parts(node):
         match part:
             case ast.For(name) | ast.Let(name):
                 found[name] += 1

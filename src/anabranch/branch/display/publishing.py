@@ -1,4 +1,4 @@
-"""An answer that is on display, told as an update stream of its own (LAWS 5.7), and put away between epochs.
+"""An answer that is on display, told as an update stream of its own (LAWS 5.7), and saved between epochs.
 
 What each moment changes on display goes out as one piece: the elements that a reader has to apply, and a heartbeat that
 ends the moment.
@@ -16,9 +16,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from anabranch.algebra.history.display import Edit
-from anabranch.algebra.history.publishing import Published, Told, heartbeat
-from anabranch.branch.display.continuous import Continuous, DisplayChange
+from anabranch.algebra.display.display import Edit
+from anabranch.algebra.display.publishing import Published, ReaderState, heartbeat
+from anabranch.branch.display.continuous import ContinuousQuery, DisplayChange
 from anabranch.branch.document.layers import Resumed, read_layers, shown
 from anabranch.branch.ports import Output
 from anabranch.branch.state import BranchState
@@ -31,10 +31,10 @@ SHOWN = pa.schema([("text", pa.large_string())])
 """What is on display, in one row, or in none before the first moment."""
 
 
-class Showing:
-    """Tells what a machine shows; `meta` is what it gave to be put away."""
+class DisplayPublisher:
+    """Tells what a machine shows; `meta` is what `save` gave."""
 
-    def __init__(self, machine: Continuous, out: Output, meta: dict[str, Any] | None) -> None:
+    def __init__(self, machine: ContinuousQuery, out: Output, meta: dict[str, Any] | None) -> None:
         self._machine = machine
         self._out = out
         self._edits: list[Edit] = []
@@ -42,7 +42,7 @@ class Showing:
         self._buried: dict[str, None] = {}
         """What was set aside lately, in short."""
         if meta is not None:
-            self._display.resume(Told(*meta["told"]))
+            self._display.resume(ReaderState(*meta["told"]))
             self._buried = dict.fromkeys(meta["buried"])
 
     @property

@@ -29,7 +29,7 @@ from itertools import takewhile
 from typing import Any, TypeAlias
 
 from anabranch.branch.display.folds import FOLDS
-from anabranch.branch.display.join_keys import JoinKey, key_between
+from anabranch.branch.display.join_keys import JoinKey, bindings_in, key_between
 from anabranch.language import ast
 from anabranch.language.checks.unbounded import flows, readers
 from anabranch.language.rewrite import parts, rebuild
@@ -169,7 +169,7 @@ class _Splitter:
         if not isinstance(first.value, ast.Path | ast.Filter) or not flows(first.value) or _free(first.value):
             return None
         behind = (tuple(rest), flwor.where, flwor.order, flwor.result)
-        if first.variable in _bound(behind) or (not rest and (flwor.where is not None or flwor.order)):
+        if first.variable in bindings_in(behind) or (not rest and (flwor.where is not None or flwor.order)):
             return None
 
         def visit(node: Any) -> Any:
@@ -343,18 +343,6 @@ class _Splitter:
 
 class _Stays(Exception):  # a signal between two functions, not an error
     """A variable cannot be replaced by what it stands for."""
-
-
-def _bound(node: Any) -> set[str]:
-    """The names that are bound in a part of a query."""
-    found: set[str] = set()
-    for part in parts(node):
-        match part:
-            case ast.For(name) | ast.Let(name):
-                found.add(name)
-            case ast.Quantified(_, bindings):
-                found |= {name for name, _ in bindings}
-    return found
 
 
 def _free(node: Any, bound: frozenset[str] = frozenset()) -> bool:

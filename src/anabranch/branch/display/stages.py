@@ -3,28 +3,112 @@
 Between entries nothing is evaluated again.
 The results of an entry are regions of the display, which stand in the order of the entries or of their keys; the share
 that an entry has in an aggregate is taken out of it and put in again (history paper, sections 6 to 9).
-What a stage remembers of an entry is plain data, and so can be put away with it.
+What a stage remembers of an entry is plain data, and so is saved with it.
 
 To find what an entry gives and to take that in are two steps, which may be done in two places (`strands.py`).
+
+Results with an `order by` stand in the order of their keys, those with equal keys in that of their entries
+(`SortedResults`): a sorted answer cannot be adjusted from itself alone (LAWS 5.6).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import total_ordering
+from typing import Any, NamedTuple, TypeAlias
 
 from anabranch.aggregates.folds import Fold, Share
-from anabranch.algebra.history.display import Piece
+from anabranch.algebra.display.display import Piece
+from anabranch.algebra.display.ordered import Ordered
 from anabranch.branch.display.evaluation import AnswerScope, Changed, Entrywise, QuerySite
 from anabranch.branch.display.folds import fold
-from anabranch.branch.display.sorted import ResultId, SortedResults
 from anabranch.branch.display.split import ComputedPart, EachPart, WholePart
 from anabranch.branch.document.state import read_rank, write_rank
 from anabranch.errors import DynamicError
 from anabranch.values.atomic import OrderRank
 from anabranch.values.sequences import Values
+
+ResultId: TypeAlias = tuple[int, int]
+"""The number of the entry that something comes from, and its own among what comes from there."""
+
+
+@total_ordering
+class _Descending:
+    """A rank that comes before those it is greater than."""
+
+    __slots__ = ("rank",)
+
+    def __init__(self, rank: OrderRank) -> None:
+        self.rank = rank
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Descending) and self.rank == other.rank
+
+    def __lt__(self, other: _Descending) -> bool:
+        return other.rank < self.rank
+
+    def __hash__(self) -> int:
+        return hash(self.rank)
+
+
+_Key: TypeAlias = tuple[OrderRank | _Descending, ...]
+
+
+class SortedResults:
+    """`order by` as a state; `entries` is the order of the entries, which others keep up to date.
+
+    Where a new result belongs is found in logarithmic time; ascending and descending keys may be mixed (LAWS 2.3).
+    """
+
+    def __init__(self, entries: Ordered[int, int], descending: Sequence[bool]) -> None:
+        self._entries = entries
+        self._descending = descending
+        self._order: Ordered[ResultId, int] = Ordered(0)
+        self._keys: dict[ResultId, _Key] = {}
+
+    def __iter__(self) -> Iterator[ResultId]:
+        """All results, in their order."""
+        return iter(self._order)
+
+    def put(self, thing: ResultId, ranks: Sequence[OrderRank]) -> ResultId | None:
+        """A new thing; gives the one that now stands behind it."""
+        key = self._key(ranks)
+        last = self._order.last
+        behind: ResultId | None = None
+        if last is not None and self._precedes(thing, key, last):  # mostly it is the last itself
+            behind = self._order.search(lambda other: self._precedes(thing, key, other))
+        self._keys[thing] = key
+        if behind is None:
+            self._order.append(thing, 1)
+        else:
+            self._order.insert_before(behind, thing, 1)
+        return behind
+
+    def fill(self, things: Mapping[ResultId, Sequence[OrderRank]]) -> list[ResultId]:
+        """Put many things where there are none yet; gives them in their order."""
+        places = {entry: place for place, entry in enumerate(self._entries)}
+        self._keys = {thing: self._key(ranks) for thing, ranks in things.items()}
+        ordered = sorted(things, key=lambda thing: (self._keys[thing], places[thing[0]], thing[1]))
+        for thing in ordered:
+            self._order.append(thing, 1)
+        return ordered
+
+    def _key(self, ranks: Sequence[OrderRank]) -> _Key:
+        return tuple(_Descending(rank) if down else rank for rank, down in zip(ranks, self._descending, strict=True))
+
+    def remove(self, thing: ResultId) -> None:
+        """Take a thing out."""
+        self._order.remove(thing)
+        del self._keys[thing]
+
+    def _precedes(self, thing: ResultId, key: _Key, other: ResultId) -> bool:
+        theirs = self._keys[other]
+        if key != theirs:
+            return key < theirs
+        (entry, number), (their_entry, their_number) = thing, other
+        return number < their_number if entry == their_entry else self._entries.precedes(entry, their_entry)
 
 
 class Finding(NamedTuple):
@@ -54,9 +138,9 @@ class Stage(ABC):
     def find(self, changed: Changed) -> Iterator[Finding]:
         """What the entries give that have to be looked at again."""
 
-    @abstractmethod
     def take(self, finding: Finding) -> None:
-        """Put what an entry gives in the place of what it gave."""
+        """Put what an entry gives in the place of what it gave; for those that give something."""
+        raise AssertionError("it does not distribute")
 
     def settle(self) -> None:  # noqa: B027  # most have nothing to do then
         """All of a moment is taken."""
@@ -69,12 +153,11 @@ class Stage(ABC):
         """What `write` has written."""
         return data
 
-    @abstractmethod
     def remembered(self, stream: str, entry: int) -> Any:
         """What the stage keeps of an entry, as plain data; None for nothing."""
+        return None
 
-    @abstractmethod
-    def recall(self, stream: str, entry: int, data: Any) -> None:
+    def recall(self, stream: str, entry: int, data: Any) -> None:  # noqa: B027  # who keeps nothing has none to take
         """Take back what was kept of an entry, None for nothing, in the place of what is known of it.
 
         Entries that are gone come first, and those that are there have their places.
@@ -301,15 +384,6 @@ class WholeStage(Single):
         self._has_changed |= any(changed[name] for name in self._part.streams)
         return iter(())
 
-    def take(self, finding: Finding) -> None:
-        raise AssertionError("it does not distribute")
-
     def _value(self) -> Values:
         documents = {name: self.site.kept[name].whole() for name in self._part.streams}
         return self.site.evaluation.value(self._part.expression, self.scope, documents, {})
-
-    def remembered(self, stream: str, entry: int) -> Any:
-        return None
-
-    def recall(self, stream: str, entry: int, data: Any) -> None:
-        pass

@@ -15,27 +15,28 @@ entries: what it shows, and what it says on the wire, is the same to the byte, w
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from anabranch.branch.display.continuous import Continuous, DisplayChange
+import msgspec
+
+from anabranch.branch.display.continuous import ContinuousQuery, DisplayChange, Machine
 from anabranch.branch.display.split import ComputedPart, EachPart, ElementPart, FixedPart, Part, SequencePart, WholePart
 from anabranch.branch.display.stages import Finding
 from anabranch.branch.document.entries import DocumentEntry
-from anabranch.branch.document.projection import NOWHERE, InsertionPoint, KeptDocument, LateStart
+from anabranch.branch.document.projection import NOWHERE, InsertionPoint, KeptDocument
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 from anabranch.law.history.chains import Chain, Lived
 from anabranch.sharing.retention import Needs
-from anabranch.stream.elements import DeadLetter, Place, StreamElement
+from anabranch.stream.elements import DeadLetter, Place
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Element
 from anabranch.values.numbers import read_fraction, write_fraction
 
 _MOST = 1_000
+"""So many moments are sent at a time."""
 
 
 class Entered(NamedTuple):
@@ -46,20 +47,29 @@ class Entered(NamedTuple):
     after: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Letter(NamedTuple):
+    """A dead letter of the query, as it is sent."""
+
+    place: Place
+    reason: str
+    raw: str
+    code: str | None
+    subscription: str | None
+
+
+class Found(NamedTuple):
     """What an entry gives to a part of the query now, or why it fails, and what was set aside on the way."""
 
     part: str
     entry: int
     data: Any
-    error: DynamicError | None = None
-    dead: tuple[DeadLetter, ...] = ()
+    error: tuple[str, str | None] | None = None
+    """Message and code."""
+    dead: tuple[Letter, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StrandMoment:
-    """What a moment, the how manieth of all, has changed for one strand."""
+class StrandMoment(NamedTuple):
+    """What a moment has changed for one strand; all strands number the moments alike."""
 
     moment: int
     at: Fraction
@@ -68,61 +78,20 @@ class StrandMoment:
     left: tuple[int, ...] = ()
     found: tuple[Found, ...] = ()
 
-    def to_json(self) -> str:
-        found = [
-            [
-                each.part,
-                each.entry,
-                each.data,
-                None if each.error is None else [each.error.message, each.error.code],
-                [_letter(letter) for letter in each.dead],
-            ]
-            for each in self.found
-        ]
-        return json.dumps([self.moment, write_fraction(self.at), _place(self.place), self.entered, self.left, found])
 
-    @staticmethod
-    def from_json(text: str) -> StrandMoment:
-        moment, at, place, entered, left, found = json.loads(text)
-        return StrandMoment(
-            moment,
-            read_fraction(at),
-            Place(*place),
-            tuple(Entered(*each) for each in entered),
-            tuple(left),
-            tuple(
-                Found(part, entry, data, _error(error), tuple(map(_read_letter, dead)))
-                for part, entry, data, error, dead in found
-            ),
-        )
-
-
-def _place(place: Place) -> list[Any]:
-    return [place.stream, place.partition, place.offset]
-
-
-def _letter(letter: DeadLetter) -> list[Any]:
-    return [_place(letter.place), letter.reason, letter.raw, letter.code, letter.subscription]
-
-
-def _read_letter(data: list[Any]) -> DeadLetter:
-    place, *rest = data
-    return DeadLetter(Place(*place), *rest)
-
-
-def _error(data: Any) -> DynamicError | None:
-    return None if data is None else DynamicError(data[0], code=data[1])
+_ENCODER = msgspec.json.Encoder(enc_hook=write_fraction)
+_DECODER = msgspec.json.Decoder(list[StrandMoment], dec_hook=lambda _, text: read_fraction(text))
 
 
 def packed(told: Sequence[StrandMoment]) -> Iterator[bytes]:
-    """Some moments to be sent, a thousand at a time."""
+    """Some moments to be sent."""
     for start in range(0, len(told), _MOST):
-        yield "\n".join(each.to_json() for each in told[start : start + _MOST]).encode()
+        yield _ENCODER.encode(told[start : start + _MOST])
 
 
-def unpacked(data: bytes) -> Iterator[StrandMoment]:
+def unpacked(data: bytes) -> list[StrandMoment]:
     """What was sent at a time."""
-    return (StrandMoment.from_json(line) for line in data.decode().split("\n"))
+    return _DECODER.decode(data)
 
 
 def spreads(part: Part) -> bool:
@@ -188,7 +157,7 @@ class Share(KeptDocument):
         return super()._begin(chain, at)
 
 
-class Strand(Continuous):
+class Strand(Machine[StrandMoment]):
     """A query at work in one strand: it shows nothing, and tells what its entries give."""
 
     def __init__(self, query: ast.Query, roots: Mapping[str, Element], strand: int, of: int, **given: Any) -> None:
@@ -200,18 +169,7 @@ class Strand(Continuous):
     def _keep(self, root: Element, stream: str, limits: Limits | None) -> Share:
         return Share(root, stream, self.needs, limits, *self._which)
 
-    def tell(self, stream: str, element: StreamElement, at: Fraction, partition: int = 0) -> Iterator[StrandMoment]:
-        """Take an element in its merged order (LAWS 1.2); tells of its moments, where there is something to tell."""
-        for _ in self.kept[stream].take(element, at, partition):
-            yield from self._told(element.place)
-
-    def tell_begun(self, documents: Mapping[str, LateStart]) -> Iterator[StrandMoment]:
-        """Begin late, with the stream's document as it stands (LAWS 3.6)."""
-        for name, document in documents.items():
-            self.kept[name].begin(document)
-        yield from self._told(Place("", "", 0))
-
-    def _told(self, place: Place) -> Iterator[StrandMoment]:
+    def _moment(self, place: Place) -> Iterator[StrandMoment]:
         changed = self._moved()
         found = [self._found(stage.write, each) for stage in self._stages for each in stage.find(changed)]
         (kept,) = self.kept.values()
@@ -225,7 +183,9 @@ class Strand(Continuous):
     def _found(self, write: Any, finding: Finding) -> Found:
         dead, self._site.dead = self._site.dead, []
         error = self._site.failing.get((finding.part, finding.entry))
-        return Found(finding.part, finding.entry, write(finding.value), error, tuple(dead))
+        why = None if error is None else (error.message, error.code)
+        letters = tuple(Letter(each.place, each.reason, each.raw, each.code, each.subscription) for each in dead)
+        return Found(finding.part, finding.entry, write(finding.value), why, letters)
 
 
 class Places(KeptDocument):
@@ -241,7 +201,7 @@ class Places(KeptDocument):
         self._leave(number)
 
 
-class Braid(Continuous):
+class Braid(ContinuousQuery):
     """A query at work behind its strands: it evaluates no entry, and shows what strands have found."""
 
     def _keep(self, root: Element, stream: str, limits: Limits | None) -> Places:
@@ -272,5 +232,6 @@ class Braid(Continuous):
         """What fails, and what is set aside."""
         self._site.failing.pop((found.part, found.entry), None)
         if found.error is not None:
-            self._site.failing[found.part, found.entry] = found.error
-        self._site.dead += found.dead
+            message, code = found.error
+            self._site.failing[found.part, found.entry] = DynamicError(message, code=code)
+        self._site.dead += [DeadLetter(*each) for each in found.dead]

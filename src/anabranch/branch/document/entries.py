@@ -7,7 +7,7 @@ Time alone changes what an entry shows, or what of it can ever be asked for, onl
 has changed as a qualifier of the query names.
 So each entry remembers when it has changed, as long as that can matter, and a heap when that will next be.
 
-Between two epochs the entries are put away (`state.py`), of which only those are written that have changed; so all that
+Between two epochs the entries are saved (`state.py`), of which only those are written that have changed; so all that
 changes is noted (`Unsaved`).
 """
 
@@ -18,10 +18,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from anabranch.algebra.history.ordered import Ordered
+from anabranch.algebra.display.ordered import Ordered
 from anabranch.branch.document.ids import KeptRegister
-from anabranch.law.history.admission import Admission
-from anabranch.law.history.chains import Chain, Content, Contents, Lived, Version, bare_element
+from anabranch.law.history.admission import UpdateAdmission
+from anabranch.law.history.chains import Chain, Content, DocumentContents, Lived, Version, bare_element
 from anabranch.sharing.retention import Needs, Visibility, kept
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Element
@@ -77,7 +77,7 @@ class DocumentEntries:
         self.root = bare_element(root, dict(root.namespaces))
         """The root element, without what stands in it."""
         self.register = KeptRegister()
-        self.admission = Admission(limits, self.register)
+        self.admission = UpdateAdmission(limits, self.register)
         self.now = Fraction(0)
         """The time of the latest element of the stream."""
         self.clock: Fraction | None = None
@@ -220,7 +220,7 @@ class DocumentEntries:
                         self._free(chain)
 
     def remind(self, number: int, marks: list[Fraction]) -> None:
-        """An entry has changed at these times, before it was put away."""
+        """An entry that was restored has changed at these times."""
         entry = self.by_number[number]
         entry.marks = marks
         self._schedule(number, entry, marks)
@@ -243,7 +243,7 @@ class DocumentEntries:
                     yield chain
                     pending += [each for version in chain.versions for each in version.content]
 
-    # --- put away -----------------------------------------------------------------------------------------
+    # --- saved state --------------------------------------------------------------------------------------
 
     @property
     def changes(self) -> int:
@@ -256,7 +256,7 @@ class DocumentEntries:
         self.register.settled()
 
     def place(self, number: int, previous: int | None) -> None:
-        """An entry that was put away stands behind another, or in front of all."""
+        """An entry that is restored stands behind another, or in front of all."""
         if previous is None:
             self.order.prepend(number, 1)
         else:
@@ -280,14 +280,14 @@ class DocumentEntries:
 
     # --- to be looked at ----------------------------------------------------------------------------------
 
-    def some(self, numbers: Collection[int]) -> Contents:
+    def some(self, numbers: Collection[int]) -> DocumentContents:
         """The document with some entries."""
         return self._contents(sorted(numbers, key=self.order.before) if len(numbers) > 1 else numbers)
 
-    def whole(self) -> Contents:
+    def whole(self) -> DocumentContents:
         """The document with all entries."""
         return self._contents(self.order)
 
-    def _contents(self, numbers: Iterable[int]) -> Contents:
+    def _contents(self, numbers: Iterable[int]) -> DocumentContents:
         found = (self.by_number[each].content for each in numbers)
-        return Contents(self.root, [each for each in found if each is not None])
+        return DocumentContents(self.root, [each for each in found if each is not None])

@@ -1,4 +1,4 @@
-"""A register of ids that is put away between epochs: all of it, or what has changed since it was last written.
+"""A register of ids that is saved between epochs: all of it, or what has changed since it was last written.
 
 It is written as rows: for each region that has an id what is known of it, with its first and its newest id, and for
 each past id what it names.
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from anabranch.law.history.admission import Named, Register, Registered
 from anabranch.law.history.chains import Chain
-from anabranch.law.history.register import Named, Register, Registered
 
 Rows: TypeAlias = list[list[Any]]
 
@@ -56,7 +56,7 @@ class KeptRegister(Register):
             if number >= self._first_past:
                 del self._unsaved_past[number]
 
-    # --- put away -----------------------------------------------------------------------------------------
+    # --- saved state --------------------------------------------------------------------------------------
 
     @property
     def changes(self) -> int:

@@ -28,7 +28,7 @@ from anabranch.branch.ports import InputStream, Output, Spill
 from anabranch.branch.state import BranchState
 from anabranch.errors import StateError
 from anabranch.language import ast, parse
-from anabranch.law.history.admission import Admission
+from anabranch.law.history.admission import UpdateAdmission
 from anabranch.law.history.timeline import time_of
 from anabranch.sharing.retention import Needs, needs_of
 from anabranch.stream.elements import StreamElement
@@ -48,7 +48,9 @@ class Keeper(Merged):
         self.aborted: dict[str, str] = {}
         if state is not None:
             self._merge.restore(state.meta["merge"], state.tables["waiting"])
-        self._resumed = _resumed(stream, state, limits, spill)
+        kept = None if state is None else _layers(state, stream)
+        ground = stream.name, serialize(stream.root), stream.retain, limits
+        self._resumed = Resumed(lambda: _WholeStream(stream, limits), ground, kept, spill)
         self._kept = self._resumed.machine
 
     def time_of(self, key: Key, element: StreamElement, arrived: Fraction | None) -> Fraction | None:
@@ -91,16 +93,10 @@ class Keeper(Merged):
 
 def document_of(state: BranchState, stream: InputStream, limits: Limits, spill: Spill) -> LateStart:
     """The document that a keeper's state holds, for one who begins with it."""
-    kept = _All(stream, limits)
+    kept = _WholeStream(stream, limits)
     with undisturbed():
         kept.decode(*(each.data() for each in read_layers(_layers(state, stream), spill.read)))
     return LateStart(kept.whole(), kept.admission, kept.now)
-
-
-def _resumed(stream: InputStream, state: BranchState | None, limits: Limits, spill: Spill) -> Resumed[_All]:
-    ground = stream.name, serialize(stream.root), stream.retain, limits
-    kept = None if state is None else _layers(state, stream)
-    return Resumed(lambda: _All(stream, limits), ground, kept, spill)
 
 
 def _layers(state: BranchState, stream: InputStream) -> Data:
@@ -110,7 +106,7 @@ def _layers(state: BranchState, stream: InputStream) -> Data:
 
 
 def good_time(
-    admission: Admission, stream: InputStream, partition: int, element: StreamElement, arrived: Fraction | None
+    admission: UpdateAdmission, stream: InputStream, partition: int, element: StreamElement, arrived: Fraction | None
 ) -> Fraction | None:
     """The time of an element that is good behind all that was taken of its partition (LAWS 1.3); None for a bad one."""
     reached = admission.reached(partition)
@@ -120,7 +116,7 @@ def good_time(
     return at if admission.judge(element, at, partition) is not None else None
 
 
-class _All(KeptDocument):
+class _WholeStream(KeptDocument):
     """All that shows of a stream, chain by chain."""
 
     def __init__(self, stream: InputStream, limits: Limits) -> None:

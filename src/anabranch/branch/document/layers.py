@@ -27,7 +27,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anabranch.algebra.history.display import Edit, Insert, Remove
+from anabranch.algebra.display.display import Edit, Insert, Remove
 from anabranch.branch import cache
 from anabranch.branch.document.state import Data, undisturbed
 from anabranch.branch.ports import Spill
@@ -68,7 +68,10 @@ class StateLayer:
             for kind, several in enumerate((*ids, entries)):
                 rows += [(name, kind, each[0], json.dumps(each[1:])) for each in several]
         more = {key: value for key, value in data.items() if key != "streams"}
-        edited = [(each.position, 0, each.text) if isinstance(each, Insert) else _removal(each) for each in edits]
+        edited = [
+            (each.position, 0, each.text) if isinstance(each, Insert) else (each.position, each.length, "")
+            for each in edits
+        ]
         return StateLayer(streams, more, _table(rows, _ROWS), _table(edited, _EDITS))
 
     def data(self) -> Data:
@@ -133,10 +136,6 @@ def _of(rows: pa.Table, stream: str, kind: int) -> pa.Table:
     return rows.filter(pc.and_(pc.equal(rows["stream"], stream), pc.equal(rows["kind"], kind)))
 
 
-def _removal(edit: Remove) -> tuple[int, int, str]:
-    return edit.position, edit.length, ""
-
-
 @dataclass(frozen=True, slots=True)
 class _Laid:
     """Where a layer lies, how much it is, and the number of the save that it ends with."""
@@ -146,69 +145,8 @@ class _Laid:
     save: int
 
 
-class StateLayers:
-    """The layers of one state, the ground first; `kept` is what `save` gave."""
-
-    def __init__(self, spill: Spill, kept: Data | None = None) -> None:
-        self._spill = spill
-        self.born = "" if kept is None else kept["born"]
-        """What tells the state from all others, from its first save on."""
-        self._saves: list[str] = [] if kept is None else list(kept["saves"])
-        self._count = 0 if kept is None else kept["count"]
-        self._laid = [] if kept is None else [_Laid(*each) for each in kept["laid"]]
-
-    def wants_all(self, weight: int) -> bool:
-        """Whether the ground is to be laid anew, because what lies above it would be as much, or it is small."""
-        if not self._laid or self._laid[0].weight < _SMALL:
-            return True
-        return weight + sum(each.weight for each in self._laid[1:]) > self._laid[0].weight
-
-    def put(self, layer: StateLayer, *, whole: bool) -> None:
-        """Write a layer, on the others or, where it is all there is, in their place."""
-        if whole:
-            self._laid.clear()
-        while len(self._laid) > 1 and self._laid[-1].weight < 2 * layer.weight:
-            layer = layer.over(self._read(self._laid.pop()))
-        ref = self._spill.write(layer.to_bytes())
-        self._count += 1
-        self._laid.append(_Laid(ref, layer.weight, self._count))
-        self._saves = [*self._saves, blake2b(ref.encode(), digest_size=8).hexdigest()][-_SAVES:]
-        self.born = self.born or self._saves[0]
-
-    def save(self) -> Data:
-        """Where all of them lie."""
-        laid = [[each.ref, each.weight, each.save] for each in self._laid]
-        return {"born": self.born, "saves": self._saves, "count": self._count, "laid": laid}
-
-    @property
-    def latest(self) -> str:
-        """What tells the latest save from all others, also of attempts that failed."""
-        return self._saves[-1]
-
-    def since(self, save: str) -> list[StateLayer] | None:
-        """What has changed since a save, with some of what had before; None where that can no longer be told."""
-        if save not in self._saves:
-            return None
-        number = self._count - len(self._saves) + self._saves.index(save) + 1
-        if self._laid[0].save > number:
-            return None
-        return [self._read(each) for each in self._laid if each.save > number]
-
-    def all(self) -> list[StateLayer]:
-        """All of them, the ground first."""
-        return read_layers(self.save(), self._spill.read)
-
-    def _read(self, laid: _Laid) -> StateLayer:
-        return StateLayer.from_bytes(self._spill.read(laid.ref))
-
-    @property
-    def refs(self) -> tuple[str, ...]:
-        """The names in the spill."""
-        return tuple(each.ref for each in self._laid)
-
-
 def read_layers(kept: Data, read: Callable[[str], bytes]) -> list[StateLayer]:
-    """All layers of what `StateLayers.save` gave, the ground first."""
+    """All layers of what `Resumed.save` gave, the ground first."""
     return [StateLayer.from_bytes(read(ref)) for ref, _, _ in kept["laid"]]
 
 
@@ -236,8 +174,8 @@ def _apply(edit: Edit, chunks: list[str]) -> None:
     chunks[number : last + 1] = [text[at : at + size] for at in range(0, len(text) + 1, size)]
 
 
-class Machine(Protocol):
-    """What is kept up to date, and can be put away."""
+class Resumable(Protocol):
+    """What is kept up to date, and can be saved."""
 
     @property
     def changes(self) -> int:
@@ -250,34 +188,49 @@ class Machine(Protocol):
         """Take back what `encode` gave, all or, for an earlier state of it, changes."""
 
     def settled(self) -> None:
-        """It is put away as it is."""
+        """It is saved as it is."""
 
 
-M = TypeVar("M", bound=Machine)
+R = TypeVar("R", bound=Resumable)
 
 
-class Resumed(Generic[M]):
-    """A machine that goes on where the epoch before has left it; `ground` is all else that it follows from."""
+class Resumed(Generic[R]):
+    """A machine that goes on where the epoch before has left it, and the layers of its state, the ground first.
 
-    def __init__(self, fresh: Callable[[], M], ground: Any, kept: Data | None, spill: Spill) -> None:
-        self._ground = ground
-        self._layers = StateLayers(spill, kept)
+    `ground` is all else that it follows from, and `kept` is what `save` gave.
+    """
+
+    def __init__(self, fresh: Callable[[], R], ground: Any, kept: Data | None, spill: Spill) -> None:
+        self._ground, self._spill = ground, spill
+        self._born = "" if kept is None else kept["born"]
+        """What tells the state from all others, from its first save on."""
+        self._saves: list[str] = [] if kept is None else list(kept["saves"])
+        """What tells the latest saves from all others, also of attempts that failed."""
+        self._count = 0 if kept is None else kept["count"]
+        self._laid = [] if kept is None else [_Laid(*each) for each in kept["laid"]]
         with undisturbed():
             self.machine = self._found(fresh)
 
-    def _found(self, fresh: Callable[[], M]) -> M:
-        if not self._layers.born:
-            return fresh()
-        picked: tuple[str, M] | None = cache.here.take((self._layers.born, self._ground))
-        if picked is not None:
-            save, machine = picked
-            if (missed := self._layers.since(save)) is not None:
-                if missed:
-                    machine.decode(*(each.data() for each in missed))
-                return machine
+    def _found(self, fresh: Callable[[], R]) -> R:
+        picked: tuple[str, R] | None = cache.here.take((self._born, self._ground)) if self._born else None
+        if picked is not None and (missed := self._since(picked[0])) is not None:
+            if missed:
+                picked[1].decode(*(self._read(each).data() for each in missed))
+            return picked[1]
         machine = fresh()
-        machine.decode(*(each.data() for each in self._layers.all()))
+        if self._laid:
+            machine.decode(*(self._read(each).data() for each in self._laid))
         return machine
+
+    def _since(self, save: str) -> list[_Laid] | None:
+        """What has changed since a save, with some of what had before; None where that can no longer be told."""
+        if save not in self._saves:
+            return None
+        number = self._count - len(self._saves) + self._saves.index(save) + 1
+        return None if self._laid[0].save > number else [each for each in self._laid if each.save > number]
+
+    def _read(self, laid: _Laid) -> StateLayer:
+        return StateLayer.from_bytes(self._spill.read(laid.ref))
 
     def save(self, held: int, edits: Sequence[Edit] = (), text: Callable[[], str] = str) -> Data:
         """Write what has changed, or all; gives where it lies. The machine is not used any more.
@@ -285,14 +238,32 @@ class Resumed(Generic[M]):
         `held` is how much it is; `edits` are those of the epoch, and `text` is what all edits have come to.
         """
         with undisturbed():
-            if whole := self._layers.wants_all(self.machine.changes + len(edits)):
+            if whole := self._wants_all(self.machine.changes + len(edits)):
+                self._laid.clear()
                 edits = (Insert(0, text()),)
-            self._layers.put(StateLayer.of(self.machine.encode(whole=whole), edits), whole=whole)
+            self._put(StateLayer.of(self.machine.encode(whole=whole), edits))
         self.machine.settled()
-        cache.here.put((self._layers.born, self._ground), (self._layers.latest, self.machine), held)
-        return self._layers.save()
+        cache.here.put((self._born, self._ground), (self._saves[-1], self.machine), held)
+        laid = [[each.ref, each.weight, each.save] for each in self._laid]
+        return {"born": self._born, "saves": self._saves, "count": self._count, "laid": laid}
+
+    def _wants_all(self, weight: int) -> bool:
+        """Whether the ground is to be laid anew, because what lies above it would be as much, or it is small."""
+        if not self._laid or self._laid[0].weight < _SMALL:
+            return True
+        return weight + sum(each.weight for each in self._laid[1:]) > self._laid[0].weight
+
+    def _put(self, layer: StateLayer) -> None:
+        """Write a layer on the others."""
+        while len(self._laid) > 1 and self._laid[-1].weight < 2 * layer.weight:
+            layer = layer.over(self._read(self._laid.pop()))
+        ref = self._spill.write(layer.to_bytes())
+        self._count += 1
+        self._laid.append(_Laid(ref, layer.weight, self._count))
+        self._saves = [*self._saves, blake2b(ref.encode(), digest_size=8).hexdigest()][-_SAVES:]
+        self._born = self._born or self._saves[0]
 
     @property
     def refs(self) -> tuple[str, ...]:
         """The names in the spill that the state needs."""
-        return self._layers.refs
+        return tuple(each.ref for each in self._laid)

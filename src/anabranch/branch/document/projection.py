@@ -3,7 +3,7 @@
 Elements are admitted by the rules of the law (`law/history/admission.py`), and applied as the law's own document
 applies them (`law/history/document.py`); what differs is what is left out: nodes that no path of the query finds,
 regions that it cannot see, and versions that it can never ask for, now or later (`sharing/retention.py`).
-Which ids are known does not depend on that (`law/history/register.py`): an update of a region that is not kept is
+Which ids are known does not depend on that (`law/history/admission.py`): an update of a region that is not kept is
 good, and changes nothing.
 
 Where the query asks for nothing but the present of chains that stand between items, they are *opened*: their content
@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from anabranch.branch.document.entries import ChainPlace, DocumentEntries, DocumentEntry
-from anabranch.law.history.admission import Admission, Admitted, declared_on, is_layout
-from anabranch.law.history.chains import Chain, Content, Contents, Lived, Version, bare
-from anabranch.law.history.register import Act
+from anabranch.law.history.admission import Act, Admitted, UpdateAdmission, declared_on, is_layout
+from anabranch.law.history.chains import Chain, Content, DocumentContents, Lived, Version, bare
 from anabranch.sharing.retention import CURRENT, Needs, Visibility
 from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
@@ -47,8 +46,8 @@ NOWHERE = InsertionPoint()
 class LateStart:
     """A document as it stands, for who begins late: its present versions, whose lives begin now (LAWS 3.6)."""
 
-    contents: Contents
-    admission: Admission
+    contents: DocumentContents
+    admission: UpdateAdmission
     now: Fraction
 
 
@@ -212,7 +211,7 @@ class KeptDocument(DocumentEntries):
         """Whether nothing around a chain was replaced; what arrives in what was never lived (LAWS 5.2)."""
         return self._end(held) is None
 
-    # --- who comes late -----------------------------------------------------------------------------------
+    # --- late subscriptions -------------------------------------------------------------------------------
 
     def begin(self, start: LateStart) -> None:
         """Start from a document as it stands."""

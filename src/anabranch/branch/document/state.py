@@ -105,7 +105,7 @@ def decode(kept: DocumentEntries, stream: str, data: Data) -> None:
                 if each >= known:
                     kept.place(each, previous)
                 previous = each
-    reader = _Reader(kept, stream)
+    reader = _RowReader(kept, stream)
     for row in sorted(entries, key=_is_end):
         reader.entry(row)
     kept.now, kept.next_number = read_fraction(now), number
@@ -191,7 +191,7 @@ def _name(name: Name) -> list[str]:
     return [name.local, name.uri, name.prefix]
 
 
-class _Reader:
+class _RowReader:
     def __init__(self, kept: DocumentEntries, stream: str) -> None:
         self._kept = kept
         self._stream = stream

@@ -5,7 +5,7 @@ Where one `for` runs over a stream of items, its rounds look at the documents as
 their results stand.
 Where items are read by asking for their past only, all is evaluated at the latest element, and corrected.
 
-What must be remembered is a `Mixture`: of streams of items what the query can still ask for
+What must be remembered is a `MixedMemory`: of streams of items what the query can still ask for
 (`runtime/past/recollection.py`), of streams of updates the documents as far as the query sees them
 (`branch/document/projection.py`).
 Expressions are evaluated by the law itself (`law/arrivals/mixed.py`) over just that: nothing that was forgotten could
@@ -25,9 +25,8 @@ from anabranch.branch.document.projection import KeptDocument, LateStart
 from anabranch.branch.document.state import Data, decode, encode
 from anabranch.branch.intake.backlog import Key
 from anabranch.branch.intake.merge import Came, Changed
-from anabranch.branch.past.answers import Memory
 from anabranch.branch.past.queries import RecalledMember, RecalledQuery
-from anabranch.branch.past.recalling import REACHES_ROOT, Recalled
+from anabranch.branch.past.recalling import REACHES_ROOT, Memory, PastBranch
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import BranchState
 from anabranch.language import ast
@@ -50,7 +49,7 @@ NOWHERE = Place("", "", 0)
 """Where a branch stands that begins late."""
 
 
-class Mixture:
+class MixedMemory:
     """The memory of one query; `roots` are the root elements of its streams."""
 
     def __init__(
@@ -155,7 +154,7 @@ class Mixture:
             decode(self.edited[name], name, each)
 
 
-class Mixed(Recalled):
+class MixedPastBranch(PastBranch):
     """A branch that remembers items, and keeps documents."""
 
     def __init__(
@@ -183,13 +182,8 @@ class Mixed(Recalled):
     def _remembering(self, given: BranchContext) -> None:
         super()._remembering(given)
         asked = self._member.query
-        around: Around = {
-            "functions": given.functions,
-            "inputs": given.documents,
-            "name": self._member.name,
-            "text": asked.text,
-        }
-        self._mixture = Mixture(asked, self._recollection, self._roots, given.limits, around)
+        around = given.around(self._member.name, asked.text)
+        self._mixture = MixedMemory(asked, self._recollection, self._roots, given.limits, around)
 
     @property
     def _memory(self) -> Memory:

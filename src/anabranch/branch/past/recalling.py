@@ -18,31 +18,135 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
+from anabranch.algebra.display.display import Piece as Shown
+from anabranch.algebra.display.publishing import Published, ReaderState, heartbeat
 from anabranch.branch.display.branch import BranchContext
-from anabranch.branch.display.publishing import SHOWN
+from anabranch.branch.display.publishing import SHOWN, wire_time
 from anabranch.branch.evolution.following import Absorbing, Following
 from anabranch.branch.held_items import number_nodes
 from anabranch.branch.intake.entries import EntryReader, FeedOrigin, RawEntry
 from anabranch.branch.intake.merge import Changed, DocumentJudge, Merged, Released, StreamSignal
-from anabranch.branch.past.answers import DisplayAnswer, Memory, StandingAnswer
 from anabranch.branch.past.queries import RecalledMember
 from anabranch.branch.ports import InputStream, Spill
 from anabranch.branch.state import BranchState
-from anabranch.errors import StateError
+from anabranch.errors import DynamicError, StateError
+from anabranch.language import ast
+from anabranch.law.construct import content_text
+from anabranch.law.env import Env
 from anabranch.law.evolution.canonical import remeasured
 from anabranch.law.inputs import Arrival, Input
 from anabranch.law.inputs import Signal as Passed
+from anabranch.law.paths import base_of
 from anabranch.law.slices import WholeNeeded
 from anabranch.runtime.past.recollection import Recollection
+from anabranch.runtime.units import NOTHING, joined, piece_of
 from anabranch.stream.affine import Affine
-from anabranch.stream.elements import Item, Place, Punctuation
+from anabranch.stream.elements import DeadLetter, Item, Place, Punctuation
 from anabranch.stream.path import Path
 from anabranch.stream.reading.lines import Cut
 from anabranch.stream.tree import Document, Element, copy
+from anabranch.values.sequences import Values
+
+_REGION = "all"
+
+
+class Memory(Protocol):
+    """What is remembered of streams, and a way to evaluate over it."""
+
+    @property
+    def now(self) -> Fraction: ...
+
+    def value(self, expression: ast.Expression, env: Env, item: Arrival | None = None) -> Values: ...
+
+    def drained(self) -> list[DeadLetter]: ...
+
+
+class StandingAnswer:
+    """Results that stand: each item adds a piece."""
+
+    def __init__(self, member: RecalledMember) -> None:
+        standing = member.query.standing
+        assert standing is not None
+        assert standing.hole is not None
+        self._standing, self._hole, self._out = standing, standing.hole, member.out
+        source = base_of(standing.fors[0].source if isinstance(self._hole, ast.Flwor) else self._hole)
+        assert isinstance(source, ast.Source)
+        self._stream = source.name
+        self._after_value = False
+
+    def take(self, memory: Memory, place: Place, item: Arrival | None) -> None:
+        """Something has come, from a place: an item, or what only moves time or edits a document."""
+        if item is None or item.place.stream != self._stream:
+            return
+        piece = piece_of(memory.value(self._hole, self._standing.env, item), self._standing.scope)
+        text = "".join(joined((piece,), self._after_value))
+        if piece != NOTHING:
+            self._after_value = piece.ends
+        if text:
+            self._out.piece(text)
+        for letter in memory.drained():
+            self._out.bury(letter)
+
+    def save(self) -> tuple[Any, list[str]]:
+        return self._after_value, []
+
+    def restore(self, data: Any, shown: list[str]) -> None:
+        self._after_value = data
+
+
+class DisplayAnswer:
+    """An answer that is corrected with every element: one region, which is replaced."""
+
+    def __init__(self, member: RecalledMember) -> None:
+        self._query, self._name, self._out = member.query.query, member.name, member.out
+        self._display = Published()
+        self._display.region(_REGION)
+        self._text: str | None = None
+        self._failing: dict[DeadLetter, None] = {}
+        """What was set aside at the latest moment; it is told once, and again when it has been away."""
+
+    def take(self, memory: Memory, place: Place, item: Arrival | None) -> None:
+        """Something has come, from a place."""
+        letters: list[DeadLetter] = []
+        text = ""
+        try:
+            text = content_text(memory.value(self._query.body, Env.of(self._query)))
+        except DynamicError as error:
+            known = next((each for each in self._failing if not each.raw and each.reason == error.message), None)
+            letters = [known or DeadLetter(place, error.message, "", error.code, self._name)]
+        letters += memory.drained()
+        for letter in letters:
+            if letter not in self._failing:
+                self._out.bury(letter)
+        self._failing = dict.fromkeys(letters)
+        if text != self._text:
+            self._text = text
+            self._display.rewrite(_REGION, [Shown(text)] if text else [])
+            at = wire_time(memory.now)
+            self._out.piece("".join((*self._display.wire(at), heartbeat(at), "\n")))
+
+    def save(self) -> tuple[Any, list[str]]:
+        letters = [
+            [each.place.stream, each.place.partition, each.place.offset, each.reason, each.raw, each.code]
+            for each in self._failing
+        ]
+        told = [self._display.told.times, self._display.told.known]
+        return [told, json.dumps(letters)], [] if self._text is None else [self._text]
+
+    def restore(self, data: Any, shown: list[str]) -> None:
+        told, letters = data
+        for stream, partition, offset, *rest in json.loads(letters):
+            reason, raw, code = rest
+            self._failing[DeadLetter(Place(stream, partition, offset), reason, raw, code, self._name)] = None
+        if shown:
+            (self._text,) = shown
+            self._display.rewrite(_REGION, [Shown(self._text)] if self._text else [])
+        self._display.resume(ReaderState(*told))
+
 
 REACHES_ROOT = "a path of the query reaches the root of a stream"
 """Why a query ends: there is no root around what is remembered."""
@@ -64,7 +168,7 @@ _ROWS = pa.schema(
 )
 
 
-class Recalled(Merged):
+class PastBranch(Merged):
     """A branch that remembers what a query may ask of the past."""
 
     def __init__(
@@ -85,7 +189,7 @@ class Recalled(Merged):
             DisplayAnswer(member) if member.query.standing is None else StandingAnswer(member)
         )
         self._entries: dict[Arrival, tuple[RawEntry, int, Mapping[Path, Affine]]] = {}
-        """Of what is remembered, the raw entry, the how many-th item it was, and the maps into the start's units."""
+        """Of what is remembered, the raw entry, its number among all items, and the maps into the start's units."""
         self.taken = 0
         """How many items came."""
         self._following = Following([Absorbing.of(member, given.functions)], self._merge, lambda: self.taken)
@@ -126,7 +230,7 @@ class Recalled(Merged):
                     pass
 
     def _pass(self, stream: str, partition: int, place: Place) -> None:
-        """Something came that is no item: time moves, and what was said may have ended the query."""
+        """Something came that is no item: time moves, and an accent may have ended the query."""
         reason = self._following.aborted.get(self._member.key)
         if reason is not None:
             self._abort(reason)
@@ -137,7 +241,7 @@ class Recalled(Merged):
     def _arrival(
         self, entry: RawEntry, item: Item, time: Fraction, units: Mapping[Path, Affine], known: int | None = None
     ) -> Arrival:
-        """An item that arrives, or one that is known to have been the how many-th."""
+        """An item that arrives, or one that arrived earlier, with its number among all items."""
         stream, number = entry.origin.stream, self.taken if known is None else known
         self.taken += known is None
         item.tree.parent = self._roots[stream]

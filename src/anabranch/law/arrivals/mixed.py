@@ -28,11 +28,11 @@ from anabranch.law.arrivals.recall import asks
 from anabranch.law.construct import content_text
 from anabranch.law.env import Env
 from anabranch.law.evaluate import ResultRow
-from anabranch.law.history.chains import Contents
+from anabranch.law.history.chains import DocumentContents
 from anabranch.law.history.document import EditedDocument
-from anabranch.law.history.evaluate import Around, HistoryEvaluator, Unit
+from anabranch.law.history.evaluate import Around, Clauses, HistoryEvaluator, RoundResults, Unit
 from anabranch.law.history.timeline import Arriving
-from anabranch.law.history.view import Lives, View
+from anabranch.law.history.view import DocumentView, Lives
 from anabranch.law.paths import base_of
 from anabranch.law.slices import Slice, WholeNeeded
 from anabranch.stream.elements import DeadLetter, Place
@@ -58,7 +58,7 @@ class MixedEvaluator(HistoryEvaluator):
     def __init__(
         self,
         query: ast.Query,
-        documents: Mapping[str, Contents],
+        documents: Mapping[str, DocumentContents],
         now: Fraction,
         stood: Stood,
         *,
@@ -75,18 +75,10 @@ class MixedEvaluator(HistoryEvaluator):
 
     # --- rounds that stand --------------------------------------------------------------------------------
 
-    def _rounds(
-        self,
-        flwor: ast.Flwor,
-        clauses: Sequence[ast.For | ast.Let],
-        env: Env,
-        unit: Unit,
-        found: list[tuple[Unit, ResultRow]],
-        failed: dict[Unit, DynamicError],
-    ) -> None:
+    def _rounds(self, flwor: ast.Flwor, clauses: Clauses, env: Env, unit: Unit, rounds: RoundResults) -> None:
         first = clauses[0] if clauses else None
         if unit or not isinstance(first, ast.For) or not self._stands(first.source):
-            super()._rounds(flwor, clauses, env, unit, found, failed)
+            super()._rounds(flwor, clauses, env, unit, rounds)
             return
         for entry, group in groupby(self._by_entry(first.source, env), key=lambda each: each[0]):
             assert entry is not None
@@ -94,19 +86,13 @@ class MixedEvaluator(HistoryEvaluator):
             if key not in self._stood.rows:
                 bound = [env.bind(first.variable, [value]) for _, value in group]
                 self._stood.rows[key] = self._run(flwor, clauses[1:], bound, entry)
-            found += [((entry,), row) for row in self._stood.rows[key]]
+            rounds.found += [((entry,), row) for row in self._stood.rows[key]]
 
-    def _run(
-        self, flwor: ast.Flwor, clauses: Sequence[ast.For | ast.Let], environments: Sequence[Env], entry: Child
-    ) -> list[ResultRow]:
+    def _run(self, flwor: ast.Flwor, clauses: Clauses, environments: Sequence[Env], entry: Child) -> list[ResultRow]:
         """The results of one item's round; what fails is set aside."""
-        found: list[tuple[Unit, ResultRow]] = []
-        failed: dict[Unit, DynamicError] = {}
-        rounds = super()._rounds
-        self.apart(lambda: [rounds(flwor, clauses, env, (entry,), found, failed) for env in environments])
-        for unit, error in failed.items():
-            self._bury(unit[-1], error)
-        return [row for unit, row in found if not any(unit[: len(each)] == each for each in failed)]
+        rounds = RoundResults()
+        self.apart(partial(self._entry_rounds, flwor, clauses, environments, (entry,), rounds))
+        return self._surviving(rounds)
 
     def _stands(self, source: ast.Expression) -> bool:
         view = self._stream(source)
@@ -133,7 +119,7 @@ class MixedEvaluator(HistoryEvaluator):
             taken += [(entry, value) for value in values]
         return taken
 
-    def _looked_back(self, asked: Qualified, view: View, env: Env) -> _Found:
+    def _looked_back(self, asked: Qualified, view: DocumentView, env: Env) -> _Found:
         wanted = Wanted.by(asked.qualifier, self._now)
         of_items = not any(isinstance(part, ast.Variable) for part in parts(asked.base))
         versions: list[_Found] = []
@@ -211,7 +197,7 @@ class MixedEvaluator(HistoryEvaluator):
         views = [view for view in self._views.values() if self._of_items(view)]
         return bool(values) and all(each is not None and any(each in view.places for view in views) for each in entries)
 
-    def _of_items(self, view: View) -> bool:
+    def _of_items(self, view: DocumentView) -> bool:
         return any(self._views.get(name) is view for name in self._stood.items)
 
     def _place(self, entry: Child) -> Place:

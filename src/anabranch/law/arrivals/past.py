@@ -42,7 +42,7 @@ class Moments(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class ElementMoment:
     """A point of the merged streams: behind an element."""
 
     now: Fraction
@@ -68,7 +68,7 @@ class Past:
         self._inputs = inputs
         self._streams = {name: inputs[name] for name in named(query) if name in inputs and inputs[name].elements}
         marked = ([(each.time, name, each) for each in _elements(stream)] for name, stream in self._streams.items())
-        self.moments: list[Moment] = []
+        self.moments: list[ElementMoment] = []
         self.number: dict[Arrival, int] = {}
         """The moments at which items arrived."""
         self._behind: dict[str, list[int]] = {name: [] for name in self._streams}
@@ -81,7 +81,7 @@ class Past:
             if isinstance(element, Arrival):
                 self._arrived[name].append(len(self.moments))
                 self.number[element] = len(self.moments)
-            self.moments.append(Moment(now, name, element))
+            self.moments.append(ElementMoment(now, name, element))
 
     @property
     def last(self) -> int:

@@ -1,7 +1,7 @@
 """The law of update streams: all that was, and what a query answers over it (history paper, 5; LAWS 5).
 
-`document.py` keeps a stream with all versions of its regions (`chains.py`), `admission.py` says which elements it
-takes, and `register.py` which ids are known.
+`document.py` keeps a stream with all versions of its regions (`chains.py`), and `admission.py` says which elements it
+takes, and which ids are known.
 `view.py` is the document at one moment as nodes with lives, `versions.py` says what a qualifier gives, `evaluate.py`
 answers queries over that, and `timeline.py` does so after every moment.
 """

@@ -1,32 +1,245 @@
 """Which elements a stream of updates takes, and what each region and update in them acts on.
 
-The law's document and those that production keeps have an `Admission` each: the rules need no content, so whoever sees
-all elements of a stream comes to the same, whatever it keeps of them.
+The law's document and those that production keeps have an `UpdateAdmission` each: the rules need no content, so
+whoever sees all elements of a stream comes to the same, whatever it keeps of them.
 
 An element is judged whole before any of it is applied, because what is bad must change nothing: a bad region inside an
 item makes the item bad, as a malformed one does (`stream/reading/wire.py`).
 The rules are LAWS 5.3, 5.8 and the history paper's section 2: an update names a region that is known; one is replaced,
 or something put after it, when it is complete, and something put before it also while it is open; the id of an open
 region, or of a `mutable`, is not taken again; times do not run backwards.
-A region that stands in what was replaced stays known for a while (`register.py`): an update of it is good, and never
+A region that stands in what was replaced stays known for a while (`Register`): an update of it is good, and never
 seen.
 Updates may nest regions ever deeper; a document is no deeper than an item may be.
+
+The `Register` knows the ids of a stream, what they name, and which of them are forgotten (LAWS 5.8).
+An id is *past* when nobody needs it to name its region: the region has newer ids, is an insertion that was deleted, or
+stands in a version that was replaced.
+A past id still names its region, until so many others have become past behind it; then it is forgotten, and a region
+that has no id left is *unnamed*: nothing can happen to it any more but that what it stands in is replaced.
+So there are never many more ids than regions to be seen, however long a stream runs.
 """
 
 from __future__ import annotations
 
 from collections import ChainMap
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import islice
+from typing import Literal
 
 from anabranch.errors import BadItem
 from anabranch.law.history.chains import Chain
-from anabranch.law.history.register import Act, Named, Register
 from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.wire import tree_of, write
 from anabranch.stream.tree import STREAM_NAMESPACE, Child, Element, Text, namespaces_in_scope
+
+MOST_PAST = 1_000
+"""So many past ids are known in each partition, the latest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What an id means."""
+
+    chain: Chain
+    mutable: bool
+    """Whether a `mutable` has it, from which nobody may take it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What one region or update does: it adds a version to a chain, which is new except where one is replaced."""
+
+    kind: Literal["mutable", "replace", "before", "after"]
+    chain: Chain
+    anchor: Chain
+    """What an insertion stands beside; else the chain itself."""
+    at: Fraction
+    own: str | None = None
+    """The id that it takes."""
+    around: Chain | None = None
+    """The region that a `mutable` is written in."""
+    is_empty: bool = False
+    """Whether the version has no content."""
+
+
+@dataclass(eq=False, slots=True)
+class Registered:
+    """What is known of a region beside its versions."""
+
+    partition: int
+    number: int
+    """Regions are numbered as they come."""
+    inserted: bool
+    """Whether it stands beside another region; else it is a `mutable`."""
+    around: Chain | None = None
+    """The region in whose newest version it stands."""
+    inner: dict[Chain, None] = field(default_factory=dict)
+    """The regions that stand in its own."""
+    ids: dict[str, None] = field(default_factory=dict)
+    first: str | None = None
+    newest: str | None = None
+    is_deleted: bool = False
+    """Whether it is an insertion whose newest version is a deletion."""
+    is_over: bool = False
+    """Whether it stands in a version that was replaced."""
+
+    def needs(self, name: str) -> bool:
+        """Whether one of its ids is not past."""
+        return not self.is_over and not self.is_deleted and name in (self.first, self.newest)
+
+
+class Register:
+    """The ids of all partitions; `take` changes them."""
+
+    def __init__(self) -> None:
+        self.names: dict[int, dict[str, Named]] = {}
+        """By partition, what each id means."""
+        self.past: dict[int, dict[str, int]] = {}
+        """By partition the past ids, the oldest first, each with a number that grows."""
+        self.known: dict[Chain, Registered] = {}
+        """The regions that have an id."""
+        self.next_number = 0
+        self.next_past = 0
+
+    def of(self, partition: int) -> dict[str, Named]:
+        """The ids that are known in a partition."""
+        return self.names.setdefault(partition, {})
+
+    def take(self, partition: int, acts: Iterable[Act]) -> list[Chain]:
+        """Take what the regions and updates of one element do, in their order; gives the regions unnamed by that."""
+        names = self.of(partition)
+        past = self.past.setdefault(partition, {})
+        concerned: dict[Chain, None] = {}
+        for act in acts:
+            concerned[act.chain] = None
+            region = self._replaced(act) if act.kind == "replace" else self._added(act, partition)
+            needed = region.first, region.newest
+            if act.own is not None:
+                if act.own in names and (before := names[act.own].chain) is not act.chain:
+                    concerned[before] = None
+                    self._lose(partition, act.own)
+                self._name(act.own, act, region)
+            self._settle(region, *needed, region.newest)
+        for name in list(islice(past, max(0, len(past) - MOST_PAST))):
+            concerned[names[name].chain] = None
+            self._lose(partition, name)
+        unnamed = [chain for chain in concerned if not self.known[chain].ids]
+        for chain in unnamed:
+            self._unname(chain)
+        return unnamed
+
+    def _replaced(self, act: Act) -> Registered:
+        region = self.known[act.chain]
+        self._end(region)
+        was_deleted = region.is_deleted
+        region.is_deleted = region.inserted and act.is_empty and (act.own is None or act.own not in region.ids)
+        if region.is_deleted is not was_deleted:
+            self.changed(act.chain, region)
+        return region
+
+    def _end(self, region: Registered) -> None:
+        """A version is replaced: all regions in it are over."""
+        for chain in sorted(region.inner, key=lambda inner: self.known[inner].number):
+            inner = self.known[chain]
+            self._end(inner)
+            inner.is_over, inner.around = True, None
+            self.changed(chain, inner)
+            self._settle(inner, inner.first, inner.newest)
+        region.inner.clear()
+
+    def _added(self, act: Act, partition: int) -> Registered:
+        if act.kind == "mutable":
+            around, is_over = act.around, act.around is not None and self.known[act.around].is_over
+        else:
+            anchor = self.known[act.anchor]
+            around, is_over = anchor.around, anchor.is_over
+        region = Registered(partition, self.next_number, act.kind != "mutable", is_over=is_over, first=act.own)
+        self.next_number += 1
+        self.known[act.chain] = region
+        if around is not None and not is_over:
+            region.around = around
+            self.known[around].inner[act.chain] = None
+        return region
+
+    def _name(self, name: str, act: Act, region: Registered) -> None:
+        """A region takes an id, which no other has, and which may be its own already."""
+        self.names[region.partition][name] = Named(act.chain, act.kind == "mutable")
+        region.newest = name
+        region.ids[name] = None
+        self.changed(act.chain, region)
+
+    def _settle(self, region: Registered, *names: str | None) -> None:
+        """Some ids of a region have become past, or are so no longer."""
+        past = self.past[region.partition]
+        for name in names:
+            if name is None:
+                continue
+            if region.needs(name):
+                if name in past:
+                    self.past_changed(region.partition, name, past.pop(name))
+            elif name not in past:
+                past[name] = self.next_past
+                self.past_changed(region.partition, name, self.next_past)
+                self.next_past += 1
+
+    def _lose(self, partition: int, name: str) -> None:
+        """The region that has an id has it no longer."""
+        chain = self.names[partition].pop(name).chain
+        region = self.known[chain]
+        del region.ids[name]
+        if name in self.past[partition]:
+            self.past_changed(partition, name, self.past[partition].pop(name))
+        if name in (region.first, region.newest):
+            region.first = None if region.first == name else region.first
+            region.newest = None if region.newest == name else region.newest
+            self.changed(chain, region)
+
+    def _unname(self, chain: Chain) -> None:
+        """A region has no id any more, so regions in it are over only when what is around it is replaced."""
+        region = self.known.pop(chain)
+        around = None if region.around is None else self.known[region.around]
+        if around is not None:
+            del around.inner[chain]
+        for inner in region.inner:
+            self.known[inner].around = region.around
+            self.changed(inner, self.known[inner])
+            if around is not None:
+                around.inner[inner] = None
+        self.changed(chain, region)
+
+    # --- late subscriptions -------------------------------------------------------------------------------
+
+    def copied_to(self, other: Register, chains: Mapping[Chain, Chain]) -> None:
+        """Fill another register, which is empty yet, with the same; `chains` gives its chains for those here."""
+        for chain, region in self.known.items():
+            other.known[chains[chain]] = copy = replace(
+                region,
+                around=None if region.around is None else chains[region.around],
+                inner={chains[inner]: None for inner in region.inner},
+                ids=dict(region.ids),
+            )
+            other.changed(chains[chain], copy)
+        for partition, names in self.names.items():
+            other.names[partition] = {name: Named(chains[each.chain], each.mutable) for name, each in names.items()}
+        for partition, past in self.past.items():
+            other.past[partition] = dict(past)
+            for name, number in past.items():
+                other.past_changed(partition, name, number)
+        other.next_number, other.next_past = self.next_number, self.next_past
+
+    # --- to be followed -----------------------------------------------------------------------------------
+
+    def changed(self, chain: Chain, region: Registered) -> None:
+        """What is known of a region has changed; one that is unnamed is known no more."""
+
+    def past_changed(self, partition: int, name: str, number: int) -> None:
+        """An id has become past, or is so no longer, under a number."""
+
 
 DEEPEST = 200
 """How deep a document is at most, regions counted, whatever an item may be: who looks into it goes down by calls."""
@@ -61,7 +274,7 @@ def is_empty(written: Element, between: bool) -> bool:
     )
 
 
-class Admission:
+class UpdateAdmission:
     """Judges the elements of one stream, partition by partition, and knows their ids and how far they are."""
 
     def __init__(self, limits: Limits | None = None, register: Register | None = None) -> None:

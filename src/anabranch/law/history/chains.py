@@ -50,7 +50,7 @@ Content: TypeAlias = Lived | Chain
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class DocumentContents:
     """What stands in a document, or in some of its entries."""
 
     root: Element

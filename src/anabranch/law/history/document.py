@@ -23,9 +23,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import count
 
-from anabranch.law.history.admission import Admission, Admitted, declared_on, is_layout
-from anabranch.law.history.chains import Content, Contents, Lived, Version, bare_element
-from anabranch.law.history.register import Act
+from anabranch.law.history.admission import Act, Admitted, UpdateAdmission, declared_on, is_layout
+from anabranch.law.history.chains import Content, DocumentContents, Lived, Version, bare_element
 from anabranch.stream.elements import Place, StreamElement
 from anabranch.stream.limits import Limits
 from anabranch.stream.tree import Child, Element
@@ -41,15 +40,15 @@ class EditedDocument:
         """What stands below the root."""
         self.now = Fraction(0)
         """The time of the latest element."""
-        self.admission = Admission(limits)
+        self.admission = UpdateAdmission(limits)
         self._numbers = count()
         self._at = Fraction(0)  # the time of what is being taken; `now` may be later, by another partition
         self._news = False  # whether something has completed since the last moment
 
     @property
-    def contents(self) -> Contents:
+    def contents(self) -> DocumentContents:
         """The document as it stands."""
-        return Contents(self.root, self.entries)
+        return DocumentContents(self.root, self.entries)
 
     def take(self, element: StreamElement, at: Fraction, partition: int = 0) -> Iterator[Fraction]:
         """Apply an element that came at a time; gives the times of its moments, and at each the document is as of it.

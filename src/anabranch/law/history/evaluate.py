@@ -14,7 +14,7 @@ New are three things:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from itertools import groupby
@@ -28,9 +28,9 @@ from anabranch.language.rewrite import parts
 from anabranch.law.calls import PythonFunction
 from anabranch.law.env import Env
 from anabranch.law.evaluate import Evaluator, ResultRow
-from anabranch.law.history.chains import Contents
+from anabranch.law.history.chains import DocumentContents
 from anabranch.law.history.versions import Asked, cut, within
-from anabranch.law.history.view import Lives, View
+from anabranch.law.history.view import DocumentView, Lives
 from anabranch.law.inputs import Input
 from anabranch.law.paths import base_of
 from anabranch.law.slices import Slice, WholeNeeded, slice_of
@@ -56,8 +56,17 @@ class Around(TypedDict, total=False):
 
 
 T = TypeVar("T")
+Clauses: TypeAlias = Sequence[ast.For | ast.Let]
 Unit: TypeAlias = tuple[Child | None, ...]
 """The entries that a round is named by, one for each `for` over a stream so far."""
+
+
+@dataclass(slots=True)
+class RoundResults:
+    """What rounds give, each with its unit, and the units of which some round fails: they fall with all of it."""
+
+    found: list[tuple[Unit, ResultRow]] = field(default_factory=list)
+    failed: dict[Unit, DynamicError] = field(default_factory=dict)
 
 
 class HistoryEvaluator(Evaluator):
@@ -66,7 +75,7 @@ class HistoryEvaluator(Evaluator):
     def __init__(
         self,
         query: ast.Query,
-        documents: Mapping[str, Contents],
+        documents: Mapping[str, DocumentContents],
         now: Fraction,
         *,
         until: Fraction | None = None,
@@ -76,7 +85,7 @@ class HistoryEvaluator(Evaluator):
         self._lives = lives or Lives()
         self._documents = documents
         self._around = around
-        self._views = {stream: View(each, self._lives, until) for stream, each in documents.items()}
+        self._views = {stream: DocumentView(each, self._lives, until) for stream, each in documents.items()}
         for stream, view in self._views.items():
             self._lives.tops |= {view.document: stream, view.root: stream}
         shown = {stream: Input(view.document) for stream, view in self._views.items()}
@@ -112,7 +121,7 @@ class HistoryEvaluator(Evaluator):
             return [(self._entry(value), value) for value in self.walk(expression, env)]
         return found
 
-    def _slice(self, view: View, entry: Child) -> Slice:
+    def _slice(self, view: DocumentView, entry: Child) -> Slice:
         part = slice_of(view.root, entry)
         part.document.order, part.root.order = view.document.order, view.root.order  # which is before the entry
         self._lives.everything[part.root] = [entry]
@@ -120,7 +129,7 @@ class HistoryEvaluator(Evaluator):
             part.root.children.clear()
         return part
 
-    def _stream(self, expression: ast.Expression) -> View | None:
+    def _stream(self, expression: ast.Expression) -> DocumentView | None:
         """The stream that a path begins with."""
         source = base_of(expression)
         return self._views.get(source.name) if isinstance(source, ast.Source) and source.kind == "stream" else None
@@ -259,52 +268,46 @@ class HistoryEvaluator(Evaluator):
 
     def rows(self, flwor: ast.Flwor, env: Env) -> list[ResultRow]:
         """The results of all rounds that do not fail, in the order in which they are run."""
-        found: list[tuple[Unit, ResultRow]] = []
-        failed: dict[Unit, DynamicError] = {}
-        self._rounds(flwor, flwor.clauses, env, (), found, failed)
-        for unit, error in failed.items():
-            self._bury(unit[-1], error)
-        return [row for unit, row in found if not any(unit[: len(each)] == each for each in failed)]
+        rounds = RoundResults()
+        self._rounds(flwor, flwor.clauses, env, (), rounds)
+        return self._surviving(rounds)
 
-    def _rounds(
-        self,
-        flwor: ast.Flwor,
-        clauses: Sequence[ast.For | ast.Let],
-        env: Env,
-        unit: Unit,
-        found: list[tuple[Unit, ResultRow]],
-        failed: dict[Unit, DynamicError],
-    ) -> None:
-        """The rows of all rounds, each with its unit; a unit of which some round fails falls with all of its rows."""
+    def _surviving(self, rounds: RoundResults) -> list[ResultRow]:
+        """The results of units that do not fail; the others are set aside."""
+        for unit, error in rounds.failed.items():
+            self._bury(unit[-1], error)
+        return [row for unit, row in rounds.found if not any(unit[: len(each)] == each for each in rounds.failed)]
+
+    def _rounds(self, flwor: ast.Flwor, clauses: Clauses, env: Env, unit: Unit, rounds: RoundResults) -> None:
+        """Run the rounds of some clauses, those of a unit."""
         try:
             if clauses and isinstance(clauses[0], ast.For) and self._reads(clauses[0].source, env):
                 variable = clauses[0].variable
                 for entry, values in groupby(self._by_entry(clauses[0].source, env), key=lambda each: each[0]):
                     those = [env.bind(variable, [value]) for _, value in values]
-                    rounds = partial(self._entry_rounds, flwor, clauses[1:], those, (*unit, entry), found, failed)
-                    self.apart(rounds, len(unit) + 1)
+                    inner = partial(self._entry_rounds, flwor, clauses[1:], those, (*unit, entry), rounds)
+                    self.apart(inner, len(unit) + 1)
             elif clauses:
                 for bound in self._inside(unit, lambda: list(self._tuples(clauses[:1], env))):
-                    self._rounds(flwor, clauses[1:], bound, unit, found, failed)
+                    self._rounds(flwor, clauses[1:], bound, unit, rounds)
             else:
-                found += [(unit, row) for row in self._inside(unit, lambda: list(self._rows(flwor, (), env)))]
+                rounds.found += [(unit, row) for row in self._inside(unit, lambda: list(self._rows(flwor, (), env)))]
         except DynamicError as error:
             if self._in_unit or not unit:
                 raise
-            failed.setdefault(unit, error)
+            rounds.failed.setdefault(unit, error)
 
     def _entry_rounds(
         self,
         flwor: ast.Flwor,
-        clauses: Sequence[ast.For | ast.Let],
-        environments: Sequence[Env],
+        clauses: Clauses,
+        bound: Sequence[Env],
         unit: Unit,
-        found: list[tuple[Unit, ResultRow]],
-        failed: dict[Unit, DynamicError],
+        rounds: RoundResults,
     ) -> None:
         """The rounds of one entry, with its nodes bound in turn."""
-        for env in environments:
-            self._rounds(flwor, clauses, env, unit, found, failed)
+        for env in bound:
+            self._rounds(flwor, clauses, env, unit, rounds)
 
     def _inside(self, unit: Unit, body: Callable[[], list[T]]) -> list[T]:
         """Run a part of a round: where it fails, the round falls."""

@@ -19,7 +19,7 @@ from anabranch.language import ast
 from anabranch.law.answer import Answer, NoAnswer, ShownAnswer
 from anabranch.law.env import Env
 from anabranch.law.evolution.vantage import Change
-from anabranch.law.history.admission import Admission
+from anabranch.law.history.admission import UpdateAdmission
 from anabranch.law.history.document import EditedDocument
 from anabranch.law.history.evaluate import Around, HistoryEvaluator, refuse_windows
 from anabranch.law.inputs import texts_at
@@ -122,7 +122,11 @@ class _Doubtful:
 
 
 def _timed(
-    admission: Admission, stream: str, partition: int, elements: Iterable[StreamElement | DeadLetter], path: Path | None
+    admission: UpdateAdmission,
+    stream: str,
+    partition: int,
+    elements: Iterable[StreamElement | DeadLetter],
+    path: Path | None,
 ) -> Iterator[Arriving | _Doubtful]:
     for each in elements:
         if isinstance(each, DeadLetter):

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from anabranch.law.history.chains import Chain, Content, Contents, Lived, Version, bare, bare_element
+from anabranch.law.history.chains import Chain, Content, DocumentContents, Lived, Version, bare, bare_element
 from anabranch.stream import tree
 from anabranch.stream.elements import Place
 from anabranch.stream.tree import Child, Element
@@ -64,10 +64,10 @@ class _Around:
     number: int | None = None
 
 
-class View:
+class DocumentView:
     """A document as of a time, or now."""
 
-    def __init__(self, seen: Contents, lives: Lives, until: Fraction | None = None) -> None:
+    def __init__(self, seen: DocumentContents, lives: Lives, until: Fraction | None = None) -> None:
         self._lives = lives
         self._until = until
         self.document = tree.Document()

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
-from anabranch.algebra.history.replay import CLOSING, OPENING, Moment, Replay
+from anabranch.algebra.display.replay import CLOSING, OPENING, DisplayMoment, Replay
 from anabranch.branch.display.publishing import shown_in
 from anabranch.branch.state import BranchState
 from anabranch.branch.timeline import moments
@@ -204,7 +204,7 @@ class AnswerLog:
                 hint="'anabranch answer' prints what it shows now",
             )
 
-    def _replayed(self, subscription: Registration, replay: Replay) -> Iterator[Moment]:
+    def _replayed(self, subscription: Registration, replay: Replay) -> Iterator[DisplayMoment]:
         """Follow a display from its beginning; after each yield it shows what it has shown then."""
         self.check_followed(subscription)
         for manifest in self.manifests.since(subscription.first):

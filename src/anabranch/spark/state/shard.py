@@ -20,7 +20,7 @@ from time import process_time
 import pyarrow as pa
 
 from anabranch.branch import Branch, BranchState, InputStream
-from anabranch.branch.display.branch import Braided, BranchContext, Stranded
+from anabranch.branch.display.branch import BraidBranch, BranchContext, StrandBranch
 from anabranch.branch.display.strands import packed, unpacked
 from anabranch.branch.document.keeper import Keeper
 from anabranch.branch.document.shared_reader import SharedReader
@@ -144,7 +144,7 @@ class _Shard:
             opened.tell([each for each in outputs if isinstance(each, Timed)])
         for row in rows:
             _take(opened, row)
-        if isinstance(opened, Stranded):
+        if isinstance(opened, StrandBranch):
             self._send_on(branch, opened)
         left = opened.save()
         twins = dict(zip(branch.keys, branch.twins, strict=True))
@@ -155,7 +155,7 @@ class _Shard:
         waiting = {f"{stream}/{partition}": count for (stream, partition), count in opened.waiting.items() if count}
         return SavedState(self.number, self.files.write(left.to_bytes()), opened.spilled, opened.held, waiting)
 
-    def _send_on(self, branch: BranchPlan, strand: Stranded) -> None:
+    def _send_on(self, branch: BranchPlan, strand: StrandBranch) -> None:
         """Send what a strand has found to where strands come together."""
         number = branch.twins[0][0].branch
         to = shard_of(number, self.plan)
@@ -172,7 +172,7 @@ class _Shard:
         roots = {each: parse_root(self._stream(each).root.encode()) for each in query.streams}
         shown = query.member(Seat(branch.keys[0], twins[0], query, self._output(twins)))
         given = BranchContext(*self._known, self.plan.limits)
-        opened = Braided(shown, roots, self._state(branch.number), given, self.files)
+        opened = BraidBranch(shown, roots, self._state(branch.number), given, self.files)
         told = (each for row in rows if row.kind == "told" for each in unpacked(row.payload))
         opened.take(told, finished=any(row.kind == "finished" for row in rows))
         for reason in opened.aborted.values():

@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Self
 
 from anabranch.branch import Branch
-from anabranch.branch.display.branch import Displayed, DisplayMember, DisplayQuery, Stranded
-from anabranch.branch.display.continuous import Continuous
+from anabranch.branch.display.branch import DisplayBranch, DisplayMember, DisplayQuery, StrandBranch
+from anabranch.branch.display.continuous import ContinuousQuery
 from anabranch.branch.display.strands import spreads
 from anabranch.language import ast, parse
 from anabranch.language.rewrite import parts
@@ -52,9 +52,9 @@ class DisplayKind(QueryKind):
         (seat,) = seats
         member = self.member(seat)
         if setup.strand is None:
-            return Displayed(member, setup.inputs, setup.state, setup.given, setup.files)
+            return DisplayBranch(member, setup.inputs, setup.state, setup.given, setup.files)
         strand = replace(member, strand=setup.strand)
-        return Stranded(strand, setup.inputs, setup.state, setup.given, setup.files)
+        return StrandBranch(strand, setup.inputs, setup.state, setup.given, setup.files)
 
     def member(self, seat: Seat) -> DisplayMember:
         """What a branch, a strand, or where strands come together has to know of the query."""
@@ -82,4 +82,6 @@ def _splits(text: str, stream: str, root: str, functions: Functions) -> bool:
     query = parse(text)
     if any(isinstance(each, ast.Source) and each.kind == "doc" for each in parts(query)):
         return False  # what it says is not known before it is read
-    return spreads(Continuous(query, {stream: parse_root(root.encode())}, functions=dict(functions), text=text).part)
+    return spreads(
+        ContinuousQuery(query, {stream: parse_root(root.encode())}, functions=dict(functions), text=text).part
+    )

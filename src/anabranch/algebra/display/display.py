@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from anabranch.algebra.history.ordered import Ordered
+from anabranch.algebra.display.ordered import Ordered
 
 Namespaces: TypeAlias = tuple[tuple[str, str], ...]
 

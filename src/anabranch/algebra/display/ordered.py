@@ -11,7 +11,7 @@ That has few levels (three for 100,000 handles), and what is done within a node 
 A node that gets too full is cut in half; one that would fit into its neighbour joins it.
 The shape depends on what was done before, but nothing that can be asked shows it.
 
-Every method takes time logarithmic in the number of handles, but for `__iter__` and `encode`, which are linear.
+Every method takes time logarithmic in the number of handles, but for `__iter__`, which is linear.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ H = TypeVar("H", bound=Hashable)
 V = TypeVar("V", bound=Additive)
 
 
-class _Node(Generic[V]):
+class _TreeNode(Generic[V]):
     """Handles (in a leaf) or nodes, side by side, with the sum of each; `parent` is None at the root."""
 
     __slots__ = ("is_leaf", "items", "parent", "sums")
@@ -44,7 +44,7 @@ class _Node(Generic[V]):
         self.is_leaf = is_leaf
         self.items = items
         self.sums = sums
-        self.parent: _Node[V] | None = None
+        self.parent: _TreeNode[V] | None = None
 
 
 class Ordered(Generic[H, V]):
@@ -56,8 +56,8 @@ class Ordered(Generic[H, V]):
         self.total = zero
         """The sum of all values; to be read only."""
         self._zero = zero
-        self._root: _Node[V] = _Node(True, [], [])
-        self._leaves: dict[H, _Node[V]] = {}
+        self._root: _TreeNode[V] = _TreeNode(True, [], [])
+        self._leaves: dict[H, _TreeNode[V]] = {}
         for handle, value in items:
             self.append(handle, value)
 
@@ -154,10 +154,6 @@ class Ordered(Generic[H, V]):
                 return found
             node = node.items[low - 1]
 
-    def encode(self) -> list[tuple[H, V]]:
-        """All handles with their values, in order; `Ordered(zero, ...)` takes them."""
-        return [(handle, self[handle]) for handle in self]
-
     # --- editing --------------------------------------------------------------------------------------------
 
     def append(self, handle: H, value: V) -> None:
@@ -202,7 +198,7 @@ class Ordered(Generic[H, V]):
 
     # --- the tree -------------------------------------------------------------------------------------------
 
-    def _insert(self, leaf: _Node[V], at: int, handle: H, value: V) -> None:
+    def _insert(self, leaf: _TreeNode[V], at: int, handle: H, value: V) -> None:
         assert handle not in self._leaves, "a handle stands in one place"
         leaf.items.insert(at, handle)
         leaf.sums.insert(at, value)
@@ -211,23 +207,23 @@ class Ordered(Generic[H, V]):
         if len(leaf.items) > _MOST:
             self._cut(leaf)
 
-    def _add_above(self, node: _Node[V], difference: V) -> None:
+    def _add_above(self, node: _TreeNode[V], difference: V) -> None:
         self.total = self.total + difference
         while (parent := node.parent) is not None:
             at = parent.items.index(node)
             parent.sums[at] = parent.sums[at] + difference
             node = parent
 
-    def _cut(self, node: _Node[V]) -> None:
+    def _cut(self, node: _TreeNode[V]) -> None:
         """Halve a node that is too full, and those above it that become so."""
         while len(node.items) > _MOST:
             half = len(node.items) // 2
-            right = _Node(node.is_leaf, node.items[half:], node.sums[half:])
+            right = _TreeNode(node.is_leaf, node.items[half:], node.sums[half:])
             del node.items[half:], node.sums[half:]
             self._adopt(right)
             of_right = sum(right.sums, self._zero)
             if (parent := node.parent) is None:
-                parent = self._root = _Node(False, [node, right], [self.total - of_right, of_right])
+                parent = self._root = _TreeNode(False, [node, right], [self.total - of_right, of_right])
                 node.parent = right.parent = parent
                 return
             right.parent = parent
@@ -237,7 +233,7 @@ class Ordered(Generic[H, V]):
             parent.sums.insert(at + 1, of_right)
             node = parent
 
-    def _shrunk(self, node: _Node[V]) -> None:
+    def _shrunk(self, node: _TreeNode[V]) -> None:
         """Join a node that has become small with a neighbour, and so on above it."""
         while (parent := node.parent) is not None and len(node.items) <= _MOST // 4:
             at = parent.items.index(node)
@@ -255,10 +251,10 @@ class Ordered(Generic[H, V]):
                 del parent.items[left + 1], parent.sums[left + 1]
             node = parent
         while not self._root.is_leaf and len(self._root.items) <= 1:
-            self._root = self._root.items[0] if self._root.items else _Node(True, [], [])
+            self._root = self._root.items[0] if self._root.items else _TreeNode(True, [], [])
             self._root.parent = None
 
-    def _adopt(self, node: _Node[V]) -> None:
+    def _adopt(self, node: _TreeNode[V]) -> None:
         if node.is_leaf:
             self._leaves.update(dict.fromkeys(node.items, node))
         else:
@@ -276,7 +272,7 @@ class Ordered(Generic[H, V]):
 
     def _beside(self, handle: H, step: int) -> H | None:
         item: Any = handle
-        node: _Node[V] | None = self._leaves[handle]
+        node: _TreeNode[V] | None = self._leaves[handle]
         while node is not None:
             at = node.items.index(item) + step
             if 0 <= at < len(node.items):
@@ -285,7 +281,7 @@ class Ordered(Generic[H, V]):
             item, node = node, node.parent
         return None
 
-    def _edge(self, node: _Node[V], at: int) -> H | None:
+    def _edge(self, node: _TreeNode[V], at: int) -> H | None:
         while not node.is_leaf:
             node = node.items[at]
         found: H | None = node.items[at] if node.items else None

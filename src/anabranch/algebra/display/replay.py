@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from anabranch.algebra.history.display import Body, Display, DisplayElement, Edit, Piece
+from anabranch.algebra.display.display import Body, Display, DisplayElement, Edit, Piece
 from anabranch.errors import StateError
 from anabranch.stream.elements import DeadLetter, Item, Punctuation, Region, StreamElement, Update
 from anabranch.stream.limits import Limits
@@ -32,7 +32,7 @@ _MOST_LEFT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class DisplayMoment:
     """What a moment has changed."""
 
     at: Decimal
@@ -56,14 +56,14 @@ class Replay:
         """What is on display."""
         return self.display.text
 
-    def feed(self, text: str) -> Iterator[Moment]:
+    def feed(self, text: str) -> Iterator[DisplayMoment]:
         """Take in more of the stream, without what stands around it; gives the moments that are complete then."""
         for element in self._reader.elements(self._splitter.feed(text.encode()), ""):
             match element:
                 case DeadLetter(reason=reason):
                     raise StateError(f"the answer log is damaged: {reason}")
                 case Punctuation(at=Decimal() as at):
-                    yield Moment(at, tuple(self._edits))
+                    yield DisplayMoment(at, tuple(self._edits))
                     self._edits.clear()
                 case _:
                     self._forget(element)

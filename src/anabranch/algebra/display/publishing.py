@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, TypeAlias
 
-from anabranch.algebra.history.display import Body, Display, DisplayElement, DisplayRegion, Namespaces, Piece
+from anabranch.algebra.display.display import Body, Display, DisplayElement, DisplayRegion, Namespaces, Piece
 from anabranch.stream.serialize import escape_attribute
 from anabranch.stream.tree import STREAM_NAMESPACE
 
@@ -45,7 +45,7 @@ _News: TypeAlias = _Inserted | _Deleted
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ReaderState:
     """What a reader of the wire knows: how often it was told everything, and whether it knows what is there now."""
 
     times: int = 0
@@ -60,15 +60,15 @@ class Published(Display):
         self._news: list[_News] = []
         self._dirty: dict[int, DisplayRegion] = {}
         """The regions a reader knows in which something has changed."""
-        self._told = Told()
+        self._told = ReaderState()
         self._texts = 0
 
     @property
-    def told(self) -> Told:
+    def told(self) -> ReaderState:
         """What a reader was told."""
         return self._told
 
-    def resume(self, told: Told) -> None:
+    def resume(self, told: ReaderState) -> None:
         """Go on where a display with the same regions was, which has told this."""
         self._told, self._news, self._dirty = told, [], {}
 
@@ -83,11 +83,11 @@ class Published(Display):
         self._news, self._dirty = [], {}
         if hidden:
             news, dirty = [_Deleted(id) for id, _ in self._parts_in(self.root)] if told.known else [], {}
-            self._told = Told(told.times, known=False)
+            self._told = ReaderState(told.times, known=False)
         elif not told.known:
             if not told.times:
                 found.append(_control("mutable", f' id="{_END}"{when}', ""))
-            self._told = Told(told.times + 1, known=True)
+            self._told = ReaderState(told.times + 1, known=True)
             news, dirty = list(self._everything(self.root, None)), {}
         for each in news:
             match each:
