@@ -49,7 +49,7 @@ _PLAIN = (1e-6, 1e6)
 """Between these a double is spelled without an exponent."""
 
 
-class Windows(Protocol):
+class ClosedWindows(Protocol):
     """Some windows, none of which has failed."""
 
     def __len__(self) -> int: ...
@@ -179,7 +179,7 @@ class PaneColumns:
 # --- conditions -------------------------------------------------------------------------------------------
 
 
-def held(test: Test, windows: Windows) -> Flags:
+def held(test: Test, windows: ClosedWindows) -> Flags:
     """For which windows a test holds."""
 
     def compared(each: AggregateComparison) -> Flags:
@@ -211,7 +211,7 @@ def _listed(values: Numbers | Indices | list[Atomic]) -> list[Atomic]:
     return values if isinstance(values, list) else list(values.tolist())
 
 
-def _side(operand: Operand, windows: Windows) -> tuple[Numbers | Indices | list[Atomic], Flags | None]:
+def _side(operand: Operand, windows: ClosedWindows) -> tuple[Numbers | Indices | list[Atomic], Flags | None]:
     """The values of one side by window; a list where an integer may lie between a number and its double."""
     if isinstance(operand, NumberLiteral):
         (value,) = atomize(operand.value)
@@ -225,7 +225,7 @@ def _side(operand: Operand, windows: Windows) -> tuple[Numbers | Indices | list[
 # --- texts ------------------------------------------------------------------------------------------------
 
 
-def texts(result: WindowResult, windows: Windows) -> pa.Array:
+def texts(result: WindowResult, windows: ClosedWindows) -> pa.Array:
     """The texts of all windows that add one, in order."""
     chosen = np.flatnonzero(held(result.test, windows))
     if not len(chosen):

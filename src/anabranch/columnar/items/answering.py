@@ -119,7 +119,7 @@ class Answers(Protocol):
         """Set a dead letter down."""
 
 
-class AnswerPiece(NamedTuple):
+class QueryAnswer(NamedTuple):
     """What the law gives to a query for an entry."""
 
     query: int
@@ -176,7 +176,7 @@ class AnswerBatch:
     """Whose it is."""
     entries: Places
 
-    def deliver(self, entries: range, pieces: Sequence[AnswerPiece], out: Answers) -> None:
+    def deliver(self, entries: range, pieces: Sequence[QueryAnswer], out: Answers) -> None:
         """Hand out what some entries give, with the pieces that the law gave for them."""
         given, queries, at = self.given, self.queries, self.entries
         if entries.start or entries.stop <= at.max(initial=-1):
@@ -202,7 +202,7 @@ class SingleItemAnswers:
         self._members = members
         self._out = out
         self._course = course
-        self._pieces: list[AnswerPiece] = []
+        self._pieces: list[QueryAnswer] = []
         self.held = 0
 
     def answer(self, entry: int, item: Item, queries: Iterable[int]) -> None:
@@ -222,10 +222,10 @@ class SingleItemAnswers:
     def add(self, number: int, entry: int, text: str) -> None:
         """Hold what an entry gives to a query."""
         if text:
-            self._pieces.append(AnswerPiece(number, entry, text.encode()))
+            self._pieces.append(QueryAnswer(number, entry, text.encode()))
             self.held += len(text)
 
-    def take(self) -> list[AnswerPiece]:
+    def take(self) -> list[QueryAnswer]:
         """What is held, which is then no longer held."""
         pieces, self._pieces, self.held = self._pieces, [], 0
         return pieces

@@ -29,14 +29,14 @@ class TableRow:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerPiece:
+class ResultPiece:
     """An element that stands by itself, or what stands between two; and its row, or why it is none."""
 
     text: str
     row: TableRow | str
 
 
-def take_apart(text: str) -> list[AnswerPiece]:
+def take_apart(text: str) -> list[ResultPiece]:
     """The pieces of an answer, or of a part of it; white space between elements is none."""
     data = f"<{_AROUND}>{text}</{_AROUND}>".encode()
     reading = _RowReading()
@@ -48,7 +48,7 @@ def take_apart(text: str) -> list[AnswerPiece]:
     parser.Parse(data, True)
     bounds = pairwise([*(start for start, _ in reading.found), len(data) - len(f"</{_AROUND}>")])
     rows = (row for _, row in reading.found)
-    found = (AnswerPiece(data[start:end].decode(), row) for (start, end), row in zip(bounds, rows, strict=True))
+    found = (ResultPiece(data[start:end].decode(), row) for (start, end), row in zip(bounds, rows, strict=True))
     return [piece for piece in found if piece.text.strip()]
 
 
