@@ -121,6 +121,8 @@ def _read(node: ast.stmt, module: Module) -> None:
             for alias in part.names:
                 module.imported[alias.asname or alias.name.split(".")[0]] = (alias.name, None)
     match node:
+        case ast.FunctionDef(decorator_list=[ast.Name(id="overload")]):
+            pass  # the definition behind it is the one that is called
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             module.definitions.append(Definition(module.name, node.name, node.lineno, names=set(_names(node))))
         case ast.ClassDef():
@@ -147,6 +149,8 @@ def _read(node: ast.stmt, module: Module) -> None:
 
 def _is_foreign(base: ast.expr, module: Module) -> bool:
     """Whether a class is derived from one of another project, which may call what it overrides."""
+    while isinstance(base, ast.Attribute | ast.Subscript):
+        base = base.value
     name = base.id if isinstance(base, ast.Name) else ""
     origin, _ = module.imported.get(name, ("anabranch", None))
     return origin.split(".")[0] not in ("anabranch", "abc", "typing", "enum")
