@@ -126,3 +126,24 @@ def test_the_house_is_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert house["main"](["--tighten"], tmp_path, allowed) == 0
     assert allowed.read_text().splitlines() == ["# why", *told[:3], "anabranch.one has 502 lines, more than 500"]
     assert house["main"]([], tmp_path, allowed) == 0
+
+
+def test_the_four_lives_name_what_is_there() -> None:
+    """Each step in ARCHITECTURE.md names a file and a function or class in it; a life has a dozen steps at most."""
+    text = (TOP / "ARCHITECTURE.md").read_text().partition("## Four lives")[2].partition("\n## ")[0]
+    lives = text.split("\n### ")[1:]
+    assert [len(re.findall(r"^\d+\. ", life, re.MULTILINE)) <= 12 for life in lives] == [True] * 4
+    named = re.findall(r"`([\w/]+\.py)` `([\w.]+)`", text)
+    assert len(named) > 40
+    assert [each for each in named if not _is_defined(*each)] == []
+
+
+def _is_defined(file: str, name: str) -> bool:
+    path = TOP / "src" / "anabranch" / file
+    body = ast.parse(path.read_text(encoding="utf-8")).body if path.exists() else []
+    for part in name.split("."):
+        found = [each for each in body if isinstance(each, ast.FunctionDef | ast.ClassDef) and each.name == part]
+        if not found:
+            return False
+        body = found[0].body
+    return True
