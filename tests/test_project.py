@@ -13,7 +13,22 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 TOP = Path(__file__).parent.parent
-PURE = ("errors", "stream", "predicate", "language", "algebra", "sharing", "columnar", "reference", "network")
+PURE = (
+    "errors",
+    "logic",
+    "stream",
+    "predicate",
+    "values",
+    "aggregates",
+    "language",
+    "algebra",
+    "sharing",
+    "law",
+    "runtime",
+    "columnar",
+    "branch",
+    "network",
+)
 """What lies below `spark` or beside it; ARCHITECTURE.md promises that it knows no Spark."""
 
 IMPORT_ALL = f"""
