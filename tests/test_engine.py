@@ -163,14 +163,19 @@ def test_mistakes_are_named_where_they_are_made(spark: SparkSession, folder: Pat
 
 
 def test_what_ends_the_trunk_reaches_whoever_waits(spark: SparkSession, folder: Path) -> None:
-    """Nobody can tell what the stream is: the iteration and the answer raise what the trunk met."""
-    (folder / "a").write_text('<?xml version="1.0" encoding="EBCDIC"?><root><p>1</p></root>\n')
-    with anabranch.Engine(spark, once=True) as engine:
-        engine.stream("s", folder, format="document")
-        broken = engine.subscribe(ALL)
-        for wait in (list, LiveSubscription.answer):
-            with pytest.raises(StreamError, match="the encoding 'EBCDIC' is not supported"):
-                wait(broken)
+    """A file that was read has become shorter: the iteration and the answer raise what the trunk met."""
+    (folder / "a").write_text("<p>1</p>\n<p>2</p>\n")
+    for broken in (False, True):
+        with anabranch.Engine(spark, once=True, checkpoint=folder.parent / "state") as engine:
+            engine.stream("s", folder, format="lines")
+            subscription = engine.subscribe(ALL, "all")
+            if not broken:
+                assert subscription.answer() == "<all><p>1</p><p>2</p></all>"
+                (folder / "a").write_text("<p>1</p>\n")
+                continue
+            for wait in (list, LiveSubscription.answer):
+                with pytest.raises(StreamError, match="/a' has become shorter: 9 bytes, of which 18 were read"):
+                    wait(subscription)
 
 
 def test_another_python_for_the_workers_is_refused(
