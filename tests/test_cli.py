@@ -86,6 +86,7 @@ def test_a_byte_order_mark_is_no_part_of_a_table(files: Files, read: Callable[[P
     assert "invalid" not in str(error.value)
 
 
+@pytest.mark.mass
 def test_an_evaluation_without_end_is_set_aside(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
     """LAWS 6, case 37: 2^24 calls on one item end after a million, by name; the other item is answered."""
     calls = "".join(
@@ -380,6 +381,7 @@ def test_generate_then_query(files: Files, capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out.startswith("<photons><vela><ra>")
 
 
+@pytest.mark.mass
 def test_bench_writes_its_figures(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     """`bench parse` measures a thousand queries and writes the figures as JSON; one round is enough to see that."""
     for rounds, few in (("_WARM_UP", 0), ("_QUICK_ROUNDS", 1)):

@@ -355,6 +355,7 @@ def test_readers_of_a_subscription_do_not_share_a_position(tmp_path: Path) -> No
     assert checkpoint.reader("a", "b").name.startswith("a b-")
 
 
+@pytest.mark.mass
 def test_a_thousand_files_are_checked_quickly(tmp_path: Path) -> None:
     """Each is looked at once, not once for every other."""
     claims = [Claim(tmp_path / str(number), f"the sink of '{number}'") for number in range(20_000)]

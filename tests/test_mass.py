@@ -58,6 +58,7 @@ def run(folder: Path, *options: str, **environment: str) -> str:
 
 
 @pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one process", "two processes"])
+@pytest.mark.mass
 def test_a_run_tells_its_seed_and_its_cases(tmp_path: Path, processes: tuple[str, ...]) -> None:
     """The tests are marked; behind the results stands how many cases there were; what fails says which case it is."""
     told = run(tmp_path, *processes, "-m", "mass", ANABRANCH_SEED="5")

@@ -32,6 +32,7 @@ def bare(network: Network, folder: Path, on_epoch: Callable[[str, Epoch], None])
     return bare_network(network, folder, Random(1), (1 << 20,))
 
 
+@pytest.mark.mass
 def test_the_session_of_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -159,6 +159,7 @@ def command(tmp_path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.mass
 def test_a_pipe_gets_the_answer_to_the_byte(tmp_path: Path, command: list[str], name: str) -> None:
     """And a newline behind it; whoever reads it has to know what is in there."""
     found = subprocess.run([*command, tmp_path / f"{name}.xq"], capture_output=True, check=True)
@@ -166,6 +167,7 @@ def test_a_pipe_gets_the_answer_to_the_byte(tmp_path: Path, command: list[str], 
 
 
 @pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.mass
 def test_a_terminal_gets_an_answer_that_cannot_act(tmp_path: Path, command: list[str], name: str) -> None:
     """References, which mean the same in XML; lines stay lines."""
     ours, theirs = pty.openpty()
@@ -183,6 +185,7 @@ def test_a_terminal_gets_an_answer_that_cannot_act(tmp_path: Path, command: list
     assert text == ANSWERS[name].replace("\u009b", "&#155;").replace("\u202e", "&#8238;") + "\n"
 
 
+@pytest.mark.mass
 def test_an_output_without_the_letters_gets_references(tmp_path: Path, command: list[str]) -> None:
     """An answer does not fail where the output has another encoding: in XML a reference is the same character."""
     (tmp_path / "s.xml").write_text("<root><p><x>漢</x></p></root>")

@@ -125,6 +125,7 @@ def some_queries(random: Random) -> list[str]:
 
 
 @pytest.mark.parametrize("family", range(2))
+@pytest.mark.mass
 def test_queries_counted_together_do_not_notice_each_other(family: int) -> None:
     """One pass over a range for several queries, one state for all of them: each is answered as the law says."""
     for number in range(5):

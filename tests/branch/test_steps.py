@@ -45,6 +45,7 @@ def test_a_branch_counts_as_the_law_does(family: str) -> None:
 
 
 @pytest.mark.parametrize("rest", PANES)
+@pytest.mark.mass
 def test_panes_count_as_the_law_does(rest: str) -> None:
     """A window that is counted by panes fails with as many steps as one that holds its items, and with no fewer."""
     query = f"for $w in stream('s')/r/i|t diff 4 step 2| {rest}"

@@ -106,6 +106,7 @@ def test_a_batch_with_too_many_answers_is_taken_in_parts(form: Format, monkeypat
 @pytest.mark.parametrize("form", ["lines", "document"])
 @settings(max_examples=15, deadline=None)
 @given(stream=streams, places=st.lists(st.integers(0, 5_000), max_size=3), ended=st.booleans())
+@pytest.mark.mass
 def test_streams_are_answered_as_by_law(
     form: Format, stream: list[tuple[str, str]], places: list[int], ended: bool
 ) -> None:

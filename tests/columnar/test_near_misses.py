@@ -69,6 +69,7 @@ def differences(lines: list[bytes]) -> list[bytes]:
     return [line for line, good in zip(lines, called_good(lines), strict=True) if difference(line, good)]
 
 
+@pytest.mark.mass
 def test_what_may_stand_before_inside_and_behind_an_item() -> None:
     """Each construct at each place of an item, among good items: called good where expat accepts that line alone."""
     places = [at for at in range(len(ITEM) + 1) if at in (0, len(ITEM)) or ITEM[at : at + 1] == b"<" or at % 7 == 0]

@@ -80,6 +80,7 @@ def told(letters: Iterable[DeadLetter]) -> Counter[str]:
 
 
 @pytest.mark.parametrize("strands", [0, 3])
+@pytest.mark.mass
 def test_a_trunk_ends_them_where_the_law_does(tmp_path: Path, strands: int) -> None:
     """Answers, dead letters, and who has ended and why: whatever the epochs, shards and strands."""
     inputs = Inputs(sources(tmp_path))

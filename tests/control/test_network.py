@@ -62,6 +62,7 @@ def answers(folder: Path, more: tuple[str, ...], *, accents: bool, edited: tuple
 
 
 @pytest.mark.parametrize("accents", [True, False])
+@pytest.mark.mass
 def test_answers_are_those_of_streams_without_them(tmp_path: Path, accents: bool) -> None:
     """Whether items, windows, tuples or documents travel; whatever stands between the items."""
     expected = answers(tmp_path / "calm", (), accents=accents)

@@ -57,6 +57,7 @@ def check(folder: Path, seed: int, *, finite: bool, everywhere: bool = False) ->
     return wild, found
 
 
+@pytest.mark.mass
 def test_nothing_ends_or_differs(tmp_path: Path) -> None:
     """Over inputs that end; and the reference answers the same and sets the same aside, once for each place."""
     wild, found = check(tmp_path, 1, finite=True)
@@ -79,6 +80,7 @@ def test_nothing_ends_or_differs(tmp_path: Path) -> None:
     assert min(alone["alone"], alone["alone_edited"]) > 30
 
 
+@pytest.mark.mass
 def test_nothing_ends_or_differs_in_a_run(tmp_path: Path) -> None:
     """Over streams that have no end."""
     check(tmp_path, 2, finite=False)

@@ -46,6 +46,7 @@ CASES: dict[Kind, range] = {
 
 
 @pytest.mark.parametrize("kind", CASES)
+@pytest.mark.mass
 def test_the_square(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random queries over random streams of one or two partitions, with epochs that end anywhere."""
     monkeypatch.setattr(algebra_evolving, "MAPS", EXACT)

@@ -215,6 +215,7 @@ def both(one: Case, random: Random) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(("family", "count"), [("items", 40), ("windows", 40), ("joins", 25), ("partitions", 15)])
+@pytest.mark.mass
 def test_queries_see_what_is_meant(family: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A query over items behind accents answers to the byte as over the same items in the units of its start."""
     monkeypatch.setattr(import_module("anabranch.law.evaluate"), "compare", strict)

@@ -227,6 +227,7 @@ def again(monkeypatch: pytest.MonkeyPatch) -> list[Again]:
     return found
 
 
+@pytest.mark.mass
 def test_no_split_shows(tmp_path: Folder, monkeypatch: pytest.MonkeyPatch, again: list[Again]) -> None:
     """Random queries over random accented streams, in any split; counts that turn out void are counted again."""
     accents = 0

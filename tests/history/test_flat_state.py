@@ -98,6 +98,7 @@ def sizes(query: str, regions: int, updates: int, epoch: int) -> list[int]:
 
 
 @pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.mass
 def test_a_thousand_updates_with_fresh_ids(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where thirty past ids are known, what is kept soon grows no more: in the last third it is what it was before."""
     monkeypatch.setattr(admission, "MOST_PAST", 30)

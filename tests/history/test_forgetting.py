@@ -234,6 +234,7 @@ def test_the_rule_by_itself(mass: Mass, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("most", [0, 1, 2])
+@pytest.mark.mass
 def test_queries_show_what_the_law_says_where_ids_are_forgotten(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """After every moment, whatever of their state was put away; and they know the same ids, in the same order."""
     monkeypatch.setattr(admission, "MOST_PAST", most)

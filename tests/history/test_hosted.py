@@ -59,6 +59,7 @@ def replace(target: str, content: str, at: int) -> str:
 
 
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.mass
 def test_random_cases_on_a_trunk(seed: int, tmp_path: Path) -> None:
     """After every moment a trunk shows what the law shows, however it was cut into epochs and shards."""
     found = {f"q{number}": random_case(number) for number in range(seed * 15, seed * 15 + 15)}
@@ -77,6 +78,7 @@ def test_random_cases_on_a_trunk(seed: int, tmp_path: Path) -> None:
             assert trunk.answer(name) == law.answer, case
 
 
+@pytest.mark.mass
 def test_large_documents_in_any_epochs(tmp_path: Path) -> None:
     """States that are written in layers, read by one process and another, tell the same to the byte (LAWS 1.2)."""
     random, folder = Random(1), tmp_path / "in"

@@ -109,6 +109,7 @@ LONG = {
 
 @pytest.mark.parametrize("kind", LONG)
 @pytest.mark.usefixtures("_sealed")
+@pytest.mark.mass
 def test_length_is_no_harm(kind: str) -> None:
     """A query of the greatest length is answered, in time that grows with its length and no faster."""
     text, expected = LONG[kind]

@@ -72,6 +72,7 @@ def test_joins_on_the_way() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.mass
 def test_random_networks(seed: int) -> None:
     """Random shapes, places and orders, with subscriptions that end on the way and flows that are narrowed."""
     random = Random(seed)

@@ -72,6 +72,7 @@ def experiment(strategy: Strategy, seed: int) -> tuple[Planner, int, float]:
     return found, shared, max(each.seconds for each in decisions)
 
 
+@pytest.mark.mass
 def test_section_6() -> None:
     """With widening all but the first of 32 random queries share, and traffic falls as much as in the paper."""
     traffic, load, shared = {}, {}, {}

@@ -122,6 +122,7 @@ def test_what_fails_for_a_tuple(tmp_path: Path) -> None:
         assert letters == {("a", "FORG0001", "<i_i>"), (f"flow {flow.name}", "FORG0001", "<i><t")}
 
 
+@pytest.mark.mass
 def test_killed_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tuples are sent once, whatever is cut off in between."""
     asked = (("a", JOIN, "SP2"), ("b", ITEMS, "SP2"), ("c", JOIN, "SP1"))

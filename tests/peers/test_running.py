@@ -48,6 +48,7 @@ def photon_items(count: int, seed: int = 5) -> list[str]:
 
 
 @pytest.mark.parametrize("strategy", ["sharing", "widening"])
+@pytest.mark.mass
 def test_figure_1(tmp_path: Path, strategy: Strategy) -> None:
     """Nine arrows without widening, five with it, and the same answers to q1 to q4 (sharing paper, figure 1)."""
     items = photon_items(120)
@@ -70,6 +71,7 @@ def test_figure_1(tmp_path: Path, strategy: Strategy) -> None:
 
 
 @pytest.mark.parametrize(("seed", "timed"), [(0, True), (1, True), (11, False)])
+@pytest.mark.mass
 def test_random_networks(tmp_path: Path, seed: int, timed: bool) -> None:
     """Random shapes, places and orders; subscriptions come and go between portions of streams out of order.
 

@@ -123,6 +123,7 @@ def test_promises_hold_for_items(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", range(2))
+@pytest.mark.mass
 def test_operations_hold_for_items(number: int) -> None:
     """Simplified predicates and differences have the same verdicts as query text; relaxed ones lose no item."""
     random = Random(f"operations {number}")

@@ -266,6 +266,7 @@ def test_a_search_that_is_too_long_promises_nothing() -> None:
     assert time.process_time() - began < 10
 
 
+@pytest.mark.mass
 def test_very_many_parts() -> None:
     """A union of a thousand intervals is no reason to fail: within a few hundred it is decided, beyond not."""
     en = term("en", domain=Reals())

@@ -91,6 +91,7 @@ def test_a_path_over_a_stream_is_bounded_in_each_item(query: str) -> None:
     assert [each.code for each in found.dead] == ["XPDY0130"]
 
 
+@pytest.mark.mass
 def test_many_items_have_many_steps() -> None:
     """What is counted for one item does not add up over a stream, nor over what is made of all of it."""
     for query, count in (

@@ -56,6 +56,7 @@ def lay(
 
 
 @pytest.mark.parametrize(("family", "count"), [("items", 8), ("windows", 9), ("joins", 9)])
+@pytest.mark.mass
 def test_nothing_shows_in_an_answer(tmp_path: Path, family: str, count: int) -> None:
     """Answers, dead letters and late items equal the reference's, for streams that have an end."""
     kinds: set[str] = set()
@@ -112,6 +113,7 @@ def test_a_constructor_that_declares_a_namespace(tmp_path: Path, result: str, an
 
 
 @pytest.mark.parametrize(("family", "count"), [("windows", 8), ("joins", 6)])
+@pytest.mark.mass
 def test_a_late_subscription_answers_from_what_it_sees(tmp_path: Path, family: str, count: int) -> None:
     """LAWS 3.6: behind some epochs of streams without an end, the same query once more: as if they began there."""
     tried = sum(check_late_case(tmp_path / str(number), family, number) for number in range(count))

@@ -6,6 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from anabranch.columnar.panes.query import relaxed, shared
 from anabranch.stream.path import Path as ItemPath
 from anabranch.stream.reading.source import Source
@@ -25,6 +27,7 @@ def laid(stream: Stream, folder: Path) -> Source:
     return Source("s", folder, "lines", None, "r", None, time, Decimal(stream.slack), Decimal(stream.origin))
 
 
+@pytest.mark.mass
 def test_windows_are_counted_together_and_answered_apart(tmp_path: Path) -> None:
     """Many window queries on one trunk, with 1, 7 and 2 shards in turn over one checkpoint: each has the law's answer.
 
@@ -69,6 +72,7 @@ def test_windows_of_other_sizes_are_counted_once() -> None:
     assert relaxed([queries[4], queries[6]]).panes.width == Fraction("0.1"), "LAWS case 9"
 
 
+@pytest.mark.mass
 def test_sharing_panes_changes_nothing(tmp_path: Path) -> None:
     """LAWS 3.7: subscriptions join and leave those with whom they share; their answers are those they have apart."""
     windows = ("t diff 20 step 10", "t diff 30 step 10", "t diff 10 step 5", "t diff 2.5", "count 3 step 1", "count 2")

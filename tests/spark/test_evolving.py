@@ -146,6 +146,7 @@ def newest(folder: Path) -> tuple[Checkpoint, Logged | None]:
 
 
 @pytest.mark.parametrize("number", range(3))
+@pytest.mark.mass
 def test_no_split_shows(tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Good items, dead letters and the schema at the end are those of the stream as a whole, for any kind of query."""
     random = Random(number)

@@ -153,6 +153,7 @@ def expected(query: str, elements: Sequence[Item | Accent | Punctuation]) -> str
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.mass
 def test_trunks_answer_what_the_law_answers(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random queries over random accented streams, in epochs and ranges of any size, with and without sharing."""
     monkeypatch.setattr(evolving, "MAPS", EXACT)

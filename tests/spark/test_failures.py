@@ -72,6 +72,7 @@ def law(name: str, text: str, source: Source) -> tuple[str, list[DeadLetter], bo
 
 @pytest.mark.parametrize("sharing", [True, False])
 @pytest.mark.parametrize(("seed", "bad"), [(1, 0.02), (2, 0.3)])
+@pytest.mark.mass
 def test_errors_are_those_of_one_subscription(tmp_path: Path, seed: int, bad: float, sharing: bool) -> None:
     """All answer what they answer alone; the dead letters name the same items; who fails as a whole ends by name."""
     random = Random(seed)

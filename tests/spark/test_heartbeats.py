@@ -213,6 +213,7 @@ def test_a_stream_by_arrival_is_sent_the_moment(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.mass
 def test_a_heartbeat_that_was_sent_is_an_element_like_others(tmp_path: Path, seed: int) -> None:
     """The answers are those over files in which the heartbeats stand as lines, with accents between, in many files."""
     random = Random(seed)

@@ -126,6 +126,7 @@ def _renamed(time: ItemPath, elements: Sequence[StreamElement]) -> Sequence[Stre
     return [element_of(parse_item(text.encode(), Limits()), HERE) for text in texts]
 
 
+@pytest.mark.mass
 def test_nothing_of_a_trunk_shows_in_the_answer_of_a_plan(tmp_path: Path) -> None:
     """Without Spark, in random epochs and shards: the branch at one go, and the square with the interpreter."""
     squares = 0

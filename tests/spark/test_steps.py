@@ -39,6 +39,7 @@ BIG = "".join(f"<v>{number}</v><w>-</w>" for number in range(1_001))
 
 
 @pytest.mark.parametrize("sharing", [True, False])
+@pytest.mark.mass
 def test_what_takes_too_long_concerns_one_subscription_and_one_unit(tmp_path: Path, sharing: bool) -> None:
     """Answers and dead letters are those of the law, for each subscription beside all others."""
     path = tmp_path / "s"
