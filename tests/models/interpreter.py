@@ -15,7 +15,7 @@ from anabranch.algebra.accents.events import judged
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.sets import UNDECLARED, Domains, description_of, items_of
 from anabranch.algebra.operators.operator import Flowing, Heartbeat
-from anabranch.algebra.plans.interpret import Plan, Query
+from anabranch.algebra.plans.interpret import Plan, RunningPlan
 from anabranch.algebra.reactions.course import Change, Closing
 from anabranch.algebra.reactions.readings import Reading, Spelling
 from anabranch.algebra.reactions.signature import Policy
@@ -67,7 +67,7 @@ class Judged:
         return reading
 
 
-class Interpreter(Query):
+class Interpreter(RunningPlan):
     """A plan at work that validates its sources."""
 
     def __init__(

@@ -1,7 +1,7 @@
 """The reference interpreter of the algebra: plans of operators over accented streams, element by element.
 
 A plan is a tree: sources, and operators applied to plans.
-`Query` takes each element through all operators above its source before it takes the next one, so what comes out
+`RunningPlan` takes each element through all operators above its source before it takes the next one, so what comes out
 follows from the order of the elements alone; whoever drives it merges the sources (LAWS 1.2).
 Values go from operator to operator as readings and are written once, where they leave.
 Elements have been validated before: an item whose reading says that a path is unknown aborts a query that reads the
@@ -96,7 +96,7 @@ def plan_text(plan: Plan) -> str:
     return "\n".join((*definitions, *lines(top)))
 
 
-class Query:
+class RunningPlan:
     """A plan at work; only `take`, `close` and `end` change it."""
 
     def __init__(

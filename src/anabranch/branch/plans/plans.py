@@ -30,7 +30,7 @@ from anabranch.algebra.accents.events import Announced, Event
 from anabranch.algebra.accents.sets import description_of, items_of, term
 from anabranch.algebra.operators.operator import Flowing, Heartbeat
 from anabranch.algebra.operators.union import Union
-from anabranch.algebra.plans.interpret import Apply, Plan, Query, StreamSource
+from anabranch.algebra.plans.interpret import Apply, Plan, RunningPlan, StreamSource
 from anabranch.algebra.reactions.course import Change, Closing
 from anabranch.algebra.reactions.readings import Reading
 from anabranch.algebra.reactions.signature import Policy
@@ -99,11 +99,11 @@ class Planned(Merged):
         for each in shown_at(self._starts):
             self._give(self._consequences(each))
 
-    def _fresh(self) -> Query:
+    def _fresh(self) -> RunningPlan:
         """The plan at its very beginning, over the partitions of its streams."""
         partitions = {name: each.partitions for name, each in self._inputs.items()}
         plan = partitioned(with_origins(self._member.plan, self._inputs), partitions)
-        return Query(plan, policy=self._member.policy, promises=self._promises)
+        return RunningPlan(plan, policy=self._member.policy, promises=self._promises)
 
     # --- what comes in ----------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 from anabranch.algebra.accents.events import Announced
 from anabranch.algebra.accents.sets import items_of
 from anabranch.algebra.plans.interpret import Plan as Operators
-from anabranch.algebra.plans.interpret import Query
+from anabranch.algebra.plans.interpret import RunningPlan
 from anabranch.algebra.plans.written import read_plan, streams_of
 from anabranch.algebra.reactions.course import Change, Closing
 from anabranch.algebra.reactions.signature import Policy
@@ -235,7 +235,7 @@ def _operating(plan: Operators, group: _SubscriberGroup) -> _Listener:
     """A plan of operators, which sees no items."""
     partitions = {each.stream: each.partitions for each in group.streams}
     promises = {source_of(each.stream, n): each.promises for each in group.streams for n in range(each.partitions)}
-    query = Query(partitioned(plan, partitions), policy=group.policy, promises=promises)
+    query = RunningPlan(partitioned(plan, partitions), policy=group.policy, promises=promises)
 
     def listen(announced: Announced) -> Deed | None:
         source = source_of(announced.stream, announced.partition)
