@@ -12,7 +12,7 @@
           stream placement
 
 A stream is a plain frozen value around a plan; each method gives a new one, and nothing runs until somebody feeds the
-plan (`interpret.RunningPlan`) or subscribes to it; the streams of an engine have the same methods (`engine/handles.py`).
+plan (`interpret.RunningPlan`) or subscribes to it; streams of an engine have the same methods (`engine/handles.py`).
 Conditions are descriptions (`stream/description.py`): comparisons of paths with constants.
 All arguments are checked here, so that an ill-formed plan cannot be built.
 """
