@@ -1,0 +1,174 @@
+"""How the items of a stream look: which elements and attributes they are made of.
+
+    order
+      @id
+      customer          one text
+      line, repeated    @sku, qty
+      note, optional
+
+A *look* is learned from items and not from a schema, which may leave open what an item holds.
+It is a tree of *parts*, without any order: an item is of this look if all its elements and attributes are parts,
+whichever of them it has, however often and in whatever order.
+So queries are compiled for a look, whatever single items are like, and `*` and `//` lead to parts that are known.
+An item with anything else in it is left to the law.
+
+The tree is the same for XML and JSON, since a record of JSON is read as an element (`stream/reading/json_items.py`).
+Names stand in no namespace.
+
+*Columns* are what may be asked of each item, given as numbers: `p` for the text of part p, and `~p` for all of it, as
+it is serialised.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeAlias
+
+from anabranch.stream.tree import Element, Text
+
+MOST_PARTS = 1_000
+"""A look of more parts is none: such items have keys or names that are values."""
+Column: TypeAlias = int
+
+
+@dataclass(frozen=True, slots=True)
+class LookPart:
+    """An element or an attribute that items have."""
+
+    name: str
+    """With an `@` in front for an attribute."""
+    parent: int
+    """Its number among the parts; -1 for an item's own element."""
+    has_text: bool
+    """Whether it has a text and nothing else: an attribute, or an element in which no element was seen."""
+    optional: bool = False
+    """Whether it was missing somewhere."""
+    repeated: bool = False
+    """Whether it stood more than once in one element."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """Parts, each behind the one that it is in; several may be an item's own, where a stream mixes kinds of items."""
+
+    parts: tuple[LookPart, ...]
+
+    @staticmethod
+    def learn(items: Iterable[Element], before: Look | None = None) -> Look | None:
+        """The look of some items and those that were seen before; None where no look can show them."""
+        reading = _Reading()
+        if before is not None:
+            reading.begin(before)
+        items = list(items)
+        if not items and before is None:
+            return None
+        for item in items:
+            if not reading.take_item(item):
+                return None
+        return reading.look()
+
+    @cached_property
+    def _children(self) -> tuple[tuple[int, ...], ...]:
+        found: list[list[int]] = [[] for _ in range(len(self.parts) + 1)]
+        for number, part in enumerate(self.parts):
+            found[part.parent].append(number)  # -1 is the last
+        return tuple(map(tuple, found))
+
+    def children(self, part: int) -> tuple[int, ...]:
+        """The parts directly inside another, attributes among them; the items' own elements for -1."""
+        return self._children[part]
+
+    def descendants(self, part: int) -> Iterator[int]:
+        """The parts inside another, each behind the one that it is in."""
+        for child in self.children(part):
+            yield child
+            yield from self.descendants(child)
+
+    @cached_property
+    def frames(self) -> tuple[int, ...]:
+        """By part: the nearest part that is repeated, itself or around it; -1 where it stands in an item once."""
+        found: list[int] = []
+        for number, part in enumerate(self.parts):
+            found.append(number if part.repeated else found[part.parent] if part.parent >= 0 else -1)
+        return tuple(found)
+
+    def path(self, part: int) -> tuple[str, ...]:
+        """The names that lead to a part, from the item's own on."""
+        names: list[str] = []
+        while part >= 0:
+            names.append(self.parts[part].name)
+            part = self.parts[part].parent
+        return tuple(reversed(names))
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Items being taken in."""
+
+    parts: list[LookPart] = field(default_factory=list)
+    numbers: dict[tuple[int, str], int] = field(default_factory=dict)
+    seen: list[int] = field(default_factory=list)
+    """By part: in how many elements like its parent it stood."""
+    instances: list[int] = field(default_factory=list)
+    """By part: how many of it there were."""
+
+    def begin(self, look: Look) -> None:
+        """Go on from what was known."""
+        for number, part in enumerate(look.parts):
+            self.numbers[part.parent, part.name] = number
+        self.parts = list(look.parts)
+        self.seen = [0] * len(self.parts)
+        self.instances = [0] * len(self.parts)
+
+    def take_item(self, item: Element) -> bool:
+        """Take an item in; False if no look can show it."""
+        number = self._part(item.name.local, -1, has_text=True)
+        self.seen[number] += 1
+        return self._take(item, number) and len(self.parts) <= MOST_PARTS
+
+    def _part(self, name: str, parent: int, *, has_text: bool) -> int:
+        key = parent, name
+        if key not in self.numbers:
+            self.numbers[key] = len(self.parts)
+            optional = parent >= 0 and self.instances[parent] > 1  # there was one without it
+            self.parts.append(LookPart(name, parent, has_text, optional))
+            self.seen.append(0)
+            self.instances.append(0)
+        return self.numbers[key]
+
+    def _take(self, element: Element, number: int) -> bool:
+        if element.namespaces or element.name.uri or element.name.prefix:
+            return False
+        self.instances[number] += 1
+        for attribute in element.attributes:
+            if attribute.name.uri or attribute.name.prefix:
+                return False
+            part = self._part(f"@{attribute.name.local}", number, has_text=True)
+            self.seen[part] += 1
+            self.instances[part] += 1
+        children = [each for each in element.children if isinstance(each, Element)]
+        if children:
+            self.parts[number] = replace(self.parts[number], has_text=False)
+        elif any(not isinstance(each, Text) for each in element.children):
+            return False  # a comment or an instruction; such items are rare
+        for name, times in Counter(each.name.local for each in children).items():
+            part = self._part(name, number, has_text=True)
+            self.seen[part] += 1
+            if times > 1:
+                self.parts[part] = replace(self.parts[part], repeated=True)
+        return all(self._take(each, self.numbers[number, each.name.local]) for each in children)
+
+    def look(self) -> Look:
+        for number, part in enumerate(self.parts):
+            around = self.instances[part.parent] if part.parent >= 0 else self.seen[number]
+            if self.seen[number] < around:
+                self.parts[number] = replace(part, optional=True)
+        return Look(tuple(self.parts))
+
+
+def parts_in_order(look: Look, columns: Sequence[Column]) -> list[int]:
+    """The parts that some columns belong to, each once."""
+    return sorted({column if column >= 0 else ~column for column in columns})
