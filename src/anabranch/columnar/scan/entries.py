@@ -15,8 +15,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from anabranch.columnar.expressions.tree import Column
 from anabranch.columnar.scan.kernels import Bytes, Indices, ItemColumns, Pattern, Places, compiled, shred
-from anabranch.columnar.scan.shred import LONGEST_FITTING, Shredded, WantedLeaves
+from anabranch.columnar.scan.shred import LONGEST_FITTING, Shredded
+from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Carry
 
@@ -60,13 +62,14 @@ MOST_BYTES = 1 << 31
 """What places in bytes can tell apart."""
 
 
-def shred_entries(data: bytes, ends: Indices, wanted: WantedLeaves, limits: Limits) -> Shredded:
+def shred_entries(data: bytes, ends: Indices, wanted: WantedColumns, limits: Limits) -> Shredded:
     """Take items apart that stand one behind the other in `data`, each ending at one of `ends`."""
     assert len(data) < MOST_BYTES
-    places, columns = np.frombuffer(data, np.uint8), ItemColumns.room(len(wanted.leaves), len(ends))
+    places, columns = np.frombuffer(data, np.uint8), ItemColumns.room(wanted.room, len(ends))
     columns.values.fill(np.nan)
     _shred(places, ends, wanted.pattern, min(limits.item_bytes, LONGEST_FITTING), columns)
     columns.clear(~columns.fits)
+    columns = wanted.complete(columns, columns.fits)
     return Shredded(wanted, places, 0, Carry(), *columns, {}, limits)
 
 
@@ -79,15 +82,14 @@ class Decimals:
     others: Mapping[int, Fraction]
 
     @staticmethod
-    def read(shredded: Shredded, leaf: int | None, others: Mapping[int, Fraction], count: int) -> Decimals:
-        """The numbers in a leaf of the first `count` entries; `others` are those that are known otherwise.
+    def read(shredded: Shredded, column: Column | None, others: Mapping[int, Fraction], count: int) -> Decimals:
+        """The numbers in a column of the first `count` entries; `others` are those that are known otherwise.
 
         Where a number is neither clear nor known, it is 0.
         """
         digits, places = np.zeros(count, np.int64), np.zeros(count, np.int64)
-        if leaf is not None:
-            assert shredded.wanted is not None
-            row = shredded.wanted.leaves.index(leaf)
+        if column is not None:
+            row = shredded.row(column)
             spans = shredded.starts[row, :count], shredded.ends[row, :count]
             _decimals(shredded.data, *spans, digits, places)
             unclear = np.isnan(shredded.values[row, :count])

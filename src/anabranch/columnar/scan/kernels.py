@@ -34,6 +34,8 @@ _POWERS = np.array([float(10**exponent) for exponent in range(_HOLDS + 1)])
 """All exact, so that dividing a mantissa below 2**53 by one of them rounds once, and correctly."""
 
 
+ABSENT, UNCLEAR = -1, -2
+"""What stands in the place of a start, and of an end: an item has nothing there, or it is not clear what."""
 _LOOK = 4096
 """So many bytes are looked at before anything is made of what was seen."""
 
@@ -110,6 +112,10 @@ class ItemColumns(NamedTuple):
             fits[:count], begins[:count], finishes[:count], starts[:, :count], ends[:, :count], values[:, :count]
         )
 
+    def rows(self, count: int) -> ItemColumns:
+        """The same with the first so many rows."""
+        return self._replace(starts=self.starts[:count], ends=self.ends[:count], values=self.values[:count])
+
     @staticmethod
     def room(rows: int, count: int) -> ItemColumns:
         """Room for so many entries."""
@@ -119,7 +125,7 @@ class ItemColumns(NamedTuple):
 
     def clear(self, entries: Flags) -> None:
         """Forget the leaves of some entries."""
-        self.starts[:, entries] = self.ends[:, entries] = 0
+        self.starts[:, entries] = self.ends[:, entries] = UNCLEAR
         self.values[:, entries] = np.nan
 
 

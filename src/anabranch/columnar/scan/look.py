@@ -22,16 +22,17 @@ it is serialised.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
+from anabranch.columnar.scan.template import Template
 from anabranch.stream.tree import Element, Text
 
 MOST_PARTS = 1_000
 """A look of more parts is none: such items have keys or names that are values."""
-Column: TypeAlias = int
+PartColumn: TypeAlias = int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +57,34 @@ class Look:
 
     parts: tuple[LookPart, ...]
 
+    template: Template | None = None
+    """What most items look like byte by byte, where most look alike and have no repeated parts."""
+
     @staticmethod
-    def learn(items: Iterable[Element], before: Look | None = None) -> Look | None:
-        """The look of some items and those that were seen before; None where no look can show them."""
+    def learn(items: Iterable[tuple[bytes, Element]], before: Look | None = None) -> Look | None:
+        """The look of some items, given as bytes and tree, and of those that were seen before.
+
+        None where no look can show them.
+        """
         reading = _Reading()
         if before is not None:
             reading.begin(before)
         items = list(items)
-        if not items and before is None:
+        if not items:
+            return before
+        if not all(reading.take_item(item) for _, item in items):
             return None
-        for item in items:
-            if not reading.take_item(item):
-                return None
-        return reading.look()
+        look = reading.look()
+        template = Template.learn(items)
+        if template is not None:
+            frames = {look.path(number): frame for number, frame in enumerate(look.frames)}
+            template = None if any(frames[path] >= 0 for path in template.paths) else template
+        return replace(look, template=template)
+
+    @property
+    def own(self) -> tuple[int, ...]:
+        """The items' own elements."""
+        return self.children(-1)
 
     @cached_property
     def _children(self) -> tuple[tuple[int, ...], ...]:
@@ -167,8 +183,3 @@ class _Reading:
             if self.seen[number] < around:
                 self.parts[number] = replace(part, optional=True)
         return Look(tuple(self.parts))
-
-
-def parts_in_order(look: Look, columns: Sequence[Column]) -> list[int]:
-    """The parts that some columns belong to, each once."""
-    return sorted({column if column >= 0 else ~column for column in columns})

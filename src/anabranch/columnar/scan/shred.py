@@ -14,15 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.columnar.expressions.tree import Column
 from anabranch.columnar.scan import kernels
-from anabranch.columnar.scan.kernels import ItemColumns, Pattern
-from anabranch.columnar.scan.template import PLAIN, Template, is_plain_around
+from anabranch.columnar.scan.frames import FrameRows, Frames
+from anabranch.columnar.scan.kernels import UNCLEAR, ItemColumns
+from anabranch.columnar.scan.template import is_plain_around
+from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Carry, Cut, LineSplitter, line_cut
 from anabranch.stream.reading.split import DocumentSplitter
@@ -36,29 +38,10 @@ _NO_BYTES = np.empty(0, np.uint8)
 
 
 @dataclass(frozen=True)
-class WantedLeaves:
-    """The leaves to cut out of items that fit a template, by row, and for each row whether its number is wanted."""
-
-    template: Template
-    leaves: tuple[int, ...]
-    numeric: tuple[bool, ...]
-
-    @cached_property
-    def pattern(self) -> Pattern:
-        """As the kernel takes it."""
-        pieces = self.template.pieces
-        slots = np.full(self.template.gaps, -1, np.int64)
-        slots[list(self.leaves)] = range(len(self.leaves))
-        bounds = np.cumsum([0, *map(len, pieces)])
-        fixed, numeric = np.frombuffer(b"".join(pieces), np.uint8), np.array(self.numeric, np.bool_)
-        return Pattern(fixed, bounds, slots, numeric, np.frombuffer(PLAIN, np.uint8))
-
-
-@dataclass(frozen=True)
 class Shredded:
     """Some entries of a stream in order: items that fit, and what a splitter cut out elsewhere."""
 
-    wanted: WantedLeaves | None
+    wanted: WantedColumns | None
     data: NDArray[np.uint8]
     base: int
     """The position of the data in the partition."""
@@ -70,12 +53,21 @@ class Shredded:
     """The spans of entries in `data`, but for those in `cuts`."""
     starts: NDArray[np.int32]
     ends: NDArray[np.int32]
-    """The spans of their leaves, by row."""
+    """The spans of their columns, by row; `ABSENT` and `UNCLEAR` where there is none."""
     values: NDArray[np.float64]
     """The numbers in them; NaN where the text is no number, or none that is simple enough to be exact."""
     cuts: dict[int, Cut]
     """What the splitter gave, by the number of the entry; a line that does not fit is cut when it is asked for."""
     limits: Limits
+    frames: Frames | None = None
+    """The rows of repeated parts."""
+    first: int = 0
+    """The number of the first entry among those that were read together."""
+
+    def frame(self, part: int) -> FrameRows:
+        """The rows of a repeated part, in all entries that were read together."""
+        assert self.frames is not None, "only what was shredded has repeated parts"
+        return self.frames.of(part)
 
     def part(self, start: int, stop: int) -> Shredded:
         """Some of the entries."""
@@ -88,14 +80,20 @@ class Shredded:
             ends=self.ends[:, start:stop],
             values=self.values[:, start:stop],
             cuts={entry - start: cut for entry, cut in self.cuts.items() if start <= entry < stop},
+            first=self.first + start,
         )
 
     def unfit(self, entries: NDArray[np.bool_]) -> Shredded:
         """The same, where some entries are taken for such as do not fit."""
         starts, ends, values = self.starts.copy(), self.ends.copy(), self.values.copy()
-        starts[:, entries] = ends[:, entries] = 0
+        starts[:, entries] = ends[:, entries] = UNCLEAR
         values[:, entries] = np.nan
         return replace(self, fits=self.fits & ~entries, starts=starts, ends=ends, values=values)
+
+    def row(self, column: Column) -> int:
+        """The row of a column."""
+        assert self.wanted is not None, "only what was shredded has columns"
+        return self.wanted.rows[column]
 
     def cut(self, entry: int) -> Cut:
         """The raw item of an entry."""
@@ -129,29 +127,29 @@ class Shredder:
         """The first items in a piece that may come next, without taking it."""
         return type(self._splitter)(self._limits, replace(self.carry, position=self._position)).feed(piece)
 
-    def feed(self, piece: bytes, wanted: WantedLeaves | None) -> Iterator[Shredded]:
+    def feed(self, piece: bytes, wanted: WantedColumns | None) -> Iterator[Shredded]:
         """Take the next bytes; give what ends in them."""
-        if wanted is None:
+        if wanted is None or wanted.look.template is None:
             cuts = self._splitter.feed(piece)
             self._position += len(piece)
-            return self._only(cuts, None)
+            return self._only(cuts, wanted)
         return self._lines(piece, wanted) if isinstance(self._splitter, LineSplitter) else self._document(piece, wanted)
 
     def finish(self) -> Iterator[Shredded]:
         """There are no more bytes."""
         return self._only(self._splitter.finish(), None)
 
-    def _only(self, cuts: Sequence[Cut], wanted: WantedLeaves | None) -> Iterator[Shredded]:
+    def _only(self, cuts: Sequence[Cut], wanted: WantedColumns | None) -> Iterator[Shredded]:
         """What the splitter gave, with nothing in it that fits."""
         if cuts:
-            columns = ItemColumns.room(len(wanted.leaves) if wanted else 0, len(cuts))
+            columns = ItemColumns.room(len(wanted.rows) if wanted else 0, len(cuts))
             columns.fits[:], columns.begins[:], columns.finishes[:] = False, 0, 0
             columns.clear(~columns.fits)
             yield Shredded(wanted, _NO_BYTES, 0, Carry(), *columns, dict(enumerate(cuts)), self._limits)
 
     # --- lines --------------------------------------------------------------------------------------------
 
-    def _lines(self, piece: bytes, wanted: WantedLeaves) -> Iterator[Shredded]:
+    def _lines(self, piece: bytes, wanted: WantedColumns) -> Iterator[Shredded]:
         base = self._position
         at = 0
         inside_line = self.carry.position < base or self.carry.skipping is not None
@@ -169,7 +167,7 @@ class Shredder:
 
     # --- documents ----------------------------------------------------------------------------------------
 
-    def _document(self, piece: bytes, wanted: WantedLeaves) -> Iterator[Shredded]:
+    def _document(self, piece: bytes, wanted: WantedColumns) -> Iterator[Shredded]:
         base = self._position
         columns = _Columns.of(piece, base, wanted, self.carry)
         tried = base - 1  # where the kernel began last; a second time would cost time that is not linear in bytes
@@ -211,7 +209,7 @@ def _is_between_plain_items(carry: Carry) -> bool:
 class _Columns:
     """A `Shredded` that is being filled."""
 
-    wanted: WantedLeaves
+    wanted: WantedColumns
     data: NDArray[np.uint8]
     base: int
     around: Carry
@@ -220,8 +218,9 @@ class _Columns:
     count: int = 0
 
     @staticmethod
-    def of(piece: bytes, base: int, wanted: WantedLeaves, around: Carry) -> _Columns:
-        columns = ItemColumns.room(len(wanted.leaves), len(piece) // wanted.template.shortest + 1_000)
+    def of(piece: bytes, base: int, wanted: WantedColumns, around: Carry) -> _Columns:
+        assert wanted.look.template is not None
+        columns = ItemColumns.room(wanted.room, len(piece) // wanted.look.template.shortest + 1_000)
         return _Columns(wanted, np.frombuffer(piece, np.uint8), base, around, columns)
 
     @property
@@ -244,4 +243,5 @@ class _Columns:
         columns = self.columns.first(self.count)
         if not columns.fits.all():
             columns.clear(~columns.fits)
+        columns = self.wanted.complete(columns, columns.fits)
         return Shredded(self.wanted, self.data, self.base, self.around, *columns, self.cuts, limits)
