@@ -27,7 +27,7 @@ from anabranch.columnar.scan.kernels import SPACE, Bytes, Flags, Indices, Number
 MOST_BYTES = 1 << 28
 """Texts that are joined take no more than this together: texts may double where columns are joined again and again."""
 _BLOCK = 256
-"""So many places are looked at before anything is made of what was seen: such a loop is one over words of bytes."""
+"""So many places are looked at before anything is made of what was seen."""
 _PATIENCE = 8
 """A search that has compared so many bytes for each byte of the text goes on by another method."""
 _UPPER_BITS, _CONTINUES = 0xC0, 0x80
@@ -89,6 +89,19 @@ def _same(data: Bytes, at: int, other: Bytes, place: int, size: int) -> int:
 
 
 @compiled
+def _may_stand(data: Bytes, at: int, count: int, gap: int, first: int, last: int) -> bool:
+    """Whether at one of so many places there is a byte and, behind a gap, another.
+
+    Places are unsigned here, since those need not be looked at for being negative; so the loop is one over words.
+    """
+    front, back = np.uint64(at), np.uint64(at + gap)
+    any_of = np.uint8(0)
+    for place in range(np.uint64(count)):
+        any_of |= np.uint8((data[front + place] == first) & (data[back + place] == last))
+    return bool(any_of)
+
+
+@compiled
 def _find(data: Bytes, start: int, stop: int, part: Bytes, begin: int, end: int) -> int:
     """Where a part stands first in a text, -1 for nowhere.
 
@@ -104,19 +117,15 @@ def _find(data: Bytes, start: int, stop: int, part: Bytes, begin: int, end: int)
     at = start
     while at < behind:
         count = min(_BLOCK, behind - at)
-        fronts, backs = data[at : at + count], data[at + size - 1 : at + size - 1 + count]
-        any_of = np.uint8(0)
-        for place in range(count):
-            any_of |= np.uint8((fronts[place] == first) & (backs[place] == last))
-        if any_of:
-            for place in range(count):
-                if fronts[place] == first and backs[place] == last:
-                    same = _same(data, at + place, part, begin, size)
+        if _may_stand(data, at, count, size - 1, first, last):
+            for place in range(at, at + count):
+                if data[place] == first and data[place + size - 1] == last:
+                    same = _same(data, place, part, begin, size)
                     if same == size:
-                        return at + place
+                        return place
                     patience -= same
                     if patience < 0:
-                        return _find_by_borders(data, at + place + 1, stop, part[begin:end])
+                        return _find_by_borders(data, place + 1, stop, part[begin:end])
         at += count
     return -1
 
