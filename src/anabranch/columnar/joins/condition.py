@@ -27,7 +27,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.joins.kernels import TextColumn, same_text
+from anabranch.columnar.expressions.texts import TextColumn
+from anabranch.columnar.joins.kernels import same_text
 from anabranch.columnar.match.condition import (
     OPERATORS,
     UNCLEAR,

@@ -16,6 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from anabranch.columnar.expressions.tree import Column
+from anabranch.columnar.scan import kernels
 from anabranch.columnar.scan.kernels import Bytes, Indices, ItemColumns, Pattern, Places, compiled, shred
 from anabranch.columnar.scan.shred import LONGEST_FITTING, Shredded
 from anabranch.columnar.scan.wanted import WantedColumns
@@ -71,6 +72,16 @@ def shred_entries(data: bytes, ends: Indices, wanted: WantedColumns, limits: Lim
     columns.clear(~columns.fits)
     columns = wanted.complete(columns, columns.fits)
     return Shredded(wanted, places, 0, Carry(), *columns, {}, limits)
+
+
+def shredded_again(shredded: Shredded, wanted: WantedColumns) -> tuple[Shredded, Indices]:
+    """The entries of a batch that fit, taken apart for other columns, and their numbers."""
+    picks = np.flatnonzero(shredded.fits)
+    offsets = np.zeros(len(picks) + 1, np.int32)
+    np.cumsum(shredded.finishes[picks] - shredded.begins[picks], out=offsets[1:])
+    raw = np.empty(offsets[-1], np.uint8)
+    kernels.gather(shredded.data, shredded.begins, shredded.finishes, picks, offsets, raw)
+    return shred_entries(raw.tobytes(), offsets[1:].astype(np.int64), wanted, shredded.limits), picks
 
 
 @dataclass(frozen=True, slots=True)
