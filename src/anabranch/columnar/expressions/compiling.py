@@ -45,7 +45,7 @@ from anabranch.columnar.expressions.tree import (
     Truth,
     walk,
 )
-from anabranch.columnar.match.condition import NO, YES, ItemTest, NumberTest, PresenceTest, Settled, TextTest
+from anabranch.columnar.match.condition import NO, ItemTest, NumberTest, PresenceTest, Settled, TextTest
 from anabranch.columnar.scan.kernels import MOST_DIGITS
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.columnar.scan.template import PLAIN
@@ -112,7 +112,7 @@ class Spot:
     @property
     def presence(self) -> PartColumn:
         """A column that is there where the part is."""
-        return self.part if self.look.parts[self.part].has_text else ~self.part
+        return self.look.presence(self.part)
 
     def steps(self, step: ast.Step) -> list[Spot]:
         """What a step leads to, its predicates not looked at."""
@@ -211,7 +211,7 @@ class LookScope:
                     operator, left, right = MIRRORED[operator], right, left
                 if _is_literal(right):
                     return self._tested(operator, left, right)
-            case ast.Quantified("some", ((name, source),), ast.Comparison(operator, left, right)) if self._is_path(source):
+            case ast.Quantified("some", ((name, source),), ast.Comparison(operator, left, right)):
                 inside = self.bind(name, tuple(self.spots(source)))
                 if _is_literal(left):
                     operator, left, right = MIRRORED[operator], right, left
@@ -272,8 +272,8 @@ class LookScope:
                 assert not isinstance(found, Spot | tuple)
                 return found
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
-                text = self._text(self.spots(ast.Path(start, tuple(steps))))
-                return FunctionCall("text-node", (text,), Kind.UNTYPED)
+                inside = self._text(self.spots(ast.Path(start, tuple(steps))))
+                return FunctionCall("text-node", (inside,), Kind.UNTYPED)
             case ast.Path() | ast.Variable() | ast.ContextItem():
                 return self._text(self.spots(expression))
             case ast.Arithmetic(first, rest):
@@ -294,8 +294,7 @@ class LookScope:
                 return self.truth(expression)
             case ast.Flwor((ast.Let(name, value), *others), None, (), result):
                 bound, clear = self.let(name, value)
-                rest = result if not others else ast.Flwor(tuple(others), None, (), result)
-                found = bound.value(rest)
+                found = bound.value(ast.Flwor(tuple(others), None, (), result) if others else result)
                 return found if clear is None else FunctionCall("behind", (clear, found), found.kind)
             case _:
                 raise NotColumnar(f"a {type(expression).__name__}")
@@ -314,12 +313,12 @@ class LookScope:
 
     def _call(self, name: str, arguments: Sequence[ast.Expression]) -> Expression:
         match name, arguments:
-            case ("true" | "false"), ():
+            case (("true" | "false"), ()):
                 return Literal(name == "true")
-            case ("not" | "boolean"), (operand,):
+            case (("not" | "boolean"), (operand,)):
                 found = self.truth(operand)
                 return FunctionCall("not", (found,), Kind.BOOLEAN) if name == "not" else found
-            case ("exists" | "empty"), (operand,) if self._is_path(operand):
+            case (("exists" | "empty"), (operand,)) if self._is_path(operand):
                 found = self._exists(self.spots(operand))
                 return FunctionCall("not", (found,), Kind.BOOLEAN) if name == "empty" else found
             case "count", (operand,) if self._is_path(operand):
@@ -675,7 +674,7 @@ def _simple(exact: Decimal) -> float:
 
 
 def is_plain(expression: Expression) -> bool:
-    """Whether the text of a value is written as it is, wherever it stands: parts' texts are plain, so look at literals."""
+    """Whether the text of a value is written as it is wherever it stands: parts' texts are, so look at literals."""
     literals = (each.value for each in walk(expression) if isinstance(each, Literal))
     texts = (each.encode() for each in literals if isinstance(each, str))
     return all(byte >= 128 or PLAIN[byte] for text in texts for byte in text)

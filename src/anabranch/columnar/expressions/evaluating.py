@@ -82,7 +82,7 @@ class Evaluation:
         around: Evaluation | None = None,
         owners: Indices | None = None,
     ) -> None:
-        """`picks` are rows of the frame, all for None; `owners` are theirs among the rows of the evaluation `around`."""
+        """`picks` are rows of the frame, all for None; `owners` say in which row of the evaluation `around` each lies."""
         self._shredded = shredded
         self._picks = picks
         self._frame = frame
@@ -222,9 +222,9 @@ class Evaluation:
         one, other = self.value(left), self.value(right)
         kinds = {left.kind, right.kind}
         if kinds == {Kind.BOOLEAN}:
-            a, b = self.truth(left), self.truth(right)
-            verdicts = OPERATORS[operator](a, b).astype(np.uint8) * np.uint8(YES)
-            verdicts[(a == UNCLEAR_VERDICT) | (b == UNCLEAR_VERDICT)] = UNCLEAR_VERDICT
+            sides = self.truth(left), self.truth(right)
+            verdicts = OPERATORS[operator](*sides).astype(np.uint8) * np.uint8(YES)
+            verdicts[(sides[0] == UNCLEAR_VERDICT) | (sides[1] == UNCLEAR_VERDICT)] = UNCLEAR_VERDICT
             return ColumnValue.truth(verdicts)
         state = worst(one.state, other.state)
         if kinds <= {Kind.UNTYPED, Kind.STRING} and (Kind.STRING in kinds or operator in ("=", "!=")):
@@ -289,7 +289,8 @@ class Evaluation:
         """The rows of a repeated part that lie in these rows."""
         if frame not in self._inside:
             rows = np.arange(self.count) if self._picks is None else self._picks
-            picks, owners = self._shredded.frame(frame).rows_in(rows + self._shredded.first if self._frame < 0 else rows)
+            rows = rows + self._shredded.first if self._frame < 0 else rows
+            picks, owners = self._shredded.frame(frame).rows_in(rows)
             self._inside[frame] = Evaluation(self._shredded, picks, frame, self, owners)
         return self._inside[frame]
 
@@ -403,4 +404,3 @@ class Evaluation:
 
 def _only_unclear(state: States | None) -> States | None:
     return None if state is None or not (state == UNCLEAR).any() else np.where(state == UNCLEAR, state, np.uint8(CLEAR))
-

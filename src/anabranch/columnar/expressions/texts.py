@@ -59,6 +59,22 @@ class TextColumn(NamedTuple):
         """Other texts in the same bytes."""
         return TextColumn(self.data, starts, ends)
 
+    def take(self, rows: NDArray[Any]) -> TextColumn:
+        """The texts of some rows."""
+        return TextColumn(self.data, self.starts.take(rows), self.ends.take(rows)) if len(self.starts) > 1 else self
+
+    def repeated(self, rows: int) -> TextColumn:
+        """One text in so many rows."""
+        return TextColumn(self.data, np.repeat(self.starts, rows), np.repeat(self.ends, rows))
+
+    def where(self, holds: Flags, other: TextColumn, rows: int) -> TextColumn:
+        """These texts where something holds, and others elsewhere."""
+        moved = len(self.data)
+        starts = np.where(holds, self.starts, other.starts + np.int32(moved))
+        ends = np.where(holds, self.ends, other.ends + np.int32(moved))
+        found = TextColumn(np.concatenate([self.data, other.data]), starts, ends)
+        return found if len(starts) == rows else found.repeated(rows)
+
     def size(self) -> int:
         """How many bytes the texts have together, if each stood for itself."""
         return int((self.ends - self.starts).sum(dtype=np.int64))

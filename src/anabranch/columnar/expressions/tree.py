@@ -1,8 +1,8 @@
 """Expressions over columns, as trees that are equal where they mean the same.
 
 Each node has at most one value for each row it is evaluated in: an item, or one of the repeated parts in it.
-A value may be *absent*, the empty sequence, or *unclear*, which leaves its row to the law: where an error may have to be
-raised, a number cannot be told exactly, or a text is of a kind that only the law can write.
+A value may be *absent*, the empty sequence, or *unclear*, which leaves its row to the law: where an error may have to
+be raised, a number cannot be told exactly, or a text is of a kind that only the law can write.
 What compiles to these trees is found by `compiling.py`, what they come to by `evaluating.py`.
 """
 

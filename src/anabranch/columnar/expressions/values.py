@@ -105,8 +105,6 @@ def state_of(flags: Flags, state: int, but: States | None = None) -> States | No
     return flags.astype(np.uint8) * np.uint8(state) if flags.any() else None
 
 
-
-
 def spelled(value: ColumnValue, count: int) -> ColumnValue:
     """Values as texts, in XQuery's spelling (LAWS 2.1); what is absent is an empty text."""
     match value.kind:
@@ -131,5 +129,3 @@ def spelled(value: ColumnValue, count: int) -> ColumnValue:
         spans[1][gone] = spans[0][gone]
         found = TextColumn(found.data, *spans)
     return replace(value, texts=found)
-
-

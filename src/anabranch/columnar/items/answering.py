@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.columnar.expressions.rows import with_computed
 from anabranch.columnar.items.evolution import (
     NO_UNITS,
     Followed,
@@ -35,7 +36,6 @@ from anabranch.columnar.items.evolution import (
     suspects,
     units_of,
 )
-from anabranch.columnar.expressions.rows import with_computed
 from anabranch.columnar.items.kernels import Fragments, MadeTexts, OwnedTexts
 from anabranch.columnar.items.layout import NO_FRAGMENTS, NO_TEXTS, Dealt, Scratch, computed_texts, dealt
 from anabranch.columnar.items.programs import Compile, ItemQueries, ItemQuery, Program, program_of
@@ -408,7 +408,7 @@ class StreamAnswers:
             return NO_UNITS
         held, groups = self._settled, follows.groups
         if held is None or held[0] is not program or held[1] is not groups:
-            held = self._settled = program, groups, units_of(program, program.wanted.template, groups)
+            held = self._settled = program, groups, units_of(program, program.wanted.look, groups)
         return held[2]
 
     def _matches(
@@ -427,9 +427,7 @@ class StreamAnswers:
         taken = found if there is shredded else program.matcher.match(shredded)
         return None if taken is None else (mine, taken)
 
-    def _computed(
-        self, program: Program | None, shredded: Shredded, matches: Matches
-    ) -> tuple[Matches, MadeTexts]:
+    def _computed(self, program: Program | None, shredded: Shredded, matches: Matches) -> tuple[Matches, MadeTexts]:
         """What is computed for the pairs that queries take, of which those are left to the law that are unclear."""
         if program is None or not any(program.made):
             return matches, NO_TEXTS

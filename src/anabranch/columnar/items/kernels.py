@@ -77,8 +77,8 @@ def _length(leaves: ItemLeaves, made: MadeTexts, kind: int, first: int, last: in
     if kind == FIXED:
         return last - first
     if kind == TAKEN:
-        return leaves.ends[first, item] - leaves.starts[first, item]
-    return made.ends[first, text] - made.starts[first, text]
+        return int(leaves.ends[first, item] - leaves.starts[first, item])
+    return int(made.ends[first, text] - made.starts[first, text])
 
 
 @compiled

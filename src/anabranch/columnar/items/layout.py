@@ -18,7 +18,8 @@ from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Places
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.wanted import WantedColumns
 
-NO_FRAGMENTS = Fragments(np.empty((0, 3), np.int64), np.zeros(1, np.int64), np.empty(0, np.uint8), np.empty(0, np.bool_))
+_NO_BYTES = np.empty(0, np.uint8)
+NO_FRAGMENTS = Fragments(np.empty((0, 3), np.int64), np.zeros(1, np.int64), _NO_BYTES, np.empty(0, np.bool_))
 NO_TEXTS = MadeTexts(np.empty(0, np.uint8), np.empty((0, 0), np.int32), np.empty((0, 0), np.int32))
 
 

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from anabranch.columnar.expressions.compiling import LookScope, NotColumnar, Spot
-from anabranch.columnar.expressions.tree import Around, Clear, Column, Fragment, Made, PartColumn, Taken
+from anabranch.columnar.expressions.rows import with_computed
+from anabranch.columnar.expressions.tree import Around, Column, Fragment, Made, Taken
 from anabranch.columnar.match.condition import (
     ALWAYS,
     NO,
@@ -28,7 +29,8 @@ from anabranch.columnar.match.condition import (
     columns_of,
     numbers_of,
 )
-from anabranch.columnar.scan.look import Look
+from anabranch.columnar.scan.look import Look, PartColumn
+from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.language import ast
 from anabranch.logic import Tree
@@ -167,6 +169,15 @@ class CompiledFor:
     time: PartColumn | None
     """That of an item's time, where it has one."""
     wanted: WantedColumns
+    needed: tuple[PartColumn, ...] = ()
+    """Columns without which, or with an empty text there, an item is left to the law."""
+
+    def taken_apart(self, shredded: Shredded) -> Shredded:
+        """A batch with all that is computed, in which only those entries fit that have what is needed."""
+        for column in self.needed:
+            row = shredded.row(column)
+            shredded.fits[:] &= shredded.ends[row] > shredded.starts[row]
+        return with_computed(shredded)
 
 
 def compile_for(clause: ast.For, root: str, look: Look, time: Path | None) -> CompiledFor | None:
@@ -189,9 +200,7 @@ def compile_for(clause: ast.For, root: str, look: Look, time: Path | None) -> Co
     return CompiledFor(found is not None, condition, reference, moment, wanted)
 
 
-def item_spot(
-    source: ast.Expression, root: str, look: Look, side: int = 0
-) -> tuple[list[Tree[ItemTest]], Spot | None]:
+def item_spot(source: ast.Expression, root: str, look: Look, side: int = 0) -> tuple[list[Tree[ItemTest]], Spot | None]:
     """The conditions of a path over a stream, and the items that it leads to, all or none of them."""
     conditions, found = source_spots(source, root, look, side)
     if found and look.own != (found[0].part,):

@@ -34,8 +34,8 @@ _NEAR = 1e-12
 
 
 def carries(look: Look, path: Path) -> bool:
-    """Whether items of a look may have something at a path or below."""
-    return bool(_parts_below(look, path))
+    """Whether items of a look may have something at a path."""
+    return bool(_parts_at(look, path))
 
 
 def column_of(look: Look, path: Path) -> PartColumn | None:
@@ -47,16 +47,9 @@ def column_of(look: Look, path: Path) -> PartColumn | None:
     return part if look.parts[part].has_text and look.frames[part] < 0 else None
 
 
-def _parts_at(look: Look, path: Path) -> list[int]:
-    return [part for part in range(len(look.parts)) if look.path(part)[1:] == path.steps]
-
-
 @lru_cache(maxsize=1024)
-def _parts_below(look: Look, path: Path) -> tuple[int, ...]:
-    """The parts with values of their own that stand at a path or below."""
-    steps = path.steps
-    found = (part for part in range(len(look.parts)) if look.path(part)[1:][: len(steps)] == steps)
-    return tuple(part for part in found if look.parts[part].has_text)
+def _parts_at(look: Look, path: Path) -> tuple[int, ...]:
+    return tuple(part for part in range(len(look.parts)) if look.path(part)[1:] == path.steps)
 
 
 def covers(box: Box, other: Box) -> bool:
@@ -86,7 +79,7 @@ class BoxColumns:
         look = shredded.wanted.look
         paths = {term.path for box in boxes for literal in box for term in terms(literal)}
         columns = {column for path in paths if (column := column_of(look, path)) is not None}
-        columns |= {part for path in carried for part in _parts_below(look, path) if look.frames[part] < 0}
+        columns |= {look.presence(part) for path in carried for part in _parts_at(look, path) if look.frames[part] < 0}
         return BoxColumns(known, shredded.fits, look, _values(shredded, sorted(columns)))
 
     def may_be_in(self, boxes: Sequence[tuple[Path | None, Box]], first: int, last: int) -> Flags:
@@ -103,12 +96,13 @@ class BoxColumns:
         return found
 
     def _carry(self, path: Path, part: slice) -> Flags:
-        """Which entries may have something at a path or below."""
+        """Which entries may have something at a path."""
         found = np.zeros(part.stop - part.start, np.bool_)
-        for each in _parts_below(self.look, path) if self.look is not None else ():
-            if each not in self.values:
+        for each in _parts_at(self.look, path) if self.look is not None else ():
+            column = self.look.presence(each) if self.look is not None else each
+            if column not in self.values:
                 return np.ones(len(found), np.bool_)
-            found |= self.values[each].starts[part] != ABSENT
+            found |= self.values[column].starts[part] != ABSENT
         return found
 
     def judge(self, box: Box) -> tuple[Flags, Flags]:
@@ -194,7 +188,7 @@ def _values(shredded: Shredded, columns: Sequence[PartColumn]) -> dict[PartColum
     wanted = shredded.wanted
     assert wanted is not None
     rows = wanted.rows
-    if all(column in rows and wanted.numeric[rows[column]] for column in columns):
+    if all(column in rows and (column < 0 or wanted.numeric[rows[column]]) for column in columns):
         return {
             column: _Values(
                 shredded.data,

@@ -266,5 +266,4 @@ class _Texts:
 
     def rank(self, shredded: Shredded, ranks: Places) -> None:
         spans = shredded.starts[self._row], shredded.ends[self._row]
-        constants = self._joined, self._bounds, self._keys
-        kernels.rank_texts(shredded.data, *spans, self.size - 1, *constants, ranks)
+        kernels.rank_texts(shredded.data, *spans, self.size - 1, self._joined, self._bounds, self._keys, ranks)

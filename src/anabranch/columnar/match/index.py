@@ -68,7 +68,6 @@ class Matches:
         taken = self.conditions[kept], self.pairs[kept]
         return Matches(self.count, *taken, self.open_conditions[opened], self.open_entries[opened])
 
-
     def opened(self, unclear: Flags) -> Matches:
         """The same, where some of the pairs are left to the law after all."""
         conditions = np.concatenate([self.open_conditions, self.conditions[unclear]])
@@ -104,7 +103,9 @@ class Matcher:
         """The numbers that the column in a row is compared with, rising."""
         formed = (each.constants for each in self._rankings if isinstance(each, NumberRanking) and each.row == row)
         found = (each for _, condition in self._others for each in tests(condition))
-        single = {each.number for each in found if isinstance(each, NumberTest) and self._wanted.rows[each.column] == row}
+        single = {
+            each.number for each in found if isinstance(each, NumberTest) and self._wanted.rows[each.column] == row
+        }
         return np.unique(np.concatenate([*formed, np.array(sorted(single), np.float64)]))
 
     def match(self, shredded: Shredded) -> Matches | None:

@@ -58,7 +58,10 @@ class Frames:
             above = self.wanted.look.parts[part].parent
             around = self.wanted.look.frames[above] if above >= 0 else -1
             heads = np.concatenate(
-                [[0], np.cumsum(np.bincount(parents, minlength=self.items if around < 0 else len(found[around].parents)))]
+                [
+                    [0],
+                    np.cumsum(np.bincount(parents, minlength=self.items if around < 0 else len(found[around].parents))),
+                ]
             )
             mine = spans[row_frames[spans[:, 0]] == number] if len(spans) else spans
             starts, ends = (np.full((len(row_frames), count), ABSENT, np.int32) for _ in range(2))

@@ -111,6 +111,10 @@ class Look:
             found.append(number if part.repeated else found[part.parent] if part.parent >= 0 else -1)
         return tuple(found)
 
+    def presence(self, part: int) -> PartColumn:
+        """A column that an item has where it has a part."""
+        return part if self.parts[part].has_text else ~part
+
     def path(self, part: int) -> tuple[str, ...]:
         """The names that lead to a part, from the item's own on."""
         names: list[str] = []

@@ -151,8 +151,8 @@ class _Reading:
         self.write(f"<{name}")
         for attribute in element.attributes:
             self.write(f' {attribute.name.local}="')
-            before, gap = self.place, self.open_gap()
-            self.parts.append(TemplatePart(f"@{attribute.name.local}", number, gap, before, self.place))
+            before, own = self.place, self.open_gap()
+            self.parts.append(TemplatePart(f"@{attribute.name.local}", number, own, before, self.place))
             self.write('"')
         self.write(">" if children else "/>")
         gap = self.open_gap() if children and all(isinstance(each, Text) for each in children) else None

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anabranch.columnar.scan.kernels import ABSENT, Bytes, Flags, Indices, ItemColumns, Pattern, Places
 from anabranch.columnar.expressions.tree import Column, Expression, Fragment, read_columns, read_numbers
+from anabranch.columnar.scan.kernels import ABSENT, Bytes, Flags, Indices, ItemColumns, Pattern, Places
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.columnar.scan.template import PLAIN, Anchor, TemplatePart
 
@@ -122,7 +122,9 @@ class WantedColumns:
         if self.look.template is None:
             return {}
         paths = {self.look.path(number): number for number in range(len(self.look.parts))}
-        return {paths[path]: part for path, part in zip(self.look.template.paths, self.look.template.parts, strict=True)}
+        return {
+            paths[path]: part for path, part in zip(self.look.template.paths, self.look.template.parts, strict=True)
+        }
 
     @cached_property
     def _helping(self) -> dict[int, int]:
