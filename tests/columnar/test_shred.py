@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from anabranch.columnar.scan import kernels
-from anabranch.columnar.scan.shred import Shredded, Shredder, WantedLeaves
-from anabranch.columnar.scan.template import Template
+from anabranch.columnar.scan.shred import Shredded, Shredder
+from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import START, Carry, Cut
-from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.reader import Format
 from anabranch.stream.reading.split import DocumentSplitter, LineSplitter
+from columnar.looks import look_of
 from columnar.streams import FRONT, NUMBERS, SHAPES, TEXTS, USUAL
 
 LIMITS = Limits(item_bytes=300)
@@ -27,10 +27,10 @@ ITEMS = [
 ]
 
 
-def wanted(item: str = USUAL.format(x="1", y="a", z="2")) -> WantedLeaves:
-    template = Template.of(parse_item(item.encode(), LIMITS))
-    assert template is not None
-    return WantedLeaves(template, (0, 2), (True, False))
+def wanted(item: str = USUAL.format(x="1", y="a", z="2")) -> WantedColumns:
+    look = look_of(item.encode())
+    first, _, third = (number for number, part in enumerate(look.parts) if part.has_text)
+    return WantedColumns.of(look, [first, third], [first])
 
 
 def shredder(form: Format, carry: Carry = START) -> Shredder:

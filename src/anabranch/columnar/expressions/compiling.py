@@ -35,6 +35,7 @@ from anabranch.columnar.expressions.tree import (
     Kind,
     Literal,
     Made,
+    PartsInOrder,
     PartText,
     Presence,
     RowCount,
@@ -142,10 +143,16 @@ class LookScope:
 
     names: Mapping[str | None, Binding]
     work: Work = field(default_factory=Work)
+    frame: int = -1
+    """The frame whose rows are looked at, -1 for items."""
 
     def bind(self, name: str | None, value: Binding) -> LookScope:
         """With one name more."""
-        return LookScope({**self.names, name: value}, self.work)
+        return LookScope({**self.names, name: value}, self.work, self.frame)
+
+    def bind_row(self, name: str, spot: Spot, frame: int) -> LookScope:
+        """With one name more, which stands for what a row of a frame further in leads to."""
+        return LookScope({**self.names, name: replace(spot, bound=frame)}, self.work, frame)
 
     # --- paths --------------------------------------------------------------------------------------------
 
@@ -375,7 +382,7 @@ class LookScope:
                 found.append(Junction(is_some, (there, holds)))
             else:
                 frame = self._frame(spot)
-                inside = self.bind(name, replace(spot, bound=frame))
+                inside = self.bind_row(name, spot, frame)
                 found.append(RowQuantifier(frame, is_some, inside.truth(condition)))
         return _either(found) if is_some else Junction(True, tuple(found)) if found else _TRUE
 
@@ -407,7 +414,7 @@ class LookScope:
         frame = spot.look.frames[spot.part]
         parent = spot.look.parts[frame].parent
         around = spot.look.frames[parent] if parent >= 0 else -1
-        if around != spot.bound:
+        if around != spot.bound or spot.bound != self.frame:
             raise NotColumnar("a path through repeated parts inside of repeated parts")
         return frame
 
@@ -465,12 +472,15 @@ class LookScope:
             case _:
                 return self._is_path(expression)
 
-    def _each(self, spots: Sequence[Spot], fragment: Callable[[Spot], Fragment]) -> list[Fragment]:
-        """What a path leads to, in document order, which is known where it leads to one part only."""
+    def _each(self, spots: Sequence[Spot], fragment: Callable[[Spot], Taken]) -> list[Fragment]:
+        """What a path leads to, in document order."""
         if not spots:
             return []
         if len(spots) > 1:
-            raise NotColumnar("a path to parts of different names, whose order differs from item to item")
+            columns = tuple(each.column for each in map(fragment, spots))
+            if not all(each.is_single and each.bound == self.frame and not each.side for each in spots):
+                raise NotColumnar("a path to repeated parts of different names")
+            return [Made(PartsInOrder(columns))]
         (spot,) = spots
         if spot.is_single:
             return [fragment(spot)]
@@ -515,7 +525,7 @@ class LookScope:
             content = ContentOf(tuple(self.bind(name, spot)._looped(others, where, inside)))
             return [Made(Choice(Presence(spot.presence), content, ContentOf(())))]
         frame = self._frame(spot)
-        scope = self.bind(name, replace(spot, bound=frame))
+        scope = self.bind_row(name, spot, frame)
         condition = None
         if where is not None and not others:
             condition, where = scope.truth(where), None

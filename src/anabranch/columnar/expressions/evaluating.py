@@ -34,6 +34,7 @@ from anabranch.columnar.expressions.tree import (
     Kind,
     Literal,
     Made,
+    PartsInOrder,
     PartText,
     Presence,
     RowCount,
@@ -59,6 +60,7 @@ from anabranch.columnar.match.condition import UNCLEAR as UNCLEAR_VERDICT
 from anabranch.columnar.scan import kernels
 from anabranch.columnar.scan.frames import FrameRows
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
+from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
 
@@ -82,7 +84,7 @@ class Evaluation:
         around: Evaluation | None = None,
         owners: Indices | None = None,
     ) -> None:
-        """`picks` are rows of the frame, all for None; `owners` say in which row of the evaluation `around` each lies."""
+        """`picks` are rows of the frame, all for None; `owners` say in which row of what is `around` each lies."""
         self._shredded = shredded
         self._picks = picks
         self._frame = frame
@@ -148,6 +150,8 @@ class Evaluation:
                 return self._extreme(self.inside(frame), is_greatest, operand)
             case RowLoop(frame, condition, content):
                 return self._looped(self.inside(frame), condition, content)
+            case PartsInOrder(columns):
+                return self._in_order(columns)
             case ContentOf(fragments):
                 return self._content(fragments)
 
@@ -372,6 +376,16 @@ class Evaluation:
             unclear = worst(unclear, state)
         made, full = texts.concat([TextColumn.of(b"").repeated(self.count), *columns])
         return ColumnValue(Kind.CONTENT, worst(unclear, state_of(full, UNCLEAR)), texts=made)
+
+    def _in_order(self, columns: Sequence[PartColumn]) -> ColumnValue:
+        rows = [self._row(column) for column in columns]
+        starts, ends = (
+            np.stack([self._taken(some[row]) for row in rows]) for some in (self._rows.starts, self._rows.ends)
+        )
+        order = np.argsort(starts, axis=0, kind="stable")
+        starts, ends = (np.maximum(np.take_along_axis(each, order, axis=0), 0) for each in (starts, ends))
+        made, full = texts.concat([TextColumn(self._shredded.data, *each) for each in zip(starts, ends, strict=True)])
+        return ColumnValue(Kind.CONTENT, state_of(full, UNCLEAR), texts=made)
 
     def fragment(self, fragment: Fragment) -> tuple[list[TextColumn], States | None]:
         """The texts of a fragment, and where they are unclear; what is absent is an empty text."""

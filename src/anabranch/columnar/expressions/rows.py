@@ -21,6 +21,11 @@ def with_computed(shredded: Shredded) -> Shredded:
     if wanted is None or not wanted.computed:
         return shredded
     fits = shredded.fits
+    if not fits.any():
+        for row in map(wanted.rows.__getitem__, wanted.computed):
+            shredded.starts[row] = shredded.ends[row] = kernels.UNCLEAR
+            shredded.values[row] = np.nan
+        return shredded
     picks = None if fits.all() else np.flatnonzero(fits)
     evaluation = Evaluation(shredded, picks)
     chosen = slice(None) if picks is None else picks

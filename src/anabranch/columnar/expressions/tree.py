@@ -182,6 +182,14 @@ class RowLoop:
 
 
 @dataclass(frozen=True, slots=True)
+class PartsInOrder:
+    """Several parts, in the order in which they stand in the item."""
+
+    columns: tuple[PartColumn, ...]
+    kind = Kind.CONTENT
+
+
+@dataclass(frozen=True, slots=True)
 class ContentOf:
     """Fragments one behind the other."""
 
@@ -232,6 +240,7 @@ Expression: TypeAlias = (
     | RowCount
     | RowExtreme
     | RowLoop
+    | PartsInOrder
     | ContentOf
 )
 Column: TypeAlias = PartColumn | Expression
@@ -277,7 +286,8 @@ def read_columns(node: Column | Fragment) -> set[PartColumn]:
     """The columns of parts that a column or a fragment is made of."""
     if isinstance(node, int | bytes):
         return {node} if isinstance(node, int) else set()
-    return {each.column for each in walk(node) if isinstance(each, PartText | Presence | Taken)}
+    found = {each.column for each in walk(node) if isinstance(each, PartText | Presence | Taken)}
+    return found.union(*(each.columns for each in walk(node) if isinstance(each, PartsInOrder)))
 
 
 def read_numbers(node: Column | Fragment) -> set[PartColumn]:

@@ -297,7 +297,10 @@ def rank_numbers(
         if value != value:
             ranks[entry] = missing if starts[entry] == ABSENT else UNKNOWN
             continue
-        cell = min(max((value - least) * scale, 0.0), last)
+        cell = (value - least) * scale
+        if not cell >= 0.0:  # also where that is infinity times nothing
+            cell = 0.0
+        cell = min(cell, last)
         low, high = cells[int(cell)], cells[int(cell) + 1]
         while low < high:
             middle = (low + high) >> 1
