@@ -42,19 +42,31 @@ _LOOK = 4096
 
 def compiled(function: Kernel) -> Kernel:
     """Numba's decorator, for functions that keep their type."""
+    return _compiled(function, {"nogil": True})
+
+
+def compiled_lean(function: Kernel) -> Kernel:
+    """As `compiled`, for functions that make no arrays.
+
+    There is no counting of who uses an array then, which costs more than many a small function does.
+    """
+    return _compiled(function, {"nogil": True, "_nrt": False})
+
+
+def _compiled(function: Kernel, options: dict[str, bool]) -> Kernel:
     try:
-        return njit(cache=True, nogil=True)(function)  # type: ignore[return-value]
+        return njit(cache=True, **options)(function)  # type: ignore[return-value]
     except RuntimeError:  # there is no folder to keep it in: each process compiles for itself
-        return njit(nogil=True)(function)  # type: ignore[return-value]
+        return njit(**options)(function)  # type: ignore[return-value]
 
 
-@compiled
+@compiled_lean
 def is_space(byte: int) -> bool:
     """Whether a byte is white space in XML."""
     return byte in (SPACE, TAB, LF, CR)
 
 
-@compiled
+@compiled_lean
 def number_at(data: Bytes, at: int, stop: int) -> tuple[float, int]:
     """The decimal number at a place and where it ends; NaN where there is none or it has too many digits."""
     negative = at < stop and data[at] == _MINUS
@@ -129,7 +141,47 @@ class ItemColumns(NamedTuple):
         self.values[:, entries] = np.nan
 
 
-@compiled
+@compiled_lean
+def behind_template(data: Bytes, at: int, stop: int, pattern: Pattern, columns: ItemColumns, entry: int) -> int:
+    """The place behind the item at a place if that fits a template, otherwise -1; sets the rows of an entry."""
+    pieces, bounds, slots, numeric, plain = pattern
+    _, _, _, starts, ends, values = columns
+    leaves = len(slots)
+    for leaf in range(leaves + 1):
+        low, high = bounds[leaf], bounds[leaf + 1]
+        if at + high - low > stop:
+            return -1
+        for place in range(low, high):
+            if data[at] != pieces[place]:
+                return -1
+            at += 1
+        if leaf == leaves:
+            break
+        text = at
+        slot = slots[leaf]
+        if slot >= 0:
+            starts[slot, entry] = at
+            if numeric[slot]:
+                number, at = number_at(data, at, stop)
+                values[slot, entry] = np.nan if at >= stop or plain[data[at]] else number
+        while at < stop and plain[data[at]]:
+            at += 1
+        if at == text:
+            return -1
+        if slot >= 0:
+            ends[slot, entry] = at
+    return at
+
+
+@compiled_lean
+def is_blank(data: Bytes, at: int, stop: int) -> bool:
+    """Whether there is nothing but white space, as Python knows it in bytes."""
+    while at < stop and (data[at] == SPACE or TAB <= data[at] <= CR):
+        at += 1
+    return at >= stop
+
+
+@compiled_lean
 def shred(
     data: Bytes,
     at: int,
@@ -147,68 +199,35 @@ def shred(
     With `lines` each line that is not blank is an entry, also one that does not fit, and `data[stop - 1]` is a line
     end; otherwise items have white space between them, and the first thing that does not fit is where it stops.
     """
-    pieces, bounds, slots, numeric, plain = pattern
-    fits, begins, finishes, starts, ends, values = columns
-    leaves = len(slots)
     while count < most:
         while not lines and at < stop and is_space(data[at]):
             at += 1
         if at >= stop:
             break
         begin = at
-        fit = True
-        for leaf in range(leaves + 1):
-            low, high = bounds[leaf], bounds[leaf + 1]
-            if at + high - low > stop:
-                fit = False
-                break
-            for place in range(low, high):
-                if data[at] != pieces[place]:
-                    fit = False
-                    break
-                at += 1
-            if not fit or leaf == leaves:
-                break
-            text = at
-            slot = slots[leaf]
-            if slot >= 0:
-                starts[slot, count] = at
-                if numeric[slot]:
-                    number, at = number_at(data, at, stop)
-                    values[slot, count] = np.nan if at >= stop or plain[data[at]] else number
-            while at < stop and plain[data[at]]:
-                at += 1
-            if at == text:
-                fit = False
-                break
-            if slot >= 0:
-                ends[slot, count] = at
-        finish = at
-        if lines and fit and data[at] == CR:
+        finish = behind_template(data, at, stop, pattern, columns, count)
+        at = max(begin, finish)
+        if lines and data[at] == CR:
             at += 1
-        fit = fit and at - begin <= longest
+        fit = finish >= 0 and at - begin <= longest and (not lines or data[at] == LF)
+        if not fit:
+            at = begin
+            if not lines:
+                break
         if lines:
-            if data[at] != LF:
-                fit = False
-                while data[at] != LF:
-                    at += 1
+            while data[at] != LF:
+                at += 1
             at += 1
             if not fit:
                 finish = at - 1
-                text = begin
-                while text < finish and (data[text] == SPACE or TAB <= data[text] <= CR):
-                    text += 1
-                if text == finish:
+                if is_blank(data, begin, finish):
                     continue
-        elif not fit:
-            at = begin
-            break
-        begins[count], finishes[count], fits[count] = begin, finish, fit
+        columns.begins[count], columns.finishes[count], columns.fits[count] = begin, finish, fit
         count += 1
     return count, at
 
 
-@compiled
+@compiled_lean
 def compare(data: Bytes, starts: Places, ends: Places, other: Bytes, found: NDArray[np.int8]) -> None:
     """The order of some texts and one other: -1, 0 or 1 each."""
     for item in range(len(starts)):
@@ -221,7 +240,7 @@ def compare(data: Bytes, starts: Places, ends: Places, other: Bytes, found: NDAr
         found[item] = order
 
 
-@compiled
+@compiled_lean
 def gather(
     data: Bytes, begins: Places, finishes: Places, picks: Indices, offsets: NDArray[np.int32], out: Bytes
 ) -> None:
