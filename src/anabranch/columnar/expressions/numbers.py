@@ -95,20 +95,18 @@ def _nearest(mantissa: np.uint64, power: int) -> tuple[float, bool]:
         mantissa <<= _ONE
         exponent -= 1
     upper, lower = _POWERS[power - _LEAST_POWER]
-    # Three words of the product; the true one is at most one mantissa less, since the power is rounded up.
+    # Three words of the product; the true one is less by less than one mantissa, since the power is rounded up.
     carry = _high_product(mantissa, lower)
     low = mantissa * lower
     middle = mantissa * upper + carry
     high = _high_product(mantissa, upper) + np.uint64(middle < carry)
-    error = np.uint64(0) if 0 <= power <= _LARGEST_EXACT else mantissa
+    error_high, error = np.uint64(0), np.uint64(0) if 0 <= power <= _LARGEST_EXACT else mantissa
     if high < _TOP:
         high = high << _ONE | middle >> np.uint64(63)
         middle = middle << _ONE | low >> np.uint64(63)
         low <<= _ONE
         error_high, error = error >> np.uint64(63), error << _ONE
         exponent -= 1
-    else:
-        error_high = np.uint64(0)
     if exponent > _LARGEST_EXPONENT:
         return np.inf, True
     kept = 53 if exponent >= _LEAST_EXPONENT else 53 - (_LEAST_EXPONENT - exponent)
@@ -119,7 +117,7 @@ def _nearest(mantissa: np.uint64, power: int) -> tuple[float, bool]:
     rest = high - (digits << drop << _ONE)
     half = _ONE << drop
     # Only where the true product may be on the other side of a half, or on it, is the rounding uncertain.
-    if rest == half and error > np.uint64(0) and (middle < error_high or (middle == error_high and low < error)):
+    if rest == half and (middle < error_high or (middle == error_high and low < error)):
         return np.nan, False
     if rest > half or (rest == half and (middle | low | digits & _ONE) > np.uint64(0)):
         digits += _ONE
