@@ -38,12 +38,25 @@ _LOOK = 4096
 """So many bytes are looked at before anything is made of what was seen."""
 
 
-def compiled(function: Kernel) -> Kernel:
+def compiled(function: Kernel, **options: Any) -> Kernel:
     """Numba's decorator, for functions that keep their type."""
     try:
-        return njit(cache=True, nogil=True)(function)  # type: ignore[return-value]
+        return njit(cache=True, nogil=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # there is no folder to keep it in: each process compiles for itself
-        return njit(nogil=True)(function)  # type: ignore[return-value]
+        return njit(nogil=True, **options)(function)  # type: ignore[no-any-return]
+
+
+def compiled_lean(function: Kernel) -> Kernel:
+    """The same for a function that makes no arrays: it does not count references to those that it is given.
+
+    Counting them at each call makes a loop of many small calls several times slower.
+    """
+    return compiled(function, _nrt=False)
+
+
+def compiled_inline(function: Kernel) -> Kernel:
+    """The same for a small function that is put in the place of each call."""
+    return compiled(function, _nrt=False, forceinline=True)
 
 
 @compiled

@@ -17,6 +17,7 @@ import numpy as np
 
 from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Places
 from anabranch.columnar.scan.look import Column, Look
+from anabranch.columnar.scan.words import WORD
 
 ABSENT, UNCLEAR = -1, -2
 """What stands in the place of a start."""
@@ -26,7 +27,7 @@ class Guide(NamedTuple):
     """A look and what is wanted of it, as scanners take it."""
 
     names: Bytes
-    """The names of all parts one behind the other, those of attributes without `@`."""
+    """The names of all parts one behind the other, those of attributes without `@`; then a word of zeros."""
     bounds: Indices
     """By part: where its name begins, and the last ends."""
     are_attributes: Flags
@@ -96,7 +97,7 @@ class WantedColumns:
         children = [self.look.children(number) for number in range(-1, len(parts))]
         frame_numbers = {-1: 0, **{part: number for number, part in enumerate(self.frames, 1)}}
         return Guide(
-            np.frombuffer(b"".join(names) + b"\0", np.uint8),
+            np.frombuffer(b"".join(names) + bytes(WORD), np.uint8),
             np.cumsum([0, *map(len, names)]),
             np.array([part.name.startswith("@") for part in parts], np.bool_),
             np.cumsum([0, *map(len, children)]),
