@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from anabranch.columnar.scan import json_scan
-from anabranch.columnar.scan.json_record import ITEM_ROOM, LONGEST_ITEM, NO_ROOM, REFUSED
-from anabranch.columnar.scan.kernels import MOST_DIGITS, ItemColumns
+from anabranch.columnar.scan.json_record import ITEM_ROOM, LONGEST_ITEM, NO_ROOM, REFUSED, new_state
+from anabranch.columnar.scan.kernels import MOST_DIGITS, Bytes, ItemColumns
 from anabranch.columnar.scan.look import Column, Look
 from anabranch.columnar.scan.template import PLAIN
 from anabranch.columnar.scan.wanted import ABSENT, UNCLEAR, FrameLog, WantedColumns
@@ -303,6 +303,14 @@ def check_stream(random: Random, count: int, *, edits: bool) -> tuple[int, int]:
     return check_lines(lines, look, wanted)
 
 
+def transcoded(
+    wanted: WantedColumns, data: Bytes, stop: int, columns: ItemColumns, log: FrameLog, out: Bytes, out_at: int
+) -> int:
+    """Where the item ends that is made of the first bytes."""
+    state = new_state(wanted.guide)
+    return json_scan.transcode(data, 0, stop, wanted.guide, columns, log, 0, out, out_at, state)
+
+
 # --- tests ------------------------------------------------------------------------------------------------------
 
 
@@ -399,10 +407,9 @@ def test_every_front_of_a_record_is_left_to_the_law() -> None:
     for stop in range(len(line) + 1):
         for data in (line, line[:stop], line[:stop] + b'"' * 9, line[:stop] + b"x}" * 9):
             given = np.frombuffer(data, np.uint8)
-            end = json_scan.transcode(given, 0, stop, 1_000, wanted.guide, columns, log, 0, out, 0)
+            end = transcoded(wanted, given, stop, columns, log, out, 0)
             assert (end > 0) == (stop == len(line))
             assert end > 0 or log.counts.tolist() == [0] * len(log.counts)
-    assert json_scan.transcode(given, 0, len(line), len(line) - 1, wanted.guide, columns, log, 0, out, 0) == REFUSED
 
 
 def test_nothing_is_written_behind_the_room() -> None:
@@ -416,7 +423,7 @@ def test_nothing_is_written_behind_the_room() -> None:
     for size in range(len(item) + 20):
         columns, log = ItemColumns.room(len(wanted.columns), 1), FrameLog.room(len(wanted.frames), 100)
         room = np.full(len(item) + 100, 7, np.uint8)
-        end = json_scan.transcode(given, 0, len(line), 1_000, wanted.guide, columns, log, 0, room[: size + 3], 3)
+        end = transcoded(wanted, given, len(line), columns, log, room[: size + 3], 3)
         assert (room[:3] == 7).all()
         assert (room[size + 3 :] == 7).all()
         assert end == (len(item) + 3 if size >= len(item) + 8 else REFUSED)
@@ -448,7 +455,7 @@ def test_a_full_log_ends_a_step() -> None:
     log = FrameLog.room(len(wanted.frames), 10)
     columns, out = ItemColumns.room(len(wanted.columns), 1), np.zeros(ITEM_ROOM, np.uint8)
     given = np.frombuffer(lines[6], np.uint8)
-    assert json_scan.transcode(given, 0, len(given), 1_000, wanted.guide, columns, log, 0, out, 0) == NO_ROOM
+    assert transcoded(wanted, given, len(given), columns, log, out, 0) == NO_ROOM
     assert not log.counts.any()
 
 

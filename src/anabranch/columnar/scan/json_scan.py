@@ -24,7 +24,6 @@ from anabranch.columnar.scan.json_record import (
     ITEM_ROOM,
     LONGEST_ITEM,
     NO_ROOM,
-    REFUSED,
     ScanState,
     new_state,
     write_item,
@@ -68,8 +67,8 @@ def cut_lines(
 
     There are `count` entries before, and `most` are no more than `columns` have room for; `data[stop - 1]` is a line
     end. Each line that is not blank is an entry, also one that does not fit, whose columns mean nothing.
-    It stops early where `out` has less than `ITEM_ROOM` left or the log is full, but for a line that
-    an empty log has no room for; that does not fit.
+    It stops early where `out` has less than `ITEM_ROOM` left or the log is full, but for a line that an empty log has
+    no room for; that does not fit.
     """
     state = new_state(guide)
     while count < most and at < stop and len(out) - out_at >= ITEM_ROOM:
@@ -82,7 +81,7 @@ def cut_lines(
             # whoever cuts the line out again takes one CR away, too
             fit = end - begin <= longest and data[finish - 1] != CR
             if fit:
-                written = _transcode_next(data, begin, finish, guide, columns, log, count, out, out_at, state)
+                written = transcode(data, begin, finish, guide, columns, log, count, out, out_at, state)
                 if written == NO_ROOM and log.counts[0] + log.counts[1] > 0:
                     break
                 fit = written >= 0
@@ -94,32 +93,8 @@ def cut_lines(
     return count, at, out_at
 
 
-@compiled
-def transcode(
-    data: Bytes,
-    at: int,
-    stop: int,
-    longest: int,
-    guide: Guide,
-    columns: ItemColumns,
-    log: FrameLog,
-    entry: int,
-    out: Bytes,
-    out_at: int,
-) -> int:
-    """Write the record in `data[at:stop]` into `out` from a place on and set the columns of an entry; gives its end.
-
-    It is REFUSED where it is not of the look or not plain, or longer than `longest`, or would go beyond `LONGEST_ITEM`
-    or `out`; NO_ROOM where the log is full.
-    Then nothing of it is in the log, and the columns of the entry mean nothing.
-    """
-    if stop - at > longest:
-        return REFUSED
-    return _transcode_next(data, at, stop, guide, columns, log, entry, out, out_at, new_state(guide))
-
-
 @compiled_lean
-def _transcode_next(
+def transcode(
     data: Bytes,
     at: int,
     stop: int,
@@ -131,7 +106,12 @@ def _transcode_next(
     out_at: int,
     state: ScanState,
 ) -> int:
-    """The same with what is remembered of the records before."""
+    """Write the record in `data[at:stop]` into `out` from a place on and set the columns of an entry; gives its end.
+
+    It is REFUSED where it is not of the look or not plain, or would go beyond `LONGEST_ITEM` or `out`; NO_ROOM where
+    the log is full.
+    Then nothing of it is in the log, and the columns of the entry mean nothing.
+    """
     counts, opened = log.counts, log.opened
     opened_before, logged_before = counts[0], counts[1]
     for row in range(len(guide.numeric)):
