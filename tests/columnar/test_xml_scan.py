@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from anabranch.columnar.scan import kernels
-from anabranch.columnar.scan.kernels import Flags, ItemColumns, Pattern
+from anabranch.columnar.scan.kernels import ABSENT, UNCLEAR, Flags, ItemColumns, Pattern
 from anabranch.columnar.scan.look import Look, LookPart
 from anabranch.columnar.scan.shred import WantedLeaves
 from anabranch.columnar.scan.template import Template
-from anabranch.columnar.scan.wanted import ABSENT, UNCLEAR, FrameLog, WantedColumns
+from anabranch.columnar.scan.wanted import FrameLog, WantedColumns
 from anabranch.columnar.scan.xml_scan import NO_PATTERN, cut_items, longest_item, scan_item
 from anabranch.errors import BadItem
 from anabranch.stream.limits import Limits

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from anabranch.columnar.items.query import CompiledQuery, compile_query
-from anabranch.columnar.scan.shred import LONGEST_FITTING
+from anabranch.columnar.scan.cutter import LONGEST_FITTING
 from anabranch.language import check, parse
 from anabranch.runtime.standing import standing
 from anabranch.stream.reading.source import Source

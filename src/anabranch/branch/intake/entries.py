@@ -185,4 +185,5 @@ class EntryReader:
     def look(self, entries: Iterable[RawEntry]) -> Look | None:
         """The look of some entries."""
         read = ((entry.cut.raw, self.read(entry)) for entry in entries)
-        return Look.learn((raw, element.tree) for raw, element in read if isinstance(element, Item))
+        found = ((raw, element.tree) for raw, element in read if isinstance(element, Item))
+        return Look.learn(found, is_json=self._stream.is_json)

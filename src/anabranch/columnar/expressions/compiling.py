@@ -9,7 +9,7 @@ A part that is repeated makes a *frame*: its occurrences are rows, as items are.
 What stands in a frame further in than where an expression is evaluated is a sequence there.
 
 The law counts steps (LAWS 2.6) and columns do not, so work is bounded here: a query has at most `MOST_NODES` nodes, an
-item that fits at most `LONGEST_FITTING` bytes (`scan/shred.py`), and loops nest only as elements do.
+item that fits at most `LONGEST_FITTING` bytes (`scan/cutter.py`), and loops nest only as elements do.
 """
 
 from __future__ import annotations

@@ -46,8 +46,19 @@ from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.columnar.scan.template import is_plain_root
 from anabranch.errors import BadItem, DynamicError
-from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation, Region, StreamElement, Update
+from anabranch.stream.elements import (
+    LONGEST_RAW,
+    Accent,
+    DeadLetter,
+    Item,
+    Place,
+    Punctuation,
+    Region,
+    StreamElement,
+    Update,
+)
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.json_items import parse_line
 from anabranch.stream.reading.lines import Cut
 from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.reader import Format
@@ -277,10 +288,12 @@ class StreamAnswers:
         schema: Schema | None = None,
         compiles: Sequence[Compile] = (),
         *,
+        item: str = "item",
         together: bool = True,
     ) -> None:
         """`schema` is given where the stream is strict, `compiles` where there will be takers: one for each.
 
+        Records of JSON are called `item`.
         `together` queries are judged by an index, else each by itself.
         """
         self._queries = queries
@@ -291,12 +304,11 @@ class StreamAnswers:
         self._root = root.name.local
         self._limits = limits
         self._schema = schema
+        self._item = item
         self._together = together
         self._look: Look | None = None
         self._program: Program | None = None
-        # Columns are for XML: in a stream of JSON every line is for its reader, also one that looks like XML.
-        able = form != "json" and is_plain_root(root)
-        self._able = able and (bool(compiles) or any(each.hole is not None for each in queries))
+        self._able = is_plain_root(root) and (bool(compiles) or any(each.hole is not None for each in queries))
         self._stale = True
         self._settled: tuple[Program, Sequence[Followed], StretchUnits] | None = None
         """How queries were answered last, for which groups."""
@@ -328,7 +340,8 @@ class StreamAnswers:
         return items
 
     def _learn(self, cuts: Sequence[Cut]) -> None:
-        look = Look.learn((cut.raw, tree) for cut in cuts if (tree := self._tree(cut)))
+        found = ((cut.raw, tree) for cut in cuts if (tree := self._tree(cut)))
+        look = Look.learn(found, is_json=self._form == "json")
         template = look.template if look else None
         if look and template and self._form == "lines" and any(b"\n" in piece for piece in template.pieces):
             look = replace(look, template=None)  # it was written `&#10;`; no line looks like that
@@ -339,10 +352,14 @@ class StreamAnswers:
     def _tree(self, cut: Cut) -> Element | None:
         """The tree of a good item, for learning."""
         try:
-            tree = parse_item(cut.raw, self._limits)
+            if self._form == "json":
+                element = parse_line(cut.raw, Place("", "", 0), self._limits, self._item)
+                tree = element.tree if isinstance(element, Item) else None
+            else:
+                tree = parse_item(cut.raw, self._limits)
         except BadItem:
             return None
-        return None if self._schema and self._schema.undeclared(tree) else tree
+        return None if tree and self._schema and self._schema.undeclared(tree) else tree
 
     def _answer(
         self, shredded: Shredded, read: Read, out: Answers, takers: Sequence[Taker], course: PartitionCourse | None

@@ -28,7 +28,6 @@ from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.path import Path
-from anabranch.stream.reading.parse import parse_item
 
 _MOST = 1 << 62
 _LARGEST = 10**MOST_DIGITS
@@ -88,7 +87,7 @@ def _units(shredded: Shredded, evolution: Evolution, paths: Sequence[Path]) -> d
     """By path: the entries that fit, by their units."""
     found: dict[Path, dict[Affine, list[int]]] = {path: {} for path in paths}
     for entry in np.flatnonzero(shredded.fits).tolist() if paths else ():
-        tree = parse_item(shredded.cut(entry).raw, shredded.limits)
+        tree = shredded.tree(entry)
         for path in paths:
             unit = evolution.state(path, tree).unit
             if unit is not None:

@@ -40,9 +40,12 @@ _LOOK = 4096
 """So many bytes are looked at before anything is made of what was seen."""
 
 
-def compiled(function: Kernel) -> Kernel:
+def compiled(function: Kernel, **options: Any) -> Kernel:
     """Numba's decorator, for functions that keep their type."""
-    return _compiled(function, {"nogil": True})
+    try:
+        return njit(cache=True, nogil=True, **options)(function)  # type: ignore[no-any-return]
+    except RuntimeError:  # there is no folder to keep it in: each process compiles for itself
+        return njit(nogil=True, **options)(function)  # type: ignore[no-any-return]
 
 
 def compiled_lean(function: Kernel) -> Kernel:
@@ -50,14 +53,12 @@ def compiled_lean(function: Kernel) -> Kernel:
 
     There is no counting of who uses an array then, which costs more than many a small function does.
     """
-    return _compiled(function, {"nogil": True, "_nrt": False})
+    return compiled(function, _nrt=False)
 
 
-def _compiled(function: Kernel, options: dict[str, bool]) -> Kernel:
-    try:
-        return njit(cache=True, **options)(function)  # type: ignore[return-value]
-    except RuntimeError:  # there is no folder to keep it in: each process compiles for itself
-        return njit(**options)(function)  # type: ignore[return-value]
+def compiled_inline(function: Kernel) -> Kernel:
+    """The same for a small function that is put in the place of each call."""
+    return compiled(function, _nrt=False, forceinline=True)
 
 
 @compiled_lean

@@ -45,7 +45,7 @@ def fill(shredded: Shredded, limits: Limits) -> NDArray[np.bool_]:
     """Set the numbers of entries that do not fit, as far as they are clear; says which of these are good items."""
     good = np.zeros(len(shredded.fits), np.bool_)
     others = np.flatnonzero(~shredded.fits)
-    if shredded.wanted is None or not len(others):
+    if shredded.wanted is None or shredded.wanted.look.is_json or not len(others):
         return good
     entries, data, begins, finishes = _spans(shredded, others)
     # So small an item has neither too many nodes or attributes nor too long a name.
@@ -68,7 +68,7 @@ def _spans(
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]:
     """Entries that may be good items, and where their bytes are."""
     if not shredded.cuts:
-        return others, shredded.data, shredded.begins[others], shredded.finishes[others]
+        return others, shredded.raw, shredded.begins[others], shredded.finishes[others]
     around = {(cut.root, cut.encoding) for cut in shredded.cuts.values()}
     plain = {each for each in around if is_plain_around(*each)}
     able = {

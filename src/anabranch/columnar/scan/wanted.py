@@ -19,13 +19,14 @@ from anabranch.columnar.expressions.tree import Column, Expression, Fragment, re
 from anabranch.columnar.scan.kernels import ABSENT, Bytes, Flags, Indices, ItemColumns, Pattern, Places
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.columnar.scan.template import PLAIN, Anchor, TemplatePart
+from anabranch.columnar.scan.words import WORD
 
 
 class Guide(NamedTuple):
     """A look and what is wanted of it, as scanners take it."""
 
     names: Bytes
-    """The names of all parts one behind the other, those of attributes without `@`."""
+    """The names of all parts one behind the other, those of attributes without `@`; then a word of zeros."""
     bounds: Indices
     """By part: where its name begins, and the last ends."""
     are_attributes: Flags
@@ -101,7 +102,7 @@ class WantedColumns:
         children = [self.look.children(number) for number in range(-1, len(parts))]
         frame_numbers = {-1: 0, **{part: number for number, part in enumerate(self.frames, 1)}}
         return Guide(
-            np.frombuffer(b"".join(names) + b"\0", np.uint8),
+            np.frombuffer(b"".join(names) + bytes(WORD), np.uint8),
             np.cumsum([0, *map(len, names)]),
             np.array([part.name.startswith("@") for part in parts], np.bool_),
             np.cumsum([0, *map(len, children)]),

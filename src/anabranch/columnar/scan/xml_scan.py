@@ -29,10 +29,12 @@ from typing import NamedTuple
 import numpy as np
 
 from anabranch.columnar.scan.kernels import (
+    ABSENT,
     CR,
     LF,
     SPACE,
     TAB,
+    UNCLEAR,
     Bytes,
     Flags,
     Indices,
@@ -46,7 +48,7 @@ from anabranch.columnar.scan.kernels import (
     number_at,
 )
 from anabranch.columnar.scan.template import PLAIN
-from anabranch.columnar.scan.wanted import ABSENT, UNCLEAR, FrameLog, Guide
+from anabranch.columnar.scan.wanted import FrameLog, Guide
 from anabranch.stream.limits import Limits
 
 REFUSED, FULL = -1, -2
@@ -173,7 +175,7 @@ def _hash(data: Bytes, begin: int, end: int, parent: int, is_attribute: bool) ->
     found = np.int64(2 * parent + is_attribute)
     for place in range(begin, end):
         found = (found ^ data[place]) * np.int64(0x100000001B3)
-    return found ^ (found >> 32)
+    return int(found ^ (found >> 32))
 
 
 # --- one item -----------------------------------------------------------------------------------------------
@@ -587,3 +589,30 @@ def _cut(
         columns.begins[count], columns.finishes[count], columns.fits[count] = begin, finish, fit
         count += 1
     return count, at, False
+
+
+@compiled
+def cut_entries(
+    data: Bytes,
+    ends: Indices,
+    guide: Guide,
+    longest: int,
+    columns: ItemColumns,
+    log: FrameLog,
+    pattern: Pattern,
+    by_template: Flags,
+) -> None:
+    """As `cut_items`, for entries that stand one behind the other and end at `ends`: each is an item, or refused."""
+    memory = scan_memory(guide)
+    begin = 0
+    for entry in range(len(ends)):
+        end, rows, spans = ends[entry], log.counts[0], log.counts[1]
+        finish = behind_template(data, begin, end, pattern, columns, entry) if len(pattern.bounds) > 1 else REFUSED
+        by_template[entry] = finish == end
+        if finish != end:
+            finish = _scan_item(data, begin, end, longest, False, guide, columns, log, entry, memory)
+            if finish != end:
+                _take_back(log, rows, spans)
+        columns.begins[entry], columns.finishes[entry] = begin, end
+        columns.fits[entry] = finish == end and end - begin <= longest
+        begin = end

@@ -81,7 +81,7 @@ class RawFeed:
         offsets = np.zeros(len(picks) + 1, np.int32)
         np.cumsum(finishes[picks] - begins[picks], out=offsets[1:])
         raw = np.empty(offsets[-1], np.uint8)
-        kernels.gather(shredded.data, begins, finishes, picks, offsets, raw)
+        kernels.gather(shredded.raw, begins, finishes, picks, offsets, raw)
         around = shredded.around
         root = None if around.root is None else around.root.encode("latin-1")
         starts = shredded.base + begins[picks].astype(np.int64)

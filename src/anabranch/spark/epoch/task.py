@@ -216,6 +216,13 @@ def programme_of(
         compiles += [Unread.compile] if fed[name] else []
         compiles += [] if each.axes is None else [progress_columns(each.axes)]
         answers[name] = StreamAnswers(
-            asked[name].queries, each.format, roots[name], plan.limits, each.schema, compiles, together=plan.sharing
+            asked[name].queries,
+            each.format,
+            roots[name],
+            plan.limits,
+            each.schema,
+            compiles,
+            item=each.item,
+            together=plan.sharing,
         )
     return Programme(plan, roots, asked, answers, counted, fed, branches)
