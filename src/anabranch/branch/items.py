@@ -118,7 +118,10 @@ def answer_in_columns(
         if len(picks):
             at = np.concatenate([places[fast], np.zeros(np.count_nonzero(given), np.int64)])[order]
             data, offsets = laid_out(shredded, laid.fragments, picks, pieces, made, at)
-            asker.answers.extend(bytes(data), len(offsets) - 1, int(offsets[1]))
+            lengths = np.diff(offsets)
+            lengths = lengths[lengths > 0]  # what is empty is no answer
+            if len(lengths):
+                asker.answers.extend(bytes(data), len(lengths), int(lengths[0]))
 
 
 def _leave_unclear(laid: Laid, shredded: Shredded, arrivals: Indices, verdicts: Verdicts) -> None:

@@ -184,6 +184,8 @@ def measure(
                 latest[chosen] = number
                 length = _size(leaves, made, fragments, chosen, item, texts.made[number])
         lengths[number] = length
+        if not length:  # it is no answer
+            continue
         row = owned[texts.owners[number]]
         if not row[COUNT]:
             row[FIRST] = length

@@ -183,52 +183,6 @@ def is_blank(data: Bytes, at: int, stop: int) -> bool:
 
 
 @compiled_lean
-def shred(
-    data: Bytes,
-    at: int,
-    stop: int,
-    lines: bool,
-    pattern: Pattern,
-    longest: int,
-    columns: ItemColumns,
-    count: int,
-    most: int,
-) -> tuple[int, int]:
-    """Cut items that fit a template out of `data[at:stop]`; gives the number of entries and where it stopped.
-
-    There are `count` entries before, and `most` are no more than `columns` have room for.
-    With `lines` each line that is not blank is an entry, also one that does not fit, and `data[stop - 1]` is a line
-    end; otherwise items have white space between them, and the first thing that does not fit is where it stops.
-    """
-    while count < most:
-        while not lines and at < stop and is_space(data[at]):
-            at += 1
-        if at >= stop:
-            break
-        begin = at
-        finish = behind_template(data, at, stop, pattern, columns, count)
-        at = max(begin, finish)
-        if lines and data[at] == CR:
-            at += 1
-        fit = finish >= 0 and at - begin <= longest and (not lines or data[at] == LF)
-        if not fit:
-            at = begin
-            if not lines:
-                break
-        if lines:
-            while data[at] != LF:
-                at += 1
-            at += 1
-            if not fit:
-                finish = at - 1
-                if is_blank(data, begin, finish):
-                    continue
-        columns.begins[count], columns.finishes[count], columns.fits[count] = begin, finish, fit
-        count += 1
-    return count, at
-
-
-@compiled_lean
 def compare(data: Bytes, starts: Places, ends: Places, other: Bytes, found: NDArray[np.int8]) -> None:
     """The order of some texts and one other: -1, 0 or 1 each."""
     for item in range(len(starts)):
