@@ -40,22 +40,22 @@ _LOOK = 4096
 
 def compiled(function: Kernel) -> Kernel:
     """Numba's decorator, for functions that keep their type."""
-    return _compiled(function, {"nogil": True})
+    return _compiled(function)
 
 
 def compiled_lean(function: Kernel) -> Kernel:
     """As `compiled`, for functions that make no arrays.
 
-    There is no counting of who uses an array then, which costs more than many a small function does.
+    There is no counting of who uses an array then, which costs more than all else that a small function does.
     """
-    return _compiled(function, {"nogil": True, "_nrt": False})
+    return _compiled(function, _nrt=False)
 
 
-def _compiled(function: Kernel, options: dict[str, bool]) -> Kernel:
+def _compiled(function: Kernel, **options: Any) -> Kernel:
     try:
-        return njit(cache=True, **options)(function)  # type: ignore[return-value]
+        return njit(cache=True, nogil=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # there is no folder to keep it in: each process compiles for itself
-        return njit(**options)(function)  # type: ignore[return-value]
+        return njit(nogil=True, **options)(function)  # type: ignore[no-any-return]
 
 
 @compiled_lean
