@@ -11,12 +11,10 @@ Of what is canonical, the scanner knows the plain cases: no comment, instruction
 in attributes and in elements without elements, plain bytes (`PLAIN`) and characters beyond ASCII; beside elements, all
 that is written as itself, line ends and tabs too.
 It refuses whatever else there is, and the law judges that.
+It also refuses what `scan_memory.py` has no rows for: an item in which something comes twice that the look has once,
+inside of a repeated part or with one inside of it.
 
-What comes twice where the look says once is unclear: the rows of that part, and of all parts inside of it.
-There are no rows for this inside of a repeated part, nor for repeated parts inside of it; such items are refused.
-
-Parts are found by guessing first: what came next the last time mostly comes next again.
-Otherwise a hash table has them, so a look of a thousand names costs no more than one of ten.
+The text of an element that has other elements in it is unclear.
 
 Guarantees: an item that is taken is one that `parse_item` accepts, if it has no more bytes than `longest_item` says;
 time is linear in the bytes of an item and the parts of the look, whatever the bytes are; nothing is read beyond `stop`.
@@ -24,12 +22,9 @@ time is linear in the bytes of an item and the parts of the look, whatever the b
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from anabranch.columnar.scan.kernels import (
-    ABSENT,
     CR,
     LF,
     SPACE,
@@ -46,6 +41,20 @@ from anabranch.columnar.scan.kernels import (
     is_blank,
     is_space,
     number_at,
+)
+from anabranch.columnar.scan.scan_memory import (
+    ScanMemory,
+    begin_item,
+    find_part,
+    guessed_part,
+    has_name,
+    make_unclear,
+    next_stamp,
+    note,
+    open_row,
+    parents_of,
+    scan_memory,
+    take_back,
 )
 from anabranch.columnar.scan.template import PLAIN
 from anabranch.columnar.scan.wanted import FrameLog, Guide
@@ -77,105 +86,17 @@ NO_PATTERN = Pattern(
 
 def longest_item(guide: Guide, limits: Limits) -> int:
     """How many bytes an item of a look may have to be good by all limits, whatever it holds."""
-    parents = _parents(guide.heads, guide.children)
-    depths = np.zeros(len(parents) + 1, np.int64)  # the last is that of an item's surroundings
+    parents = parents_of(guide.heads, guide.children)
+    depths = np.zeros(len(parents) + 1, np.int64)  # the last is for what is around an item
     for part, parent in enumerate(parents):
         depths[part] = depths[parent] + (not guide.are_attributes[part])
-    attributes = np.bincount(parents[guide.are_attributes] + 1, minlength=1)
+    attributes = np.bincount(parents[guide.are_attributes], minlength=1)
     longest = min(limits.item_bytes, limits.nodes)
     if depths.max() > limits.depth:
         longest = min(longest, _ELEMENT * limits.depth)
     if attributes.max() > limits.attributes:
         longest = min(longest, _ATTRIBUTE * limits.attributes)
     return longest
-
-
-# --- what a scanner keeps -----------------------------------------------------------------------------------
-
-
-class ScanMemory(NamedTuple):
-    """What a scanner knows while it reads items, all of one look.
-
-    A *stamp* is a number that is given once: to an item, to a row of a frame, or to a start tag.
-    So nothing has to be cleared between items.
-    """
-
-    open_parts: Indices
-    begins: Indices
-    """By depth, from 1 on: the element that is open there, and where it begins; -1 for what is around an item."""
-    inside: Indices
-    """Room for parts that are still to be looked at."""
-    rows: Indices
-    stamps: Indices
-    """By frame: its row that is open, and the stamp of that; for frame 0 those of the item."""
-    seen: Indices
-    """By part: the stamp of the row in which it came last; one more where it is unclear there."""
-    tags: Indices
-    """By part that is an attribute: the stamp of the start tag in which it came last."""
-    last_stamp: Indices
-    """A single number."""
-    guesses: Indices
-    """The part that came next the last time: behind part p at [p], as the first element in part p at [n + 1 + p], and
-    as its first attribute at [2n + 1 + p], where n is the number of parts; p = -1 is what is around an item."""
-    parents: Indices
-    """By part."""
-    hashes: Indices
-    """By part: of its name and parent."""
-    table: Indices
-    """By hash: a part, or -1; where a place is taken, the next one is used."""
-
-
-@compiled
-def _parents(heads: Indices, children: Indices) -> Indices:
-    """By part: the part that it is in."""
-    parents = np.full(len(heads) - 2, -1, np.int64)
-    for place in range(1, len(heads) - 1):
-        for number in range(heads[place], heads[place + 1]):
-            parents[children[number]] = place - 1
-    return parents
-
-
-@compiled
-def scan_memory(guide: Guide) -> ScanMemory:
-    """That of a scanner that has not read anything yet."""
-    parts, frames = len(guide.texts), 1
-    for part in range(parts):
-        frames = max(frames, guide.frames[part] + 1)
-    parents = _parents(guide.heads, guide.children)
-    size = 2
-    while size < 2 * parts:
-        size *= 2
-    hashes, table = np.empty(parts, np.int64), np.full(size, -1, np.int64)
-    for part in range(parts):
-        begin, end = guide.bounds[part], guide.bounds[part + 1]
-        hashes[part] = _hash(guide.names, begin, end, parents[part], guide.are_attributes[part])
-        place = hashes[part] & (size - 1)
-        while table[place] >= 0:
-            place = (place + 1) & (size - 1)
-        table[place] = part
-    return ScanMemory(
-        np.full(parts + 1, -1, np.int64),
-        np.zeros(parts + 1, np.int64),
-        np.zeros(parts + 1, np.int64),
-        np.zeros(frames, np.int64),
-        np.zeros(frames, np.int64),
-        np.zeros(parts, np.int64),
-        np.zeros(parts, np.int64),
-        np.zeros(1, np.int64),
-        np.full(3 * parts + 1, -1, np.int64),
-        parents,
-        hashes,
-        table,
-    )
-
-
-@compiled_lean
-def _hash(data: Bytes, begin: int, end: int, parent: int, is_attribute: bool) -> int:
-    """FNV-1a."""
-    found = np.int64(2 * parent + is_attribute)
-    for place in range(begin, end):
-        found = (found ^ data[place]) * np.int64(0x100000001B3)
-    return int(found ^ (found >> 32))
 
 
 # --- one item -----------------------------------------------------------------------------------------------
@@ -189,36 +110,11 @@ def scan_item(
 
     Gives the place behind the item, `REFUSED` or `FULL`; then its rows mean nothing, and nothing of it is logged.
     """
-    return _scan_item(data, at, stop, longest, False, guide, columns, log, entry, scan_memory(guide))
-
-
-@compiled_lean
-def _scan_item(
-    data: Bytes,
-    at: int,
-    stop: int,
-    longest: int,
-    in_line: bool,
-    guide: Guide,
-    columns: ItemColumns,
-    log: FrameLog,
-    entry: int,
-    memory: ScanMemory,
-) -> int:
-    """As `scan_item`; an item in a line has no line end in it."""
     rows, spans = log.counts[0], log.counts[1]
-    behind = _scan(data, at, min(stop, at + longest), in_line, guide, columns, log, entry, memory)
+    behind = _scan(data, at, min(stop, at + longest), False, guide, columns, log, entry, scan_memory(guide))
     if behind < 0:
-        _take_back(log, rows, spans)
+        take_back(log, rows, spans)
     return behind
-
-
-@compiled_lean
-def _take_back(log: FrameLog, rows: int, spans: int) -> None:
-    """Forget what was logged behind so many rows and spans."""
-    for row in range(rows, log.counts[0]):
-        log.counts[1 + log.opened[row, 0]] -= 1
-    log.counts[0], log.counts[1] = rows, spans
 
 
 @compiled_lean
@@ -233,100 +129,68 @@ def _scan(
     entry: int,
     memory: ScanMemory,
 ) -> int:
-    """As `_scan_item`, but what was logged stays."""
-    names, bounds, _, _, _, texts, wholes, numeric, has_text, frames, repeated = guide
-    open_parts, begins, _, rows, stamps, seen, tags, last_stamp, _, _, _, _ = memory
+    """As `scan_item`, but what was logged stays; an item in a line has no line end in it."""
+    texts, wholes = guide.texts, guide.wholes
     parts = len(texts)
-    between = _BETWEEN_IN_LINE if in_line else _BETWEEN
-    for row in range(len(numeric)):
-        columns.starts[row, entry] = columns.ends[row, entry] = ABSENT
-        if numeric[row]:
-            columns.values[row, entry] = np.nan
-    last_stamp[0] += 2
-    rows[0], stamps[0] = entry, last_stamp[0]
+    begin_item(entry, guide, columns, memory)
     depth = 0
     guess = parts  # where the guess of the next part stands
     while True:  # a start tag
         begin = at
         if at >= stop or data[at] != _OPEN:
             return REFUSED
-        parent = open_parts[depth]
-        part, at = _part_at(data, at + 1, stop, parent, False, guess, guide, memory)
+        part, at = _part_at(data, at + 1, stop, memory.open_parts[depth], False, guess, guide, memory)
         if part < 0:
             return REFUSED
-        frame = frames[part]
-        if repeated[part]:
-            if not _open_row(log, memory, frame, rows[frames[parent] if parent >= 0 else 0]):
-                return FULL
-        elif seen[part] < stamps[frame]:
-            seen[part] = stamps[frame]
-        elif frame > 0 or (seen[part] == stamps[0] and not _make_unclear(part, entry, guide, columns, memory)):
-            return REFUSED
+        fault = _open_part(part, memory.open_parts[depth], guide, columns, log, memory)
+        if fault < 0:
+            return fault
         if at < stop and data[at] == SPACE:
-            last_stamp[0] += 2
-            tag = last_stamp[0]
-            guess = 2 * parts + 1 + part
-            while at < stop and data[at] == SPACE:
-                attribute, at = _part_at(data, at + 1, stop, part, True, guess, guide, memory)
-                if attribute < 0 or tags[attribute] == tag:
-                    return REFUSED
-                tags[attribute] = tag
-                if at + 1 >= stop or data[at] != _EQUALS or data[at + 1] != _QUOTE:
-                    return REFUSED
-                text = at + 2
-                at, number = _behind_value(data, text, stop, texts[attribute], numeric)
-                if at >= stop or data[at] != _QUOTE:
-                    return REFUSED
-                room = _note(columns, log, memory, texts[attribute], attribute, frame, text, at, number)
-                if not (room and _note(columns, log, memory, wholes[attribute], attribute, frame, text, at, np.nan)):
-                    return FULL
-                at += 1
-                guess = attribute
+            at = _behind_attributes(data, at, stop, part, guide, columns, log, memory)
+            if at < 0:
+                return at
         if at + 1 >= stop:
             return REFUSED
-        is_closed = True
+        text, end, number, is_closed = at, at, np.nan, True
         if data[at] == _SLASH and data[at + 1] == _CLOSE:
-            if not _note(columns, log, memory, texts[part], part, frame, at, at, np.nan):
-                return FULL
             at += 2
         elif data[at] == _CLOSE:
             text = at + 1
-            at, number = _behind_value(data, text, stop, texts[part], numeric)
-            if at + 1 >= stop:
+            end, number = _behind_value(data, text, stop, texts[part], guide.numeric)
+            at = end
+            if end + 1 >= stop:
                 return REFUSED
-            if data[at] == _OPEN and data[at + 1] == _SLASH:
-                behind = _behind_end_tag(data, at + 2, stop, names, bounds[part], bounds[part + 1])
-                if at == text or behind < 0:
+            if data[end] == _OPEN and data[end + 1] == _SLASH:
+                at = _behind_end_tag(data, end + 2, stop, part, guide, memory)
+                if at < 0 or end == text:
                     return REFUSED
-                if not _note(columns, log, memory, texts[part], part, frame, text, at, number):
-                    return FULL
-                at = behind
-            elif has_text[part]:
+            elif guide.has_text[part]:
                 return REFUSED
-            else:  # there may be elements inside, so the text cannot be told
-                if not _note(columns, log, memory, texts[part], part, frame, UNCLEAR, UNCLEAR, np.nan):
-                    return FULL
-                is_closed = False
-                depth += 1
-                open_parts[depth], begins[depth] = part, begin
-                guess = parts + 1 + part
+            else:
+                text, end, number, is_closed = UNCLEAR, UNCLEAR, np.nan, False
         else:
             return REFUSED
+        if not note(texts[part], part, text, end, number, guide, columns, log, memory):
+            return FULL
         if is_closed:
-            if not _note(columns, log, memory, wholes[part], part, frame, begin, at, np.nan):
+            if not note(wholes[part], part, begin, at, np.nan, guide, columns, log, memory):
                 return FULL
             guess = part
+        else:
+            depth += 1
+            memory.open_parts[depth], memory.begins[depth] = part, begin
+            guess = parts + 1 + part
         while depth > 0:  # texts and end tags, until there is another start tag
-            at = _behind_text(data, at, stop, between)
+            at = _behind_text(data, at, stop, _BETWEEN_IN_LINE if in_line else _BETWEEN)
             if at + 1 >= stop:
                 return REFUSED
             if data[at] != _OPEN or data[at + 1] != _SLASH:
                 break
-            part = open_parts[depth]
-            at = _behind_end_tag(data, at + 2, stop, names, bounds[part], bounds[part + 1])
+            part = memory.open_parts[depth]
+            at = _behind_end_tag(data, at + 2, stop, part, guide, memory)
             if at < 0:
                 return REFUSED
-            if not _note(columns, log, memory, wholes[part], part, frames[part], begins[depth], at, np.nan):
+            if not note(wholes[part], part, memory.begins[depth], at, np.nan, guide, columns, log, memory):
                 return FULL
             guess = part
             depth -= 1
@@ -335,39 +199,62 @@ def _scan(
 
 
 @compiled_lean
+def _open_part(part: int, parent: int, guide: Guide, columns: ItemColumns, log: FrameLog, memory: ScanMemory) -> int:
+    """Take note that an element begins; 0, `REFUSED` or `FULL`."""
+    frame = guide.frames[part]
+    if guide.repeated[part]:
+        around = memory.rows[guide.frames[parent] if parent >= 0 else 0]
+        return 0 if open_row(frame, around, log, memory) else FULL
+    if memory.seen[part] < memory.stamps[frame]:
+        memory.seen[part] = memory.stamps[frame]
+        return 0
+    if frame > 0:
+        return REFUSED
+    is_unclear = memory.seen[part] > memory.stamps[0]
+    return 0 if is_unclear or make_unclear(part, guide, columns, memory) else REFUSED
+
+
+@compiled_lean
+def _behind_attributes(
+    data: Bytes, at: int, stop: int, part: int, guide: Guide, columns: ItemColumns, log: FrameLog, memory: ScanMemory
+) -> int:
+    """The place behind the attributes of an element, which begin with a space at a place; or `REFUSED` or `FULL`."""
+    tag = next_stamp(memory)
+    guess = 2 * len(guide.texts) + 1 + part
+    while at < stop and data[at] == SPACE:
+        attribute, at = _part_at(data, at + 1, stop, part, True, guess, guide, memory)
+        if attribute < 0 or memory.tags[attribute] == tag:
+            return REFUSED
+        memory.tags[attribute] = tag
+        if at + 1 >= stop or data[at] != _EQUALS or data[at + 1] != _QUOTE:
+            return REFUSED
+        text = at + 2
+        row, whole = guide.texts[attribute], guide.wholes[attribute]
+        at, number = _behind_value(data, text, stop, row, guide.numeric)
+        if at >= stop or data[at] != _QUOTE:
+            return REFUSED
+        if not (
+            note(row, attribute, text, at, number, guide, columns, log, memory)
+            and note(whole, attribute, text, at, np.nan, guide, columns, log, memory)
+        ):
+            return FULL
+        at += 1
+        guess = attribute
+    return at
+
+
+@compiled_lean
 def _part_at(
     data: Bytes, at: int, stop: int, parent: int, is_attribute: bool, guess: int, guide: Guide, memory: ScanMemory
 ) -> tuple[int, int]:
-    """The part inside another whose name stands at a place, and the place behind; -1 and anything for none.
-
-    The guess is at `memory.guesses[guess]`.
-    """
-    names, bounds = guide.names, guide.bounds
-    part = memory.guesses[guess]
-    if part >= 0:
-        behind = at + bounds[part + 1] - bounds[part]
-        if behind < stop and _ends_name(data[behind]) and _is_same(data, at, names, bounds[part], bounds[part + 1]):
-            return part, behind
+    """The part inside another whose name stands at a place, -1 for none, and the place behind."""
+    part, behind = guessed_part(data, at, stop, guess, guide, memory)
+    if part >= 0 and _ends_name(data[behind]):
+        return part, behind
     behind = at
     while behind < stop and not _ends_name(data[behind]):
         behind += 1
-    wanted = _hash(data, at, behind, parent, is_attribute)
-    table = memory.table
-    place = wanted & (len(table) - 1)
-    while True:
-        part = table[place]
-        if part < 0:
-            return -1, behind
-        if (
-            memory.hashes[part] == wanted
-            and memory.parents[part] == parent
-            and guide.are_attributes[part] == is_attribute
-            and bounds[part + 1] - bounds[part] == behind - at
-            and _is_same(data, at, names, bounds[part], bounds[part + 1])
-        ):
-            memory.guesses[guess] = part
-            return part, behind
-        place = (place + 1) & (len(table) - 1)
+    return find_part(data, at, behind, parent, is_attribute, guess, guide, memory), behind
 
 
 @compiled_lean
@@ -377,85 +264,11 @@ def _ends_name(byte: int) -> bool:
 
 
 @compiled_lean
-def _is_same(data: Bytes, at: int, names: Bytes, begin: int, end: int) -> bool:
-    for place in range(end - begin):  # noqa: SIM110 - `all` is slower here
-        if data[at + place] != names[begin + place]:
-            return False
-    return True
-
-
-@compiled_lean
-def _behind_end_tag(data: Bytes, at: int, stop: int, names: Bytes, begin: int, end: int) -> int:
-    """The place behind an end tag whose name stands at a place; -1 where it is another."""
-    behind = at + end - begin
-    return behind + 1 if behind < stop and data[behind] == _CLOSE and _is_same(data, at, names, begin, end) else -1
-
-
-@compiled_lean
-def _open_row(log: FrameLog, memory: ScanMemory, frame: int, around: int) -> bool:
-    """Open a row of a frame; False where there is no room."""
-    counts, opened, _ = log
-    if counts[0] == len(opened):
-        return False
-    opened[counts[0], 0], opened[counts[0], 1] = frame, around
-    memory.rows[frame] = counts[1 + frame]
-    counts[0] += 1
-    counts[1 + frame] += 1
-    memory.last_stamp[0] += 2
-    memory.stamps[frame] = memory.last_stamp[0]
-    return True
-
-
-@compiled_lean
-def _note(
-    columns: ItemColumns,
-    log: FrameLog,
-    memory: ScanMemory,
-    row: int,
-    part: int,
-    frame: int,
-    start: int,
-    end: int,
-    number: float,
-) -> bool:
-    """Set or log what was found of a part, if it is wanted; False where there is no room."""
-    if row < 0:
-        return True
-    if frame == 0:
-        if memory.seen[part] <= memory.stamps[0]:
-            entry = memory.rows[0]
-            columns.starts[row, entry], columns.ends[row, entry] = start, end
-            if not np.isnan(number):
-                columns.values[row, entry] = number
-        return True
-    counts, _, spans = log
-    if counts[1] == len(spans):
-        return False
-    span = spans[counts[1]]
-    span[0], span[1], span[2], span[3] = row, memory.rows[frame], start, end
-    counts[1] += 1
-    return True
-
-
-@compiled_lean
-def _make_unclear(part: int, entry: int, guide: Guide, columns: ItemColumns, memory: ScanMemory) -> bool:
-    """Make a part of an entry and all that is inside of it unclear; False where something inside is repeated."""
-    memory.inside[0] = part
-    count = 1
-    while count > 0:
-        count -= 1
-        part = memory.inside[count]
-        if guide.repeated[part]:
-            return False
-        memory.seen[part] = memory.stamps[0] + 1
-        for row in (guide.texts[part], guide.wholes[part]):
-            if row >= 0:
-                columns.starts[row, entry] = columns.ends[row, entry] = UNCLEAR
-                columns.values[row, entry] = np.nan
-        for place in range(guide.heads[part + 1], guide.heads[part + 2]):
-            memory.inside[count] = guide.children[place]
-            count += 1
-    return True
+def _behind_end_tag(data: Bytes, at: int, stop: int, part: int, guide: Guide, memory: ScanMemory) -> int:
+    """The place behind an end tag of a part whose name begins at a place; -1 where it is another."""
+    behind = at + guide.bounds[part + 1] - guide.bounds[part]
+    is_same = behind < stop and data[behind] == _CLOSE and has_name(data, at, stop, part, guide, memory)
+    return behind + 1 if is_same else -1
 
 
 # --- texts --------------------------------------------------------------------------------------------------
@@ -565,15 +378,16 @@ def _cut(
         finish = behind_template(data, at, stop, pattern, columns, count) if len(pattern.bounds) > 1 else REFUSED
         by_template[count] = finish >= 0
         if finish < 0:
-            finish = _scan_item(data, at, stop, longest, lines, guide, columns, log, count, memory)
+            finish = _scan(data, at, min(stop, at + longest), lines, guide, columns, log, count, memory)
             if finish == FULL and (rows > 0 or spans > 0):
+                take_back(log, rows, spans)
                 return count, begin, True
         at = max(begin, finish)
         if lines and data[at] == CR:
             at += 1
         fit = finish >= 0 and at - begin <= longest and (not lines or data[at] == LF)
         if not fit:
-            _take_back(log, rows, spans)
+            take_back(log, rows, spans)
             at = begin
             by_template[count] = False
             if not lines:
@@ -610,9 +424,9 @@ def cut_entries(
         finish = behind_template(data, begin, end, pattern, columns, entry) if len(pattern.bounds) > 1 else REFUSED
         by_template[entry] = finish == end
         if finish != end:
-            finish = _scan_item(data, begin, end, longest, False, guide, columns, log, entry, memory)
+            finish = _scan(data, begin, min(end, begin + longest), False, guide, columns, log, entry, memory)
             if finish != end:
-                _take_back(log, rows, spans)
+                take_back(log, rows, spans)
         columns.begins[entry], columns.finishes[entry] = begin, end
         columns.fits[entry] = finish == end and end - begin <= longest
         begin = end

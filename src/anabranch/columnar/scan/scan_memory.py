@@ -1,0 +1,290 @@
+"""What a scanner of items keeps while it reads them along a look: which elements are open, and what came already.
+
+Parts are found by their names, by guessing first: what came next the last time mostly comes next again.
+Otherwise a hash table has them, so a look of a thousand names costs no more than one of ten.
+
+What is found of a part is set in the rows of the item's entry; what is inside of a repeated part is logged.
+What comes twice where the look says once is unclear: the rows of that part, and of all parts inside of it.
+
+Guarantees: no function here takes longer than linear in the length of a name or the number of parts; nothing is written
+outside of what there is room for.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from anabranch.columnar.scan.kernels import ABSENT, UNCLEAR, Bytes, Indices, ItemColumns, compiled, compiled_lean
+from anabranch.columnar.scan.wanted import FrameLog, Guide
+
+_WORD = 8  # bytes
+
+
+class ScanMemory(NamedTuple):
+    """What a scanner knows while it reads items, all of one look.
+
+    A *stamp* is a number that is given once: to an item, to a row of a frame, or to a start tag; stamps grow.
+    So nothing has to be cleared between items.
+    """
+
+    open_parts: Indices
+    begins: Indices
+    """By depth, from 1 on: the element that is open there, and where it begins; part -1 is around an item."""
+    inside: Indices
+    """Room for parts that are still to be looked at."""
+    rows: Indices
+    stamps: Indices
+    """By frame: its row that is open, and the stamp of that; for frame 0 those of the item."""
+    seen: Indices
+    """By part: the stamp of the row in which it came last; one more where it is unclear there."""
+    tags: Indices
+    """By part that is an attribute: the stamp of the start tag in which it came last."""
+    last_stamp: Indices
+    """A single number."""
+    guesses: Indices
+    """The part that came next the last time: behind part p at [p], as the first element in part p at [n + 1 + p], and
+    as its first attribute at [2n + 1 + p], where n is the number of parts; part -1 is around an item."""
+    parents: Indices
+    """By part."""
+    words: Indices
+    masks: Indices
+    """By part: the first eight bytes of its name as one number, and which bits of that count."""
+    hashes: Indices
+    """By part: of its name, its parent and whether it is an attribute."""
+    table: Indices
+    """By hash: a part, or -1; where a place is taken, the next one is used."""
+
+
+@compiled
+def parents_of(heads: Indices, children: Indices) -> Indices:
+    """By part: the part that it is in; both are those of a `Guide`."""
+    parents = np.full(len(heads) - 2, -1, np.int64)
+    for place in range(1, len(heads) - 1):
+        for number in range(heads[place], heads[place + 1]):
+            parents[children[number]] = place - 1
+    return parents
+
+
+@compiled
+def scan_memory(guide: Guide) -> ScanMemory:
+    """That of a scanner that has not read anything yet."""
+    parts, frames = len(guide.texts), 1
+    for part in range(parts):
+        frames = max(frames, guide.frames[part] + 1)
+    parents = parents_of(guide.heads, guide.children)
+    words, masks, hashes = np.zeros(parts, np.int64), np.zeros(parts, np.int64), np.zeros(parts, np.int64)
+    size = 2
+    while size < 2 * parts:
+        size *= 2
+    table = np.full(size, -1, np.int64)
+    for part in range(parts):
+        begin, end = guide.bounds[part], guide.bounds[part + 1]
+        for place in range(min(_WORD, end - begin)):
+            words[part] |= np.int64(guide.names[begin + place]) << (8 * place)
+            masks[part] |= np.int64(0xFF) << (8 * place)
+        hashes[part] = _hash(guide.names, begin, end, parents[part], guide.are_attributes[part])
+        place = hashes[part] & (size - 1)
+        while table[place] >= 0:
+            place = (place + 1) & (size - 1)
+        table[place] = part
+    return ScanMemory(
+        np.full(parts + 1, -1, np.int64),
+        np.zeros(parts + 1, np.int64),
+        np.zeros(parts, np.int64),
+        np.zeros(frames, np.int64),
+        np.zeros(frames, np.int64),
+        np.zeros(parts, np.int64),
+        np.zeros(parts, np.int64),
+        np.zeros(1, np.int64),
+        np.full(3 * parts + 1, -1, np.int64),
+        parents,
+        words,
+        masks,
+        hashes,
+        table,
+    )
+
+
+@compiled_lean
+def next_stamp(memory: ScanMemory) -> int:
+    """A new one."""
+    memory.last_stamp[0] += 2
+    return memory.last_stamp[0]  # type: ignore[no-any-return]
+
+
+@compiled_lean
+def begin_item(entry: int, guide: Guide, columns: ItemColumns, memory: ScanMemory) -> None:
+    """Begin with an item: nothing is there yet."""
+    for row in range(len(guide.numeric)):
+        columns.starts[row, entry] = columns.ends[row, entry] = ABSENT
+        if guide.numeric[row]:
+            columns.values[row, entry] = np.nan
+    memory.rows[0] = entry
+    memory.stamps[0] = next_stamp(memory)
+
+
+# --- names --------------------------------------------------------------------------------------------------
+
+
+@compiled_lean
+def guessed_part(data: Bytes, at: int, stop: int, guess: int, guide: Guide, memory: ScanMemory) -> tuple[int, int]:
+    """The part at `guesses[guess]` and the place behind its name if that begins what stands at a place; -1 for none.
+
+    There is at least one byte behind; whether the name ends there is for others to say.
+    """
+    part = memory.guesses[guess]
+    if part >= 0:
+        behind = at + guide.bounds[part + 1] - guide.bounds[part]
+        if behind < stop and has_name(data, at, stop, part, guide, memory):
+            return part, behind
+    return -1, at
+
+
+@compiled_lean
+def find_part(
+    data: Bytes, begin: int, end: int, parent: int, is_attribute: bool, guess: int, guide: Guide, memory: ScanMemory
+) -> int:
+    """The part inside another that has the name `data[begin:end]`, -1 for none; the next guess is this."""
+    wanted = _hash(data, begin, end, parent, is_attribute)
+    table, bounds = memory.table, guide.bounds
+    place = wanted & (len(table) - 1)
+    while True:
+        part = table[place]
+        if part < 0:
+            return -1
+        if (
+            memory.hashes[part] == wanted
+            and memory.parents[part] == parent
+            and guide.are_attributes[part] == is_attribute
+            and bounds[part + 1] - bounds[part] == end - begin
+            and has_name(data, begin, end, part, guide, memory)
+        ):
+            memory.guesses[guess] = part
+            return part  # type: ignore[no-any-return]
+        place = (place + 1) & (len(table) - 1)
+
+
+@compiled_lean
+def has_name(data: Bytes, at: int, stop: int, part: int, guide: Guide, memory: ScanMemory) -> bool:
+    """Whether the name of a part stands at a place, where there are enough bytes for it."""
+    begin, end = guide.bounds[part], guide.bounds[part + 1]
+    if at + _WORD <= stop:
+        if (_word_at(data, at) ^ memory.words[part]) & memory.masks[part] != 0:
+            return False
+        at += _WORD
+        begin += _WORD
+    for place in range(end - begin):  # noqa: SIM110 - loops are what is compiled
+        if data[at + place] != guide.names[begin + place]:
+            return False
+    return True
+
+
+@compiled_lean
+def _word_at(data: Bytes, at: int) -> np.int64:
+    """The eight bytes from a place on as one number: a single load, since the compiler sees that no place is negative.
+
+    Names are compared so because the end of a loop over a few bytes is hard to foresee for a processor.
+    """
+    place = np.uint64(at)
+    return (
+        np.int64(data[place])
+        | np.int64(data[place + np.uint64(1)]) << 8
+        | np.int64(data[place + np.uint64(2)]) << 16
+        | np.int64(data[place + np.uint64(3)]) << 24
+        | np.int64(data[place + np.uint64(4)]) << 32
+        | np.int64(data[place + np.uint64(5)]) << 40
+        | np.int64(data[place + np.uint64(6)]) << 48
+        | np.int64(data[place + np.uint64(7)]) << 56
+    )
+
+
+@compiled_lean
+def _hash(data: Bytes, begin: int, end: int, parent: int, is_attribute: bool) -> int:
+    """FNV-1a."""
+    found = 2 * parent + is_attribute
+    for place in range(begin, end):
+        found = (found ^ data[place]) * 0x100000001B3
+    return found ^ (found >> 32)
+
+
+# --- rows ---------------------------------------------------------------------------------------------------
+
+
+@compiled_lean
+def open_row(frame: int, around: int, log: FrameLog, memory: ScanMemory) -> bool:
+    """Open a row of a frame inside of a row around it; False where there is no room."""
+    counts, opened, _ = log
+    if counts[0] == len(opened):
+        return False
+    opened[counts[0], 0], opened[counts[0], 1] = frame, around
+    memory.rows[frame], memory.stamps[frame] = counts[1 + frame], next_stamp(memory)
+    counts[0] += 1
+    counts[1 + frame] += 1
+    return True
+
+
+@compiled_lean
+def note(
+    row: int,
+    part: int,
+    start: int,
+    end: int,
+    number: float,
+    guide: Guide,
+    columns: ItemColumns,
+    log: FrameLog,
+    memory: ScanMemory,
+) -> bool:
+    """Set or log what was found of a part in a row, if that is wanted (not -1); False where there is no room."""
+    if row < 0:
+        return True
+    frame = guide.frames[part]
+    if frame == 0:
+        if memory.seen[part] <= memory.stamps[0]:
+            entry = memory.rows[0]
+            columns.starts[row, entry], columns.ends[row, entry] = start, end
+            if guide.numeric[row]:
+                columns.values[row, entry] = number
+        return True
+    counts, _, spans = log
+    place = counts[1]
+    if place == len(spans):
+        return False
+    spans[place, 0], spans[place, 1], spans[place, 2], spans[place, 3] = row, memory.rows[frame], start, end
+    counts[1] = place + 1
+    return True
+
+
+@compiled_lean
+def make_unclear(part: int, guide: Guide, columns: ItemColumns, memory: ScanMemory) -> bool:
+    """Make a part that an item has once, and all that is inside of it, unclear; False if something there is repeated.
+
+    What is logged of repeated parts could not be told apart then.
+    """
+    entry = memory.rows[0]
+    memory.inside[0] = part
+    count = 1
+    while count > 0:
+        count -= 1
+        part = memory.inside[count]
+        if guide.repeated[part]:
+            return False
+        memory.seen[part] = memory.stamps[0] + 1
+        for row in (guide.texts[part], guide.wholes[part]):
+            if row >= 0:
+                columns.starts[row, entry] = columns.ends[row, entry] = UNCLEAR
+                columns.values[row, entry] = np.nan
+        for place in range(guide.heads[part + 1], guide.heads[part + 2]):
+            memory.inside[count] = guide.children[place]
+            count += 1
+    return True
+
+
+@compiled_lean
+def take_back(log: FrameLog, rows: int, spans: int) -> None:
+    """Forget what was logged behind so many rows and spans."""
+    for row in range(rows, log.counts[0]):
+        log.counts[1 + log.opened[row, 0]] -= 1
+    log.counts[0], log.counts[1] = rows, spans
