@@ -58,7 +58,8 @@ from anabranch.language import ast
 from anabranch.law.evaluate import number
 from anabranch.logic import MIRRORED, And, Not, Operator, Or, Tree
 from anabranch.stream.serialize import escape_attribute, escape_text
-from anabranch.values.arithmetic import calculate
+from anabranch.values.arithmetic import calculate, negate
+from anabranch.values.atomic import WrittenDouble
 from anabranch.values.operators import ComparisonOperator
 
 MOST_NODES = 2_000
@@ -101,6 +102,11 @@ class Spot:
         return self.look.frames[self.part] == self.bound
 
     @property
+    def is_attribute(self) -> bool:
+        """Whether it is one, and no element."""
+        return self.part >= 0 and self.look.parts[self.part].name.startswith("@")
+
+    @property
     def text(self) -> PartColumn:
         """The column of its text; only what holds nothing else has one."""
         if not self.look.parts[self.part].has_text:
@@ -110,7 +116,7 @@ class Spot:
     @property
     def whole(self) -> PartColumn:
         """The column of all of it."""
-        if self.look.parts[self.part].name.startswith("@"):
+        if self.is_attribute:
             raise NotColumnar("an attribute that is copied")
         return ~self.part
 
@@ -178,6 +184,10 @@ class LookScope:
             case _:
                 raise NotColumnar("a path that starts from something computed")
 
+    def _with_text_nodes(self, start: ast.Expression | None, steps: Sequence[ast.Step]) -> list[Spot]:
+        """The elements that a path leads to; attributes have no text nodes."""
+        return [each for each in self.spots(ast.Path(start, tuple(steps))) if not each.is_attribute]
+
     def _bound(self, name: str | None) -> list[Spot]:
         self.work.spend()
         match self.names[name]:
@@ -226,7 +236,7 @@ class LookScope:
                 inside = self.bind(name, tuple(self.spots(source)))
                 if _is_literal(left):
                     operator, left, right = MIRRORED[operator], right, left
-                if _is_literal(right) and inside._is_path(left):
+                if _is_literal(right) and _starts_from(left, name):
                     return inside._tested(operator, left, right)
             case ast.Path() | ast.Variable() if self._is_path(expression):
                 return self._presence(self.spots(expression))
@@ -283,7 +293,7 @@ class LookScope:
                 assert not isinstance(found, Spot | tuple)
                 return found
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
-                inside = self._text(self.spots(ast.Path(start, tuple(steps))))
+                inside = self._text(self._with_text_nodes(start, steps))
                 return FunctionCall("text-node", (inside,), Kind.UNTYPED)
             case ast.Path() | ast.Variable() | ast.ContextItem():
                 return self._text(self.spots(expression))
@@ -462,10 +472,10 @@ class LookScope:
             case ast.Flwor(clauses, where, (), inside):
                 return self._looped(clauses, where, inside)
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
-                return self._each(self.spots(ast.Path(start, tuple(steps))), lambda spot: Taken(spot.text, spot.side))
+                return self._each(self._with_text_nodes(start, steps), lambda spot: Taken(spot.text, spot.side))
             case ast.Path() | ast.Variable() if self._is_path(expression):
                 return self._each(self.spots(expression), lambda spot: Taken(spot.whole, spot.side))
-            case ast.If(condition, then, otherwise) if self._gives_nodes(then) and self._gives_nodes(otherwise):
+            case ast.If(condition, then, otherwise):
                 one, other = (ContentOf(tuple(self.result(each))) for each in (then, otherwise))
                 return [Made(Choice(self.truth(condition), one, other))]
             case _:
@@ -635,6 +645,12 @@ def _check_comparable(left: Expression, right: Expression) -> None:
             raise NotColumnar("a comparison of values of different types")
 
 
+def _starts_from(expression: ast.Expression, name: str) -> bool:
+    """Whether it is a variable, or a path from there."""
+    start = expression.start if isinstance(expression, ast.Path) else expression
+    return isinstance(start, ast.Variable) and start.name == name
+
+
 def _is_literal(expression: ast.Expression) -> bool:
     """Whether it is a number or a string as the query wrote it."""
     match expression:
@@ -651,18 +667,18 @@ def _literal(expression: ast.Expression) -> Literal:
         case ast.Number(text):
             found = number(text)
         case ast.Negation(ast.Number(text)):
-            found = -number(text)  # type: ignore[operator]
+            found = negate(number(text))  # type: ignore[arg-type]
         case _:
             raise NotColumnar("no literal")
-    if isinstance(found, float):
-        return Literal(float(found))
-    assert isinstance(found, int | Decimal)
+    assert isinstance(found, int | Decimal | float)
     return Literal(found)
 
 
 def simple_literal(literal: Literal) -> None:
     """Check that a number has few enough digits to be compared as a double."""
-    if isinstance(literal.value, int | Decimal):
+    if isinstance(literal.value, WrittenDouble):
+        _simple(literal.value.exact)
+    elif isinstance(literal.value, int | Decimal):
         _simple(Decimal(literal.value))
 
 
