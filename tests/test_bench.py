@@ -20,7 +20,6 @@ from anabranch.bench.harness.timing import Figures, Rounds, compare
 from anabranch.bench.workloads.paper import placed
 from anabranch.bench.workloads.photons import Q1, Q2, Q5, write_files
 from anabranch.bench.workloads.subscriptions import SCHEMA, Sky
-from anabranch.columnar.scan.shred import WantedLeaves
 from anabranch.errors import UsageError
 from anabranch.language import check, parse
 from anabranch.law import evaluate, text_input
@@ -61,7 +60,7 @@ def test_seven_leaves_of_each_photon_come_in(tmp_path: Path, start_tag: str, mon
     ranges = ingest._ranges(path)
     assert len(ranges) > 5
     ids = pa.RecordBatch.from_pydict({"id": list(range(len(ranges)))})
-    wanted = WantedLeaves(ingest._template(next(photons(1, 1))), tuple(range(7)), (True,) * 7)
+    wanted = ingest._wanted(next(photons(1, 1)))
     rows = pa.Table.from_batches(ingest._shred(str(path), ranges, wanted, [ids])).to_pylist()
     expected = [photon.replace("<", ">").split(">") for photon in photons(60, 1)]
     assert [row["ra"] for row in rows] == [float(parts[parts.index("ra") + 1]) for parts in expected]

@@ -21,8 +21,9 @@ from anabranch.columnar.panes.counted import CountedRange, Reach
 from anabranch.columnar.panes.panes import Member, PaneCounter
 from anabranch.columnar.panes.query import CompiledMany, compile_many, relaxed, shared
 from anabranch.columnar.scan import untemplated as guided
-from anabranch.columnar.scan.shred import Shredded, Shredder, WantedLeaves
-from anabranch.columnar.scan.template import Template
+from anabranch.columnar.scan.look import Look
+from anabranch.columnar.scan.shred import Shredded, Shredder
+from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.errors import BadItem
 from anabranch.language import check, parse
 from anabranch.law import Answer, evaluate
@@ -190,12 +191,11 @@ class Stream:
         counter = PaneCounter(
             members, lambda member, letter: found[member].bury(letter), file=FILE, largest=lambda _: largest
         )
-        template = Template.learn((each.encode(), tree) for each in self.items[:20] if (tree := _tree(each)))
-        compiled = None if template is None else compile_many([each.query for each in members], "r", template)
+        look = Look.learn((each.encode(), tree) for each in self.items[:20] if (tree := _tree(each)))
+        compiled = None if look is None else compile_many([each.query for each in members], "r", look)
         wanted = matcher = None
-        if compiled is not None and template is not None:
-            leaves = tuple(sorted(compiled.leaves))
-            wanted = WantedLeaves(template, leaves, tuple(leaf in compiled.numbers for leaf in leaves))
+        if compiled is not None and look is not None:
+            wanted = WantedColumns.of(look, compiled.columns, compiled.numbers)
             matcher = Matcher(len(compiled.conditions), *gathered(enumerate(compiled.conditions)), wanted)
         reader = self.reader()
         shredder = Shredder(LineSplitter(self.limits, Carry(start)), self.limits)

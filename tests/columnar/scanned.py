@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from anabranch.columnar.scan.kernels import ItemColumns
+from anabranch.columnar.scan.kernels import ABSENT, UNCLEAR, ItemColumns
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.template import PLAIN
-from anabranch.columnar.scan.wanted import ABSENT, UNCLEAR, FrameLog, WantedColumns
+from anabranch.columnar.scan.wanted import FrameLog, WantedColumns
 from anabranch.columnar.scan.xml_scan import scan_item
 from anabranch.errors import BadItem
 from anabranch.stream.limits import Limits

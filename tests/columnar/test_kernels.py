@@ -8,11 +8,11 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.columnar.scan.shred import Shredder, WantedLeaves
-from anabranch.columnar.scan.template import Template
+from anabranch.columnar.scan.shred import Shredder
+from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Carry, LineSplitter
-from anabranch.stream.reading.parse import parse_item
+from columnar.looks import look_of
 
 ITEM = b"<p><n>1</n></p>"
 BEHIND = Carry(1_000)
@@ -22,10 +22,9 @@ plain = st.builds(lambda sign, whole, point, rest: sign + whole + point + rest, 
                   st.sampled_from(["", "."]), digits)  # fmt: skip
 
 
-def wanted() -> WantedLeaves:
-    template = Template.of(parse_item(ITEM, Limits()))
-    assert template is not None
-    return WantedLeaves(template, (0,), (True,))
+def wanted() -> WantedColumns:
+    leaf = next(number for number, part in enumerate(look_of(ITEM).parts) if part.has_text)
+    return WantedColumns.of(look_of(ITEM), [leaf], [leaf])
 
 
 def numbers(texts: list[str]) -> list[float | None]:

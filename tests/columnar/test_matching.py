@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from anabranch.columnar.items.query import wanted_leaves
 from anabranch.columnar.match.arranging import gathered
 from anabranch.columnar.match.condition import (
     NO,
@@ -25,12 +24,11 @@ from anabranch.columnar.match.condition import (
 from anabranch.columnar.match.index import Matcher, Matches
 from anabranch.columnar.scan import untemplated
 from anabranch.columnar.scan.shred import Shredded, Shredder
-from anabranch.columnar.scan.template import Template
 from anabranch.logic import And, Not, Or, Tree
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import LineSplitter
-from anabranch.stream.reading.parse import parse_item
 from anabranch.values.operators import ComparisonOperator
+from columnar.looks import wanted_of
 
 _OPERATORS: tuple[ComparisonOperator, ...] = ("=", "!=", "<", "<=", ">", ">=")
 _LEAVES = 4
@@ -38,9 +36,7 @@ _LEAVES = 4
 
 def _batch(random: Random, items: int) -> Shredded:
     """Items `<p><a/><b/><c/><d/></p>`, of which some have odd numbers and some another look."""
-    template = Template.of(parse_item(b"<p><a>1</a><b>1</b><c>1</c><d>1</d></p>", Limits()))
-    assert template is not None
-    wanted = wanted_leaves(template, set(range(_LEAVES)), set(range(_LEAVES)))
+    wanted = wanted_of(b"<p><a>1</a><b>1</b><c>1</c><d>1</d></p>", *"abcd")
     lines = []
     for _ in range(items):
         values = [random.choice(_VALUES) for _ in range(_LEAVES)]
@@ -60,9 +56,9 @@ def _condition(random: Random, depth: int) -> Tree[ItemTest]:
     match random.randrange(8 if depth else 3):
         case 0 | 1:
             number = random.choice([0.0, 1.0, 2.0, 2.5, -4.0, 5.0, random.uniform(-5, 10)])
-            return NumberTest(random.randrange(_LEAVES), random.choice(_OPERATORS), number)
+            return NumberTest(1 + random.randrange(_LEAVES), random.choice(_OPERATORS), number)
         case 2:
-            return TextTest(random.randrange(_LEAVES), random.choice(_OPERATORS), random.choice(_VALUES).encode())
+            return TextTest(1 + random.randrange(_LEAVES), random.choice(_OPERATORS), random.choice(_VALUES).encode())
         case 3:
             return Settled(random.choice([YES, NO, UNCLEAR]))
         case 4:
@@ -117,10 +113,10 @@ def test_boxes_over_two_axes() -> None:
         (
             And(
                 (
-                    NumberTest(0, ">=", low),
-                    NumberTest(0, "<", low + 3),
-                    NumberTest(1, ">", low - 9),
-                    NumberTest(1, "<=", low),
+                    NumberTest(1, ">=", low),
+                    NumberTest(1, "<", low + 3),
+                    NumberTest(2, ">", low - 9),
+                    NumberTest(2, "<=", low),
                 )
             ),
         )
@@ -136,10 +132,10 @@ def test_more_pairs_than_one_batch_may_have() -> None:
     """A batch with too many is refused, its parts are not, and together they say the same."""
     shredded = _batch(Random(4), 1_200)
     assert shredded.wanted is not None
-    conditions: list[Condition] = [(NumberTest(0, ">=", float(-each)),) for each in range(1_500)]
+    conditions: list[Condition] = [(NumberTest(1, ">=", float(-each)),) for each in range(1_500)]
     matcher = Matcher(len(conditions), *gathered(enumerate(conditions)), shredded.wanted)
     assert matcher.match(shredded) is None
     halves = [matcher.match(shredded.part(*each)) for each in ((0, 600), (600, len(shredded.fits)))]
     first, second = (each for each in halves if each is not None)
-    expected = np.flatnonzero((judge((NumberTest(0, ">=", -7.0),), shredded) == YES) & shredded.fits)
+    expected = np.flatnonzero((judge((NumberTest(1, ">=", -7.0),), shredded) == YES) & shredded.fits)
     assert [*_taken(first, 7), *(600 + _taken(second, 7))] == expected.tolist()

@@ -8,12 +8,12 @@ from xml.parsers import expat
 import pytest
 
 from anabranch.columnar.scan import untemplated
-from anabranch.columnar.scan.shred import Shredder, WantedLeaves
-from anabranch.columnar.scan.template import Template
+from anabranch.columnar.scan.shred import Shredder
+from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Carry, LineSplitter
-from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.reader import Format
+from columnar.looks import look_of
 from columnar.near_misses import INSIDE, OUTSIDE, RAW, near_miss
 from columnar.streams import FRONT, USUAL, Stream, item_queries
 from mass import Mass
@@ -46,9 +46,9 @@ def accepted(line: bytes) -> bool:
 
 def called_good(lines: list[bytes]) -> list[bool]:
     """What the compiled path says of lines that are judged together."""
-    template = Template.of(parse_item(ITEM, LIMITS))
-    assert template is not None
-    wanted = WantedLeaves(template, (0, 2), (True, True))
+    look = look_of(ITEM)
+    first, _, third, *_ = (number for number, part in enumerate(look.parts) if part.has_text)
+    wanted = WantedColumns.of(look, [first, third], [first, third])
     data = b"".join(line + b"\n" for line in lines)
     found: list[bool] = []
     for shredded in Shredder(LineSplitter(LIMITS, Carry(100)), LIMITS).feed(data, wanted):

@@ -13,11 +13,10 @@ from anabranch.columnar.joins.condition import PairCondition, PairJudge, relaxed
 from anabranch.columnar.joins.pairs import CompiledJoin, compile_join, read_together
 from anabranch.columnar.match.condition import NO, YES, Settled
 from anabranch.columnar.scan.entries import shred_entries
-from anabranch.columnar.scan.template import Template
 from anabranch.language import ast, check, parse
 from anabranch.runtime.standing import standing
 from anabranch.stream.limits import Limits
-from anabranch.stream.reading.parse import parse_item
+from columnar.looks import look_of
 
 ITEM = "<p><en>{}</en><n>{}</n><t>{}</t></p>"
 CONJUNCTS = (
@@ -36,10 +35,9 @@ def compiled(condition: str) -> CompiledJoin:
         f"{condition and 'where ' + condition} return <r>{{ $x/en, $y/en }}</r>"
     )
     hole = standing(check(parse(text), text).query).plain_hole
-    template = Template.of(parse_item(ITEM.format("1", "a", "1").encode(), Limits()))
+    look = look_of(ITEM.format("1", "a", "1").encode())
     assert isinstance(hole, ast.Flwor)
-    assert template is not None
-    join = compile_join(hole, ("r", "r"), (template, template), (None, None))
+    join = compile_join(hole, ("r", "r"), (look, look), (None, None))
     assert join is not None, condition
     return join
 

@@ -20,7 +20,6 @@ from anabranch.columnar.joins.kernels import merged
 from anabranch.columnar.joins.pairs import CompiledJoin, compile_join
 from anabranch.columnar.joins.step_join import Lane, PairAnswers, PairColumns, StepJoinLanes
 from anabranch.columnar.scan.entries import SELECTED, SHOWN, VOID, Decimals, common_unit, shred_entries
-from anabranch.columnar.scan.template import Template
 from anabranch.errors import BadItem, DynamicError
 from anabranch.language import ast, check, parse
 from anabranch.law.rounds.joins import Entry, Moved, Side, step_join
@@ -30,6 +29,7 @@ from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
 from anabranch.stream.reading.parse import parse_item, parse_root
 from anabranch.stream.tree import Element
+from columnar.looks import look_of
 from columnar.streams import NUMBERS, SHAPES, TEXTS, USUAL
 
 # --- movements --------------------------------------------------------------------------------------------
@@ -189,10 +189,9 @@ def join_text(name: str) -> str:
 def compiled(name: str) -> tuple[CompiledJoin | None, Units]:
     text = join_text(name)
     found = standing(check(parse(text), text).query)
-    template = Template.of(parse_item(USUAL.format(x="1", y="abc", z="2").encode(), Limits()))
-    assert template is not None
+    look = look_of(USUAL.format(x="1", y="abc", z="2").encode())
     assert isinstance(found.plain_hole, ast.Flwor)
-    join = compile_join(found.plain_hole, ("root", "root"), (template, template), (None, Path.parse("a/x")))
+    join = compile_join(found.plain_hole, ("root", "root"), (look, look), (None, Path.parse("a/x")))
     return join, Units(found)
 
 

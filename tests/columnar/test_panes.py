@@ -14,12 +14,10 @@ from anabranch.columnar.panes.kernels import NODES, add_up, best_places, exact_t
 from anabranch.columnar.panes.query import PaneQuery, compile_panes
 from anabranch.columnar.panes.rows import ManyPanes, Pane, Rows, together
 from anabranch.columnar.scan.kernels import number_at
-from anabranch.columnar.scan.template import Template
 from anabranch.errors import DynamicError
 from anabranch.language import ast, parse
-from anabranch.stream.limits import Limits
-from anabranch.stream.reading.parse import parse_item
 from anabranch.values.numbers import exact_number
+from columnar.looks import look_of
 
 DIGITS = st.tuples(st.integers(-(10**15) + 1, 10**15 - 1), st.integers(0, 18)).map(
     lambda given: f"{Decimal(given[0]).scaleb(-given[1]):f}"
@@ -153,15 +151,14 @@ def test_rows_give_back_what_was_written() -> None:
 def test_a_window_of_another_kind_is_not_compiled() -> None:
     """Only plain items, leaves and child steps are; a path that leads nowhere gives nothing."""
     item = b"<i><t>1</t><n>2</n><c><m>3</m></c></i>"
-    template = Template.of(parse_item(item, Limits()))
-    assert template is not None
+    look = look_of(item)
 
     def compiled(source: str, path: str, reference: str = "t") -> bool:
         clause = parse(f'for $w in stream("s")/{source} |{reference} diff 10| return 1').body.clauses[0]  # type: ignore[union-attr]
         assert isinstance(clause, ast.For)
         panes = Panes.of(Extent(Fraction(10), Fraction(10)))
         query = PaneQuery(clause, (parse(path).body,), (frozenset(["sum"]),), panes)
-        return compile_panes(query, "r", template) is not None
+        return compile_panes(query, "r", look) is not None
 
     for source, path, reference in (
         ("r/i", "$w/n", "t"),

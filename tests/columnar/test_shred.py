@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from anabranch.columnar.scan import kernels
-from anabranch.columnar.scan.shred import Shredded, Shredder, WantedLeaves
-from anabranch.columnar.scan.template import Template
+from anabranch.columnar.scan import cutter
+from anabranch.columnar.scan.shred import Shredded, Shredder
+from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import START, Carry, Cut
-from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.reader import Format
 from anabranch.stream.reading.split import DocumentSplitter, LineSplitter
+from columnar.looks import look_of
 from columnar.streams import FRONT, NUMBERS, SHAPES, TEXTS, USUAL
 
 LIMITS = Limits(item_bytes=300)
@@ -27,10 +27,10 @@ ITEMS = [
 ]
 
 
-def wanted(item: str = USUAL.format(x="1", y="a", z="2")) -> WantedLeaves:
-    template = Template.of(parse_item(item.encode(), LIMITS))
-    assert template is not None
-    return WantedLeaves(template, (0, 2), (True, False))
+def wanted(item: str = USUAL.format(x="1", y="a", z="2")) -> WantedColumns:
+    look = look_of(item.encode())
+    first, _, third = (number for number, part in enumerate(look.parts) if part.has_text)
+    return WantedColumns.of(look, [first, third], [first])
 
 
 def shredder(form: Format, carry: Carry = START) -> Shredder:
@@ -85,13 +85,13 @@ def test_most_of_a_document_is_left_to_the_kernel() -> None:
 def test_an_item_without_end_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel never begins twice at one place, so a long text without an end costs linear time."""
     begun: list[int] = []
-    shred = kernels.shred
+    cut_items = cutter.cut_items
 
-    def counted(data: Any, at: int, *rest: Any) -> tuple[int, int]:
+    def counted(data: Any, at: int, *rest: Any) -> tuple[int, int, bool]:
         begun.append(at)
-        return shred(data, at, *rest)
+        return cut_items(data, at, *rest)
 
-    monkeypatch.setattr(kernels, "shred", counted)
+    monkeypatch.setattr(cutter, "cut_items", counted)
     data = f"<root>{FRONT}<p><a><x>{'1' * 100_000}".encode()
     limits = Limits()
     list(Shredder(DocumentSplitter(limits), limits).feed(data, wanted()))

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anabranch.columnar.scan import untemplated
-from anabranch.columnar.scan.shred import Shredder, WantedLeaves
-from anabranch.columnar.scan.template import Template
+from anabranch.columnar.scan.shred import Shredder
 from anabranch.stream.elements import Item
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Carry, LineSplitter
 from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.reader import ElementReader
 from anabranch.stream.tree import Element, string_value
+from columnar.looks import wanted_of
 from columnar.streams import NUMBERS, SHAPES, TEXTS
 
 LIMITS = Limits(item_bytes=500, depth=5)
@@ -51,9 +51,7 @@ def texts_at(item: Element, path: tuple[str, ...]) -> list[str]:
 @given(st.lists(st.one_of(whole, soup, shaped), min_size=1, max_size=12))
 def test_good_is_what_the_parser_accepts(items: list[str]) -> None:
     """However the items of a batch are broken, none is good that is not, and no number comes from another place."""
-    template = Template.of(parse_item(USUAL, LIMITS))
-    assert template is not None
-    wanted = WantedLeaves(template, (0, 1), (True, True))
+    wanted = wanted_of(USUAL, *("/".join(path) for path in PATHS))
     data = "".join(f"{item}\n" for item in items).encode()
     reader = ElementReader("s", "lines", LIMITS, parse_item(b"<root/>", LIMITS))
     for shredded in Shredder(LineSplitter(LIMITS, Carry(100)), LIMITS).feed(data, wanted):
@@ -74,12 +72,11 @@ def test_good_is_what_the_parser_accepts(items: list[str]) -> None:
 
 def test_one_bad_item_does_not_cost_the_others() -> None:
     """Where a batch has a fault, its other items are still known to be good."""
-    template = Template.of(parse_item(USUAL, LIMITS))
-    assert template is not None
+    wanted = wanted_of(USUAL, "/".join(PATHS[0]))
     unusual = USUAL.replace(b"<p>", b"<p><!-- c -->")
     lines = [unusual, unusual.replace(b"</z>", b"</y>"), unusual]
     data = b"".join(line + b"\n" for line in lines)
-    (shredded,) = Shredder(LineSplitter(LIMITS, Carry(100)), LIMITS).feed(data, WantedLeaves(template, (0,), (True,)))
+    (shredded,) = Shredder(LineSplitter(LIMITS, Carry(100)), LIMITS).feed(data, wanted)
     assert untemplated.fill(shredded, LIMITS).tolist() == [True, False, True]
     assert shredded.values[0, 0] == 1.0
     assert math.isnan(shredded.values[0, 1])

@@ -8,14 +8,12 @@ from random import Random
 
 import pytest
 
-from anabranch.columnar.items.query import compile_query
-from anabranch.columnar.scan.shred import LONGEST_FITTING
-from anabranch.columnar.scan.template import Template
+from anabranch.columnar.items.query import CompiledQuery, compile_query
+from anabranch.columnar.scan.cutter import LONGEST_FITTING
 from anabranch.language import check, parse
 from anabranch.runtime.standing import standing
-from anabranch.stream.limits import Limits
-from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.source import Source
+from columnar.looks import look_of
 from reference.few_steps import doubling
 from spark.bare import BareTrunk
 from spark.law import law_of
@@ -68,10 +66,9 @@ def test_loops_that_are_written_out_are_few(depth: int, compiled: bool, result: 
         inner = f"for $a{number} in $p/n return <e>{{ {inner} }}</e>"
     text = f'for $p in stream("s")/r/p return <o>{{ {inner} }}</o>'
     hole = standing(check(parse(text), text, inputs={"s": None}).query).plain_hole
-    template = Template.of(parse_item(b"<p><n>1</n><n>2</n><n>3</n></p>", Limits()))
     assert hole is not None
-    assert template is not None
-    assert (compile_query(hole, "r", template) is not None) == compiled
+    found = compile_query(hole, "r", look_of(b"<p><n>1</n><n>2</n><n>3</n></p>"))
+    assert isinstance(found, CompiledQuery) == compiled
 
 
 def test_long_items_are_left_to_the_law(tmp_path: Path) -> None:

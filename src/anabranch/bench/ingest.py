@@ -22,8 +22,9 @@ from anabranch.bench.harness.epochs import Trials, workshop
 from anabranch.bench.harness.timing import Figures, Rounds, Timings, compare, timed
 from anabranch.bench.workloads.photons import LEAVES, Rows, Spark, photons_streamed, read_photons, source, write_files
 from anabranch.columnar.scan import untemplated as guided
-from anabranch.columnar.scan.shred import Shredded, Shredder, WantedLeaves
-from anabranch.columnar.scan.template import Template
+from anabranch.columnar.scan.look import Look
+from anabranch.columnar.scan.shred import Shredded, Shredder
+from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.spark.intake.storage import last_line_end, pieces
 from anabranch.stream.limits import Limits
 from anabranch.stream.photons import photons
@@ -86,8 +87,7 @@ class _Bench:
 
     def _shredded(self, path: Path) -> Rows:
         ranges = _ranges(path)
-        template = _template(next(photons(1, 1)))
-        task = partial(_shred, str(path), ranges, WantedLeaves(template, tuple(range(7)), (True,) * 7))
+        task = partial(_shred, str(path), ranges, _wanted(next(photons(1, 1))))
         rows = self.spark.range(0, len(ranges), 1, len(ranges))
         return rows.mapInArrow(task, ", ".join(f"{leaf} double" for leaf in LEAVES))
 
@@ -99,14 +99,17 @@ def _ranges(path: Path) -> list[tuple[int, int]]:
     return list(zip([0, *ends], [*ends, size], strict=True))
 
 
-def _template(item: str) -> Template:
-    template = Template.of(parse_item(item.encode(), Limits()))
-    assert template is not None, "photons are plain"
-    return template
+def _wanted(item: str) -> WantedColumns:
+    """All numbers in items like one."""
+    raw = item.encode()
+    look = Look.learn([(raw, parse_item(raw, Limits()))])
+    assert look is not None, "photons are plain"
+    leaves = [number for number, part in enumerate(look.parts) if part.has_text]
+    return WantedColumns.of(look, leaves, leaves)
 
 
 def _shred(
-    path: str, ranges: list[tuple[int, int]], wanted: WantedLeaves, batches: Iterable[pa.RecordBatch]
+    path: str, ranges: list[tuple[int, int]], wanted: WantedColumns, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """What a task does: the leaves in the ranges whose numbers it is given."""
     for number in (number for batch in batches for number in batch.column(0).to_pylist()):

@@ -39,13 +39,18 @@ from anabranch.branch.intake.lookahead import (
 )
 from anabranch.branch.intake.merge import Merge, MergeInput, StreamSignal
 from anabranch.branch.members import Asker
-from anabranch.columnar.items.layout import Laid, laid_out
-from anabranch.columnar.items.query import NotColumnar, compile_query, time_leaf, wanted_leaves
+from anabranch.columnar.expressions.compiling import NotColumnar
+from anabranch.columnar.expressions.rows import with_computed
+from anabranch.columnar.expressions.tree import Column
+from anabranch.columnar.items.layout import Laid, computed_texts, laid_out
+from anabranch.columnar.items.query import CompiledQuery, compile_query, time_column
 from anabranch.columnar.match.condition import NO, UNCLEAR, YES, Verdicts, judge
 from anabranch.columnar.scan.entries import Decimals, shred_entries
 from anabranch.columnar.scan.kernels import Flags, Indices
-from anabranch.columnar.scan.shred import Shredded, WantedLeaves
-from anabranch.columnar.scan.template import Template, is_plain_root
+from anabranch.columnar.scan.look import Look, PartColumn
+from anabranch.columnar.scan.shred import Shredded
+from anabranch.columnar.scan.template import is_plain_root
+from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.errors import DynamicError
 from anabranch.stream.elements import DeadLetter, Item, Punctuation
 
@@ -98,6 +103,10 @@ def answer_in_columns(
     """
     if not laid.query.fragments:
         chosen = chosen[:0]
+    nothing = np.zeros(len(chosen), np.int64)
+    made, _ = computed_texts(shredded, [laid.made], nothing, arrivals[chosen].astype(np.int32))
+    places = np.zeros(len(arrivals), np.int64)
+    places[chosen] = np.arange(len(chosen))
     for first in range(0, max(len(unclear), 1), _SLOW):
         slow = unclear[first : first + _SLOW]
         end = int(unclear[first + _SLOW]) if first + _SLOW < len(unclear) else len(arrivals)
@@ -107,8 +116,20 @@ def answer_in_columns(
         order = np.argsort(np.concatenate([fast, slow[given]]))
         picks = np.concatenate([arrivals[fast], ~np.flatnonzero(given)])[order]
         if len(picks):
-            data, offsets = laid_out(shredded, laid.fragments, picks, pieces)
-            asker.answers.extend(bytes(data), len(offsets) - 1, int(offsets[1]))
+            at = np.concatenate([places[fast], np.zeros(np.count_nonzero(given), np.int64)])[order]
+            data, offsets = laid_out(shredded, laid.fragments, picks, pieces, made, at)
+            lengths = np.diff(offsets)
+            lengths = lengths[lengths > 0]  # what is empty is no answer
+            if len(lengths):
+                asker.answers.extend(bytes(data), len(lengths), int(lengths[0]))
+
+
+def _leave_unclear(laid: Laid, shredded: Shredded, arrivals: Indices, verdicts: Verdicts) -> None:
+    """Leave those entries to the law for which what a query gives cannot be computed."""
+    chosen = np.flatnonzero(verdicts == YES)
+    entries = arrivals[chosen].astype(np.int32)
+    _, unclear = computed_texts(shredded, [laid.made], np.zeros(len(chosen), np.int64), entries)
+    verdicts[chosen[unclear]] = UNCLEAR
 
 
 def _by_law(asker: Asker, kept: HeldItem) -> bytes:
@@ -126,8 +147,8 @@ class _Program:
 
     laid: Sequence[Laid | None]
     """None for those that are not made for columns."""
-    time: int | None
-    wanted: WantedLeaves
+    time: PartColumn | None
+    wanted: WantedColumns
 
 
 class PassingColumns:
@@ -148,7 +169,7 @@ class PassingColumns:
             and all(source.stream is self._stream for source in self._sources)
         )
         self._reader = EntryReader(self._stream)
-        self._template: Template | None = None
+        self._look_of_items: Look | None = None
         self._program: _Program | None = None
         self._sights = [ReadAhead(len(self._sources)) for _ in self._sources]
 
@@ -203,30 +224,30 @@ class PassingColumns:
     def _learn(self, entries: Sequence[NextEntries]) -> bool:
         """Learn how items look; False where nothing came of it that is new and made for columns."""
         sample = SAMPLE if len(entries) < SAMPLE else 1
-        template = self._reader.template(entry for each in entries for entry in each.first(sample))
-        if template is None or template == self._template:
+        look = self._reader.look(entry for each in entries for entry in each.first(sample))
+        if look is None or look == self._look_of_items:
             return False
-        program = self._compiled(template)
+        program = self._compiled(look)
         if program is not None:
-            self._template, self._program = template, program
+            self._look_of_items, self._program = look, program
         self._able = self._program is not None
         return program is not None
 
-    def _compiled(self, template: Template) -> _Program | None:
+    def _compiled(self, look: Look) -> _Program | None:
         root = self._stream.root.name.local
-        queries = [None if hole is None else compile_query(hole, root, template) for hole in self._holes]
+        found = (None if hole is None else compile_query(hole, root, look) for hole in self._holes)
+        queries = [each if isinstance(each, CompiledQuery) else None for each in found]
         try:
-            time = time_leaf(self._stream.time, template)
+            time = time_column(self._stream.time, look)
         except NotColumnar:
             return None
         made = [each for each in queries if each is not None]
         if not made:
             return None
-        read = {time} if time is not None else set()
-        leaves, numbers = (
-            read.union(*each) for each in zip(*((each.leaves, each.numbers) for each in made), strict=True)
-        )
-        wanted = wanted_leaves(template, leaves, numbers)
+        read: set[Column] = {time} if time is not None else set()
+        columns = read.union(*(each.columns for each in made))
+        numbers = read.union(*(each.numbers for each in made))
+        wanted = WantedColumns.of(look, columns, numbers, [part for each in made for part in each.fragments])
         return _Program([None if each is None else Laid.of(each, wanted) for each in queries], time, wanted)
 
     # --- the next entries ---------------------------------------------------------------------------------
@@ -238,9 +259,10 @@ class PassingColumns:
         data = b"".join(part for parts, _ in raw for part in parts)
         shredded = shred_entries(data, ends, program.wanted, LIMITS)
         shredded.fits[:] &= np.concatenate([each.good for each in entries])
+        shredded = with_computed(shredded)
         unclear = ~shredded.fits
         if program.time is not None:
-            unclear |= np.isnan(shredded.values[program.wanted.leaves.index(program.time)])
+            unclear |= np.isnan(shredded.values[shredded.row(program.time)])
         timed = np.full(len(unclear), program.time is not None)
         items = np.ones(len(unclear), np.bool_)
         times: dict[int, Fraction] = {}
@@ -295,6 +317,8 @@ class PassingColumns:
         seen = np.zeros(len(arrivals), np.bool_)
         for laid in program.laid:
             verdicts = batch.verdicts(laid)[arrivals]
+            if laid is not None and laid.made:
+                _leave_unclear(laid, batch.shredded, arrivals, verdicts)
             found.append((np.flatnonzero(verdicts == YES), np.flatnonzero(verdicts == UNCLEAR)))
             seen[found[-1][1]] = True
         numbers = self._shelf.taken + np.cumsum(batch.items[arrivals]) - 1

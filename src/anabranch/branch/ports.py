@@ -54,6 +54,8 @@ class InputStream:
     """Whether what has passed may be edited (LAWS 5.1)."""
     retain: Fraction | None = None
     """For how many seconds what has not changed stays in the document of such a stream; None is for good (LAWS 3.6)."""
+    is_json: bool = False
+    """Whether its items are lines of JSON."""
 
 
 class Output(Protocol):

@@ -89,11 +89,12 @@ class BatchReader(EntryReader):
         around = ((each.kept.entry.cut.root, each.kept.entry.cut.encoding) for each in held)
         shredded.fits[:before] &= np.fromiter((is_plain_around(*each) for each in around), np.bool_, before)
         shredded.fits[before:] &= entries.good
+        shredded = compiled.taken_apart(shredded)
         verdicts = judge(compiled.condition, shredded)
-        numbers = [leaf for leaf in (compiled.reference, compiled.time) if leaf is not None]
         unclear = ~shredded.fits | (verdicts == UNCLEAR)
-        for leaf in numbers:
-            unclear |= np.isnan(shredded.values[compiled.wanted.leaves.index(leaf)])
+        for column in (compiled.reference, compiled.time):
+            if column is not None:
+                unclear |= np.isnan(shredded.values[shredded.row(column)])
         status = np.where(verdicts == YES, np.uint8(SELECTED), np.uint8(SHOWN if compiled.is_reached else VOID))
         timed = np.full(len(status), compiled.time is not None)
         values = {

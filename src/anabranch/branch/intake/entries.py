@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import fraction, read_table, table_bytes, written
-from anabranch.columnar.scan.template import Template, UsualTrees, is_plain_around
+from anabranch.columnar.scan.look import Look
+from anabranch.columnar.scan.template import UsualTrees, is_plain_around
 from anabranch.stream.elements import Accent, Alter, DeadLetter, Doubt, Drop, Item, Place, StreamElement
 from anabranch.stream.reading.lines import Cut
 from anabranch.stream.tree import Element
@@ -181,7 +182,8 @@ class EntryReader:
             case _:
                 return ()
 
-    def template(self, entries: Iterable[RawEntry]) -> Template | None:
-        """The template that most of some entries fit."""
+    def look(self, entries: Iterable[RawEntry]) -> Look | None:
+        """The look of some entries."""
         read = ((entry.cut.raw, self.read(entry)) for entry in entries)
-        return Template.learn((raw, element.tree) for raw, element in read if isinstance(element, Item))
+        found = ((raw, element.tree) for raw, element in read if isinstance(element, Item))
+        return Look.learn(found, is_json=self._stream.is_json)

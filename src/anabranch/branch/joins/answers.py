@@ -42,7 +42,7 @@ from anabranch.columnar.joins.pairs import CompiledJoin, compile_join, read_toge
 from anabranch.columnar.joins.step_join import PairAnswers, PairColumns
 from anabranch.columnar.match.condition import NO, UNCLEAR, Settled
 from anabranch.columnar.scan.kernels import Flags, Indices
-from anabranch.columnar.scan.template import Template
+from anabranch.columnar.scan.look import Look
 from anabranch.errors import DynamicError
 from anabranch.language import ast
 
@@ -143,7 +143,7 @@ def _has_settled(side: JoinWindow, other: JoinWindow, judge: WindowSelection, sh
 
 @dataclass(frozen=True, slots=True)
 class CompiledJoins:
-    """The joins of a branch for items that fit two templates."""
+    """The joins of a branch for items of two looks."""
 
     sides: tuple[CompiledFor, CompiledFor]
     """What all of them take and read."""
@@ -152,7 +152,7 @@ class CompiledJoins:
 
     @staticmethod
     def of(
-        askers: Sequence[Asker], streams: tuple[InputStream, InputStream], templates: tuple[Template, Template]
+        askers: Sequence[Asker], streams: tuple[InputStream, InputStream], looks: tuple[Look, Look]
     ) -> CompiledJoins | None:
         """Compile what can be; None where that is nothing."""
         roots = streams[0].root.name.local, streams[1].root.name.local
@@ -160,7 +160,7 @@ class CompiledJoins:
         found: dict[str, CompiledJoin] = {}
         for asker in askers:
             flwor = asker.standing.plain_hole
-            join = compile_join(flwor, roots, templates, times) if isinstance(flwor, ast.Flwor) else None
+            join = compile_join(flwor, roots, looks, times) if isinstance(flwor, ast.Flwor) else None
             if join is not None:
                 found[asker.key] = join
         if not found:

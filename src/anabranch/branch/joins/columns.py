@@ -33,7 +33,8 @@ from anabranch.branch.windows.selection import WindowSelection
 from anabranch.columnar.joins.step_join import Lane, PairColumns, StepJoinLanes
 from anabranch.columnar.scan.entries import VOID, common_unit, in_unit
 from anabranch.columnar.scan.kernels import Bytes, Indices
-from anabranch.columnar.scan.template import Template, is_plain_root
+from anabranch.columnar.scan.look import Look
+from anabranch.columnar.scan.template import is_plain_root
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ class JoinColumns:
             and tuple(each.name for each in streams) == self._everyone.askers[0].standing.streams
             and all(each.partitions == 1 and is_plain_root(each.root) for each in streams)
         )
-        self._templates: list[Template | None] = [None, None]
+        self._looks: list[Look | None] = [None, None]
         self._joins: CompiledJoins | None = None
         # each query has texts of its own for all that is looked at; and behind a short first look windows have settled
         self._sights = [ReadAhead(len(self._everyone.askers)) for _ in self._sides]
@@ -198,10 +199,10 @@ class JoinColumns:
         if self._joins is not None:
             return self._joins
         for number, (given, mine) in enumerate(zip(entries, held, strict=True)):
-            if self._templates[number] is None:
+            if self._looks[number] is None:
                 sample = given.first(SAMPLE) or [each.kept.entry for each in mine[:SAMPLE]]
-                self._templates[number] = self._sides[number].reader.template(sample)
-        first, second = self._templates
+                self._looks[number] = self._sides[number].reader.look(sample)
+        first, second = self._looks
         if first is None or second is None:
             return None
         a, b = (side.source.stream for side in self._sides)
@@ -213,9 +214,9 @@ class JoinColumns:
         """Whether most entries of a side no longer fit; then another look is learned, if there is one."""
         for number, (batch, given) in enumerate(zip(batches, entries, strict=True)):
             if 2 * np.count_nonzero(batch.shredded.fits[batch.before :]) < len(given):
-                template = self._sides[number].reader.template(given.first(SAMPLE))
-                self._able = template is not None and template != self._templates[number]
-                self._templates[number], self._joins = template, None
+                look = self._sides[number].reader.look(given.first(SAMPLE))
+                self._able = look is not None and look != self._looks[number]
+                self._looks[number], self._joins = look, None
                 return True
         return False
 

@@ -39,7 +39,8 @@ from anabranch.branch.windows.selection import WindowSelection
 from anabranch.columnar.items.query import CompiledFor, compile_for
 from anabranch.columnar.scan.entries import SELECTED, VOID, common_unit, in_unit
 from anabranch.columnar.scan.kernels import Flags, Indices
-from anabranch.columnar.scan.template import Template, is_plain_root
+from anabranch.columnar.scan.look import Look
+from anabranch.columnar.scan.template import is_plain_root
 from anabranch.law.rounds.windows import Reach, extent_of
 
 
@@ -165,7 +166,7 @@ class HeldWindowColumns:
         self._everyone = operator.everyone
         self._reader = BatchReader(self._stream, 0, shelf.units, signals=True)
         self._able = len(merge.sources) == 1 and is_plain_root(self._stream.root) and standing.plain_hole is not None
-        self._template: Template | None = None
+        self._look: Look | None = None
         self._compiled: CompiledFor | None = None
         self._sight = ReadAhead()
 
@@ -201,12 +202,12 @@ class HeldWindowColumns:
 
     def _learn(self, entries: NextEntries) -> bool:
         """Learn how items look; False where nothing came of it that is new and made for columns."""
-        template = self._reader.template(entries.first(SAMPLE))
-        if template is None or template == self._template:
+        look = self._reader.look(entries.first(SAMPLE))
+        if look is None or look == self._look:
             return False
-        compiled = compile_for(self._clause, self._stream.root.name.local, template, self._stream.time)
+        compiled = compile_for(self._clause, self._stream.root.name.local, look, self._stream.time)
         if compiled is not None:
-            self._template, self._compiled = template, compiled
+            self._look, self._compiled = look, compiled
         self._able = self._compiled is not None
         return compiled is not None
 

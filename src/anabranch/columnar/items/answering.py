@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.columnar.expressions.rows import with_computed
 from anabranch.columnar.items.evolution import (
     NO_UNITS,
     Followed,
@@ -35,17 +36,29 @@ from anabranch.columnar.items.evolution import (
     suspects,
     units_of,
 )
-from anabranch.columnar.items.kernels import Fragments, OwnedTexts
-from anabranch.columnar.items.layout import NO_FRAGMENTS, Dealt, Scratch, dealt
+from anabranch.columnar.items.kernels import Fragments, MadeTexts, OwnedTexts
+from anabranch.columnar.items.layout import NO_FRAGMENTS, NO_TEXTS, Dealt, Scratch, computed_texts, dealt
 from anabranch.columnar.items.programs import Compile, ItemQueries, ItemQuery, Program, program_of
 from anabranch.columnar.match.index import NO_MATCHES, Matches
 from anabranch.columnar.scan import untemplated
 from anabranch.columnar.scan.kernels import Flags, Indices, Places
+from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.shred import Shredded, Shredder
-from anabranch.columnar.scan.template import Template, is_plain_root
+from anabranch.columnar.scan.template import is_plain_root
 from anabranch.errors import BadItem, DynamicError
-from anabranch.stream.elements import LONGEST_RAW, Accent, DeadLetter, Item, Punctuation, Region, StreamElement, Update
+from anabranch.stream.elements import (
+    LONGEST_RAW,
+    Accent,
+    DeadLetter,
+    Item,
+    Place,
+    Punctuation,
+    Region,
+    StreamElement,
+    Update,
+)
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.json_items import parse_line
 from anabranch.stream.reading.lines import Cut
 from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.reader import Format
@@ -137,16 +150,17 @@ class Delivery:
         self._bounds = np.cumsum([0, *map(len, asked)])
         self._numbers = np.array([number for each in asked for number in each], np.int64)
 
-    def of(self, shredded: Shredded, program: Program | None, matches: Matches) -> AnswerBatch:
-        """What columns answer to the entries of one batch."""
+    def of(self, shredded: Shredded, program: Program | None, matches: Matches, made: MadeTexts) -> AnswerBatch:
+        """What columns answer to the entries of one batch; `made` is what was computed for the pairs."""
         if program is None or not self.count:  # all that is found is for takers then
-            return AnswerBatch(self, shredded, NO_FRAGMENTS, _NONE, NO_MATCHES.conditions, NO_MATCHES.pairs)
+            none = NO_MATCHES.conditions, NO_MATCHES.pairs, _NONE
+            return AnswerBatch(self, shredded, NO_TEXTS, NO_FRAGMENTS, _NONE, *none)
         given = program.sets[matches.conditions]
         gives = program.gives[given]  # some take items and give nothing, and takers are no queries
-        if gives.all():
-            return AnswerBatch(self, shredded, program.fragments, given, matches.conditions, matches.pairs)
-        pairs = given[gives], matches.conditions[gives], matches.pairs[gives]
-        return AnswerBatch(self, shredded, program.fragments, *pairs)
+        pairs = given, matches.conditions, matches.pairs, np.arange(len(given))
+        if not gives.all():
+            pairs = given[gives], matches.conditions[gives], matches.pairs[gives], np.flatnonzero(gives)
+        return AnswerBatch(self, shredded, made, program.fragments, *pairs)
 
     def rows(self, found: Dealt) -> Rows:
         """What is whose."""
@@ -169,29 +183,33 @@ class AnswerBatch:
 
     delivery: Delivery
     shredded: Shredded
+    made: MadeTexts
     fragments: Fragments
     given: Indices
     """Which set of fragments each is made of."""
     queries: Places
     """Whose it is."""
     entries: Places
+    places: Indices
+    """Where what was computed for it is."""
 
     def deliver(self, entries: range, pieces: Sequence[QueryAnswer], out: Answers) -> None:
         """Hand out what some entries give, with the pieces that the law gave for them."""
-        given, queries, at = self.given, self.queries, self.entries
+        given, queries, at, places = self.given, self.queries, self.entries, self.places
         if entries.start or entries.stop <= at.max(initial=-1):
             mine = (at >= entries.start) & (at < entries.stop)
-            given, queries, at = given[mine], queries[mine], at[mine]
+            given, queries, at, places = given[mine], queries[mine], at[mine], places[mine]
         if pieces:
             at = np.concatenate([at, np.array([piece.entry for piece in pieces], np.int32)])
             order = np.argsort(at, kind="stable")
             at = at[order]
             given = np.concatenate([given, ~np.arange(len(pieces))])[order]
             queries = np.concatenate([queries, np.array([piece.query for piece in pieces], np.int32)])[order]
+            places = np.concatenate([places, np.zeros(len(pieces), np.int64)])[order]
         if len(queries):
             ready = [piece.data for piece in pieces]
-            texts = OwnedTexts(given, at, queries)
-            found = dealt(self.shredded, self.fragments, texts, self.delivery.count, ready, self.delivery.scratch)
+            texts, scratch = OwnedTexts(given, at, queries, places), self.delivery.scratch
+            found = dealt(self.shredded, self.made, self.fragments, texts, self.delivery.count, ready, scratch)
             out.lay(found.data.data, self.delivery.rows(found))
 
 
@@ -270,10 +288,12 @@ class StreamAnswers:
         schema: Schema | None = None,
         compiles: Sequence[Compile] = (),
         *,
+        item: str = "item",
         together: bool = True,
     ) -> None:
         """`schema` is given where the stream is strict, `compiles` where there will be takers: one for each.
 
+        Records of JSON are called `item`.
         `together` queries are judged by an index, else each by itself.
         """
         self._queries = queries
@@ -284,12 +304,11 @@ class StreamAnswers:
         self._root = root.name.local
         self._limits = limits
         self._schema = schema
+        self._item = item
         self._together = together
-        self._template: Template | None = None
+        self._look: Look | None = None
         self._program: Program | None = None
-        # Columns are for XML: in a stream of JSON every line is for its reader, also one that looks like XML.
-        able = form != "json" and is_plain_root(root)
-        self._able = able and (bool(compiles) or any(each.hole is not None for each in queries))
+        self._able = is_plain_root(root) and (bool(compiles) or any(each.hole is not None for each in queries))
         self._stale = True
         self._settled: tuple[Program, Sequence[Followed], StretchUnits] | None = None
         """How queries were answered last, for which groups."""
@@ -321,20 +340,26 @@ class StreamAnswers:
         return items
 
     def _learn(self, cuts: Sequence[Cut]) -> None:
-        template = Template.learn((cut.raw, tree) for cut in cuts if (tree := self._tree(cut)))
-        if template is not None and self._form == "lines" and any(b"\n" in piece for piece in template.pieces):
-            template = None  # it was written `&#10;`; with the template's newline, no line looks like that
-        if template is not None and template != self._template:
-            self._template = template
-            self._program = program_of(self._queries, self._compiles, self._root, template, together=self._together)
+        found = ((cut.raw, tree) for cut in cuts if (tree := self._tree(cut)))
+        look = Look.learn(found, is_json=self._form == "json")
+        template = look.template if look else None
+        if look and template and self._form == "lines" and any(b"\n" in piece for piece in template.pieces):
+            look = replace(look, template=None)  # it was written `&#10;`; no line looks like that
+        if look is not None and look != self._look:
+            self._look = look
+            self._program = program_of(self._queries, self._compiles, self._root, look, together=self._together)
 
     def _tree(self, cut: Cut) -> Element | None:
         """The tree of a good item, for learning."""
         try:
-            tree = parse_item(cut.raw, self._limits)
+            if self._form == "json":
+                element = parse_line(cut.raw, Place("", "", 0), self._limits, self._item)
+                tree = element.tree if isinstance(element, Item) else None
+            else:
+                tree = parse_item(cut.raw, self._limits)
         except BadItem:
             return None
-        return None if self._schema and self._schema.undeclared(tree) else tree
+        return None if tree and self._schema and self._schema.undeclared(tree) else tree
 
     def _answer(
         self, shredded: Shredded, read: Read, out: Answers, takers: Sequence[Taker], course: PartitionCourse | None
@@ -342,6 +367,7 @@ class StreamAnswers:
         known = shredded.fits
         if self._schema is None:
             known = known | untemplated.fill(shredded, self._limits)
+        shredded = with_computed(shredded)
         stretch = Stretch(shredded, known, changes(course, shredded, ~known) if course else {})
         return sum(self._answer_stretch(each, read, out, takers, course) for each in stretch.between_accents(course))
 
@@ -361,6 +387,7 @@ class StreamAnswers:
             halves = stretch.part(0, middle), stretch.part(middle, len(known))
             return sum(self._answer_stretch(each, read, out, takers, course) for each in halves)
         matches, taken = found
+        matches, made = self._computed(program, shredded, matches)
         open_entries, asked = self._asked(program, matches, known, follows, units)
         unread = ~known
         unread[open_entries] = True
@@ -368,7 +395,7 @@ class StreamAnswers:
         for flags in shown:
             unread |= flags
         items = int(np.count_nonzero(known))
-        batch = self._delivery.of(shredded, program, matches)
+        batch = self._delivery.of(shredded, program, matches, made)
         slow = SingleItemAnswers(self._members, out, course)
         begin = 0
         for entry in map(int, np.flatnonzero(unread)):
@@ -398,7 +425,7 @@ class StreamAnswers:
             return NO_UNITS
         held, groups = self._settled, follows.groups
         if held is None or held[0] is not program or held[1] is not groups:
-            held = self._settled = program, groups, units_of(program, program.wanted.template, groups)
+            held = self._settled = program, groups, units_of(program, program.wanted.look, groups)
         return held[2]
 
     def _matches(
@@ -416,6 +443,17 @@ class StreamAnswers:
         mine = found.without(gone)
         taken = found if there is shredded else program.matcher.match(shredded)
         return None if taken is None else (mine, taken)
+
+    def _computed(self, program: Program | None, shredded: Shredded, matches: Matches) -> tuple[Matches, MadeTexts]:
+        """What is computed for the pairs that queries take, of which those are left to the law that are unclear."""
+        if program is None or not any(program.made):
+            return matches, NO_TEXTS
+        given = program.sets[matches.conditions]
+        made, unclear = computed_texts(shredded, program.made, given, matches.pairs)
+        if not unclear.any():
+            return matches, made
+        kept = np.flatnonzero(~unclear)
+        return matches.opened(unclear), made._replace(starts=made.starts[:, kept], ends=made.ends[:, kept])
 
     def _asked(
         self, program: Program | None, matches: Matches, known: Flags, follows: Follows | None, units: StretchUnits

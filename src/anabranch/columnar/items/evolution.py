@@ -35,13 +35,14 @@ from anabranch.algebra.accents.events import is_change
 from anabranch.algebra.accents.evolution import Evolution
 from anabranch.algebra.accents.index import Box
 from anabranch.algebra.accents.sets import items_of
+from anabranch.columnar.expressions.tree import Around, Column, Fragment, Taken, read_columns
 from anabranch.columnar.items.programs import Program
-from anabranch.columnar.items.query import CompiledQuery, Taken
-from anabranch.columnar.match.boxed import MOST_BOXES, BoxColumns, carries, covers, gap_of
-from anabranch.columnar.match.condition import TextTest, tests
+from anabranch.columnar.items.query import CompiledQuery, made_in
+from anabranch.columnar.match.boxed import MOST_BOXES, BoxColumns, carries, column_of, covers
+from anabranch.columnar.match.condition import NumberTest, PresenceTest, tests
 from anabranch.columnar.scan.kernels import Flags, Numbers
+from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.columnar.scan.shred import Shredded
-from anabranch.columnar.scan.template import Template
 from anabranch.errors import StreamError
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.description import Description
@@ -78,8 +79,8 @@ class StretchUnits:
 
     by_law: frozenset[int]
     """Those that columns cannot answer here."""
-    maps: Mapping[int, Changes]
-    """By gap of the template: what has become of the unit that conditions are in."""
+    maps: Mapping[Column, Changes]
+    """By column: what has become of the unit that conditions are in."""
 
     def applied(self, shredded: Shredded, program: Program) -> Shredded:
         """A batch with its numbers in the units of conditions; the very batch where they are."""
@@ -89,8 +90,8 @@ class StretchUnits:
         boxes = list(dict.fromkeys(box for changes in self.maps.values() for box, _ in changes if box))
         columns = BoxColumns.of(shredded, shredded.fits, boxes)
         judged = {box: columns.judge(box) for box in boxes}
-        for gap, changes in self.maps.items():
-            row = shredded.wanted.leaves.index(gap)
+        for column, changes in self.maps.items():
+            row = shredded.row(column)
             bring = partial(mapped, constants=program.matcher.constants(row))
             values[row] = brought_back(values[row], changes, judged, bring)
         return replace(shredded, values=values)
@@ -99,37 +100,53 @@ class StretchUnits:
 NO_UNITS = StretchUnits(frozenset(), {})
 
 
-def units_of(program: Program, template: Template, groups: Sequence[Followed]) -> StretchUnits:
+def units_of(program: Program, look: Look, groups: Sequence[Followed]) -> StretchUnits:
     """How queries are answered; `groups` are those of the program, in its order."""
     by_law: set[int] = set()
-    maps: dict[int, Changes] = {}
+    maps: dict[Column, Changes] = {}
     for compiled, group in zip(program.compiled, groups, strict=True):
         if compiled is None:
             continue  # the law answers it anyway
-        units = _units(compiled, template, group)
-        needed = {gap: units.get(gap, ()) for gap in compiled.numbers} if units is not None else {}
-        if units is None or any(maps.get(gap, changes) != changes for gap, changes in needed.items()):
+        units = _units(compiled, look, group)
+        needed = {column: units.get(column, ()) for column in compiled.numbers} if units is not None else {}
+        if units is None or any(maps.get(column, changes) != changes for column, changes in needed.items()):
             by_law.update(group.numbers)
         else:
             maps |= needed
-    return StretchUnits(frozenset(by_law), {gap: changes for gap, changes in maps.items() if changes})
+    return StretchUnits(frozenset(by_law), {column: changes for column, changes in maps.items() if changes})
 
 
-def _units(compiled: CompiledQuery, template: Template, group: Followed) -> dict[int, Changes] | None:
-    """By gap: what has become of the unit of values that a query reads; None where columns cannot answer it."""
-    as_text = {each.leaf for each in tests(compiled.condition) if isinstance(each, TextTest)}
-    found: dict[int, Changes] = {}
+def _units(compiled: CompiledQuery, look: Look, group: Followed) -> dict[Column, Changes] | None:
+    """By column: what has become of the unit of values that a query reads; None where columns cannot answer it."""
+    tested = tests(compiled.condition)
+    others = {each.column for each in tested if not isinstance(each, NumberTest | PresenceTest)}
+    others |= {each.column for each in tested if not isinstance(each.column, int)}
+    read = {part for each in (*others, *made_in(compiled.fragments)) for part in read_columns(each)}
+    found: dict[Column, Changes] = {}
     for path, changes in group.units.items():
-        if not carries(template, path):
+        if not carries(look, path):
             continue
-        gap = gap_of(template, path)
-        if gap is None or changes is None or len(changes) > MOST_BOXES or gap in as_text:
+        column = column_of(look, path)
+        if column is None or changes is None or len(changes) > MOST_BOXES or column in read:
             return None
-        times = sum(isinstance(each, Taken) and each.first <= gap <= each.last for each in compiled.fragments)
+        times = sum(_copies(each, column, look) for each in compiled.fragments)
         if times and not group.is_home(path, changes, times):
             return None
-        found[gap] = changes
+        found[column] = changes
     return found
+
+
+def _copies(fragment: Fragment, column: PartColumn, look: Look) -> int:
+    """How often a fragment copies the text of a part."""
+    match fragment:
+        case Around(content):
+            return sum(_copies(each, column, look) for each in content)
+        case Taken(copied) if copied >= 0:
+            return int(copied == column)
+        case Taken(copied):
+            return int(column == ~copied or column in look.descendants(~copied))
+        case _:
+            return 0
 
 
 def brought_back(
@@ -260,22 +277,24 @@ def suspects(
     closings = {entry: _closed(each.where) for entry, each in controls.items() if isinstance(each, Punctuation)}
     if not forbidden and not closings:
         return None
-    template = shredded.wanted.template if shredded.wanted else None
-    live = [
-        box
+    look = shredded.wanted.look if shredded.wanted else None
+    live: list[tuple[Path | None, Box]] = [
+        (path, box)
         for path, held in forbidden
-        if path is None or (template is not None and carries(template, path))
+        if path is None or (look is not None and carries(look, path))
         for box in held
     ]
     if len(live) > MOST_BOXES:
-        live = [()]
-    columns = BoxColumns.of(shredded, known, [*live, *(box for each in closings.values() for box in each)])
+        live = [(None, ())]
+    boxes = [*(box for _, box in live), *(box for each in closings.values() for box in each)]
+    columns = BoxColumns.of(shredded, known, boxes, {path for path, _ in live if path is not None})
     found = np.zeros(len(known), np.bool_)
     begin, begun = 0, bool(forbidden)
     for entry, fresh in (*closings.items(), (len(known), ())):
         if begun:
             found[begin:entry] = columns.may_be_in(live, begin, entry)
-        live = [*(each for each in live if not any(covers(box, each) for box in fresh)), *fresh]
+        kept = (each for each in live if not any(covers(box, each[1]) for box in fresh))
+        live = [*kept, *((None, box) for box in fresh)]
         begin, begun = entry, True
     return found if found.any() else None
 

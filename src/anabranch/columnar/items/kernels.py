@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.scan.kernels import Bytes, Indices, Places, compiled
+from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Places, compiled
 
 SIZE, COUNT, FIRST = range(3)
 """What is known of an owner's texts."""
@@ -26,13 +26,29 @@ class ItemLeaves(NamedTuple):
 class Fragments(NamedTuple):
     """Sets of fragments; a set stands between two of `sets`.
 
-    A fragment is fixed, (-1, 0, start, end) in the fixed bytes, or taken from the item: (slot of its first leaf, slot
-    of its last, bytes before the one, bytes behind the other).
+    A fragment is (kind, first, last): fixed bytes from one place to another, the column of an item in a row, the
+    computed text of this number, or an element's content: so many of the fragments that follow, and the end tag behind
+    them, which is left out with the start tag's end where they are all empty.
     """
 
     fragments: Indices
     sets: Indices
     fixed: Bytes
+    own: Flags
+    """By set: whether anything in it is computed, for each text anew."""
+
+
+FIXED, TAKEN, MADE, CONTENT = range(4)
+"""The kinds of fragments."""
+_SLASH, _CLOSE = b"/>"
+
+
+class MadeTexts(NamedTuple):
+    """Computed texts, by number within their set and by text that is laid out."""
+
+    data: Bytes
+    starts: Places
+    ends: Places
 
 
 class ReadyPieces(NamedTuple):
@@ -51,18 +67,47 @@ class OwnedTexts(NamedTuple):
     given: Indices
     items: Places
     owners: Places
+    made: Indices
+    """Where the computed texts of each are; means nothing where there are none."""
 
 
 @compiled
-def _size(leaves: ItemLeaves, fragments: Fragments, chosen: int, item: int) -> int:
+def _length(leaves: ItemLeaves, made: MadeTexts, kind: int, first: int, last: int, item: int, text: int) -> int:
+    """How long a single fragment is."""
+    if kind == FIXED:
+        return last - first
+    if kind == TAKEN:
+        return int(leaves.ends[first, item] - leaves.starts[first, item])
+    return int(made.ends[first, text] - made.starts[first, text])
+
+
+@compiled
+def _content_length(
+    leaves: ItemLeaves, made: MadeTexts, fragments: Fragments, place: int, count: int, item: int, text: int
+) -> int:
+    """How long some fragments are that are content."""
+    size = 0
+    for each in range(place, place + count):
+        kind, first, last = fragments.fragments[each]
+        size += _length(leaves, made, kind, first, last, item, text)
+    return size
+
+
+@compiled
+def _size(leaves: ItemLeaves, made: MadeTexts, fragments: Fragments, chosen: int, item: int, text: int) -> int:
     """How long a set of fragments is for an item."""
     size = 0
-    for place in range(fragments.sets[chosen], fragments.sets[chosen + 1]):
-        one, other, back, ahead = fragments.fragments[place]
-        if one < 0:
-            size += ahead - back
+    place, stop = fragments.sets[chosen], fragments.sets[chosen + 1]
+    while place < stop:
+        kind, first, last = fragments.fragments[place]
+        place += 1
+        if kind != CONTENT:
+            size += _length(leaves, made, kind, first, last, item, text)
+        elif _content_length(leaves, made, fragments, place, first, item, text):
+            size += 1
         else:
-            size += leaves.ends[other, item] + ahead - leaves.starts[one, item] + back
+            size += 2
+            place += first + 1
     return size
 
 
@@ -77,19 +122,40 @@ def _copy(source: Bytes, begin: int, end: int, out: Bytes, at: int) -> int:
 
 
 @compiled
-def _write(leaves: ItemLeaves, fragments: Fragments, chosen: int, item: int, out: Bytes, at: int) -> None:
+def _write(
+    leaves: ItemLeaves,
+    made: MadeTexts,
+    fragments: Fragments,
+    chosen: int,
+    item: int,
+    text: int,
+    out: Bytes,
+    at: int,
+) -> None:
     """Write a set of fragments for an item."""
-    for place in range(fragments.sets[chosen], fragments.sets[chosen + 1]):
-        one, other, back, ahead = fragments.fragments[place]
-        if one < 0:
-            at = _copy(fragments.fixed, back, ahead, out, at)
+    place, stop = fragments.sets[chosen], fragments.sets[chosen + 1]
+    while place < stop:
+        kind, first, last = fragments.fragments[place]
+        place += 1
+        if kind == FIXED:
+            at = _copy(fragments.fixed, first, last, out, at)
+        elif kind == TAKEN:
+            at = _copy(leaves.data, leaves.starts[first, item], leaves.ends[first, item], out, at)
+        elif kind == MADE:
+            at = _copy(made.data, made.starts[first, text], made.ends[first, text], out, at)
+        elif _content_length(leaves, made, fragments, place, first, item, text):
+            out[at] = _CLOSE
+            at += 1
         else:
-            at = _copy(leaves.data, leaves.starts[one, item] - back, leaves.ends[other, item] + ahead, out, at)
+            out[at], out[at + 1] = _SLASH, _CLOSE
+            at += 2
+            place += first + 1
 
 
 @compiled
 def measure(
     leaves: ItemLeaves,
+    made: MadeTexts,
     fragments: Fragments,
     ready: ReadyPieces,
     texts: OwnedTexts,
@@ -111,13 +177,15 @@ def measure(
             length = ready.bounds[-chosen] - ready.bounds[-chosen - 1]
         else:
             before = latest[chosen]
-            if before >= 0 and texts.items[before] == item:
+            if before >= 0 and texts.items[before] == item and not fragments.own[chosen]:
                 sources[number] = before
                 length = lengths[before]
             else:
                 latest[chosen] = number
-                length = _size(leaves, fragments, chosen, item)
+                length = _size(leaves, made, fragments, chosen, item, texts.made[number])
         lengths[number] = length
+        if not length:  # it is no answer
+            continue
         row = owned[texts.owners[number]]
         if not row[COUNT]:
             row[FIRST] = length
@@ -128,6 +196,7 @@ def measure(
 @compiled
 def deal(
     leaves: ItemLeaves,
+    made: MadeTexts,
     fragments: Fragments,
     ready: ReadyPieces,
     texts: OwnedTexts,
@@ -153,7 +222,7 @@ def deal(
         elif source < number:
             _copy(out, places[source], places[source] + length, out, at)
         else:
-            _write(leaves, fragments, chosen, texts.items[number], out, at)
+            _write(leaves, made, fragments, chosen, texts.items[number], texts.made[number], out, at)
 
 
 @compiled

@@ -8,26 +8,76 @@ from itertools import accumulate
 
 import numpy as np
 
+from anabranch.columnar.expressions.evaluating import Evaluation
+from anabranch.columnar.expressions.tree import Around, Fragment, Made, Taken
+from anabranch.columnar.expressions.values import UNCLEAR
 from anabranch.columnar.items import kernels
-from anabranch.columnar.items.kernels import Fragments, ItemLeaves, OwnedTexts, ReadyPieces
-from anabranch.columnar.items.query import CompiledQuery, Fragment
-from anabranch.columnar.scan.kernels import Bytes, Indices
-from anabranch.columnar.scan.shred import Shredded, WantedLeaves
+from anabranch.columnar.items.kernels import Fragments, ItemLeaves, MadeTexts, OwnedTexts, ReadyPieces
+from anabranch.columnar.items.query import CompiledQuery, made_in
+from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Places
+from anabranch.columnar.scan.shred import Shredded
+from anabranch.columnar.scan.wanted import WantedColumns
 
-NO_FRAGMENTS = Fragments(np.empty((0, 4), np.int64), np.zeros(1, np.int64), np.empty(0, np.uint8))
+_NO_BYTES = np.empty(0, np.uint8)
+NO_FRAGMENTS = Fragments(np.empty((0, 3), np.int64), np.zeros(1, np.int64), _NO_BYTES, np.empty(0, np.bool_))
+NO_TEXTS = MadeTexts(np.empty(0, np.uint8), np.empty((0, 0), np.int32), np.empty((0, 0), np.int32))
 
 
-def fragments_of(sets: Sequence[Sequence[Fragment]], wanted: WantedLeaves) -> Fragments:
+def fragments_of(sets: Sequence[Sequence[Fragment]], wanted: WantedColumns) -> Fragments:
     """Sets of fragments in the form the kernels take."""
     fixed = bytearray()
-    found = np.empty((sum(map(len, sets)), 4), np.int64)
-    for number, each in enumerate(fragment for given in sets for fragment in given):
-        if isinstance(each, bytes):
-            found[number] = -1, 0, len(fixed), len(fixed) + len(each)
-            fixed += each
-        else:
-            found[number] = wanted.leaves.index(each.first), wanted.leaves.index(each.last), each.back, each.ahead
-    return Fragments(found, np.cumsum([0, *map(len, sets)]), np.frombuffer(bytes(fixed), np.uint8))
+    found: list[tuple[int, int, int]] = []
+    bounds = [0]
+    own: list[bool] = []
+
+    def add(fragments: Sequence[Fragment], made: int) -> int:
+        """Add fragments, with so many computed texts before them; how many there are then."""
+        for each in fragments:
+            match each:
+                case bytes():
+                    found.append((kernels.FIXED, len(fixed), len(fixed) + len(each)))
+                    fixed.extend(each)
+                case Taken(column):
+                    found.append((kernels.TAKEN, wanted.rows[column], 0))
+                case Made():
+                    found.append((kernels.MADE, made, 0))
+                    made += 1
+                case Around(content, end_tag):
+                    found.append((kernels.CONTENT, len(content), 0))
+                    made = add((*content, end_tag), made)
+        return made
+
+    for each in sets:
+        own.append(add(each, 0) > 0)
+        bounds.append(len(found))
+    rows = np.array(found, np.int64).reshape(-1, 3)
+    return Fragments(rows, np.array(bounds, np.int64), np.frombuffer(bytes(fixed), np.uint8), np.array(own, np.bool_))
+
+
+def computed_texts(
+    shredded: Shredded, sets: Sequence[Sequence[Made]], given: Indices, entries: Places
+) -> tuple[MadeTexts, Flags]:
+    """The computed texts of some answers, each made of a set for an entry; and which of them are unclear."""
+    rows, count = max(map(len, sets), default=0), len(given)
+    starts, ends = (np.zeros((rows, count), np.int32) for _ in range(2))
+    unclear = np.zeros(count, np.bool_)
+    buffers: list[Bytes] = []
+    size = 0
+    order = np.argsort(given, kind="stable")
+    bounds = np.searchsorted(given, np.arange(len(sets) + 1), sorter=order)
+    for number, wanted in enumerate(sets):
+        mine = order[bounds[number] : bounds[number + 1]]
+        if not wanted or not len(mine):
+            continue
+        evaluation = Evaluation(shredded, entries[mine].astype(np.int64))
+        for row, each in enumerate(wanted):
+            (text,), state = evaluation.fragment(each)
+            starts[row, mine], ends[row, mine] = text.starts + size, text.ends + size
+            buffers.append(text.data)
+            size += len(text.data)
+            if state is not None:
+                unclear[mine[state == UNCLEAR]] = True
+    return MadeTexts(np.concatenate([np.empty(0, np.uint8), *buffers]), starts, ends), unclear
 
 
 def ready_pieces(pieces: Sequence[bytes]) -> ReadyPieces:
@@ -42,10 +92,11 @@ class Laid:
 
     query: CompiledQuery
     fragments: Fragments
+    made: tuple[Made, ...]
 
     @staticmethod
-    def of(query: CompiledQuery, wanted: WantedLeaves) -> Laid:
-        return Laid(query, fragments_of([query.fragments], wanted))
+    def of(query: CompiledQuery, wanted: WantedColumns) -> Laid:
+        return Laid(query, fragments_of([query.fragments], wanted), tuple(made_in(query.fragments)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +125,13 @@ class Scratch:
 
 
 def dealt(
-    shredded: Shredded, fragments: Fragments, texts: OwnedTexts, count: int, pieces: Sequence[bytes], scratch: Scratch
+    shredded: Shredded,
+    made: MadeTexts,
+    fragments: Fragments,
+    texts: OwnedTexts,
+    count: int,
+    pieces: Sequence[bytes],
+    scratch: Scratch,
 ) -> Dealt:
     """The texts of each of so many owners together, in the order in which they are.
 
@@ -83,7 +140,8 @@ def dealt(
     ready = ready_pieces(pieces)
     lengths, sources = (np.empty(len(texts.items), np.int64) for _ in range(2))
     owned = np.zeros((count, 3), np.int64)
-    given = ItemLeaves(shredded.data, shredded.starts, shredded.ends), fragments, ready, texts, lengths, sources
+    leaves = ItemLeaves(shredded.data, shredded.starts, shredded.ends)
+    given = leaves, made, fragments, ready, texts, lengths, sources
     kernels.measure(*given, owned)
     sizes, counts, firsts = owned[:, kernels.SIZE], owned[:, kernels.COUNT], owned[:, kernels.FIRST]
     ends = np.cumsum(sizes)
@@ -93,13 +151,20 @@ def dealt(
 
 
 def laid_out(
-    shredded: Shredded, fragments: Fragments, picks: Indices, pieces: Sequence[bytes]
+    shredded: Shredded,
+    fragments: Fragments,
+    picks: Indices,
+    pieces: Sequence[bytes],
+    made: MadeTexts = NO_TEXTS,
+    places: Indices | None = None,
 ) -> tuple[Bytes, Indices]:
     """The answers to the items that were picked, with pieces that are ready among them, and where each ends.
 
     A pick is the number of an entry, or, below 0, the complement of the number of a piece; there is one set of
-    fragments.
+    fragments, and `places` say where the computed texts of each pick are.
     """
-    texts = OwnedTexts(np.minimum(picks, 0), picks.astype(np.int32), np.zeros(len(picks), np.int32))
-    found = dealt(shredded, fragments, texts, 1, pieces, Scratch())
+    nothing = np.zeros(len(picks), np.int64)
+    owners = np.zeros(len(picks), np.int32)
+    texts = OwnedTexts(np.minimum(picks, 0), picks.astype(np.int32), owners, nothing if places is None else places)
+    found = dealt(shredded, made, fragments, texts, 1, pieces, Scratch())
     return found.data, np.concatenate([[0], np.cumsum(found.lengths)])

@@ -1,4 +1,4 @@
-"""Item queries made for one template: what they ask of items, all together, and what each gives.
+"""Item queries made for one look: what they ask of items, all together, and what each gives.
 
 Queries of one shape differ in constants only: they are compiled once, with *marks* in the place of the constants, and
 then each gets its own.
@@ -12,16 +12,17 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from anabranch.columnar.expressions.tree import Column, Fragment, Made
 from anabranch.columnar.items.kernels import Fragments
 from anabranch.columnar.items.layout import fragments_of
-from anabranch.columnar.items.query import CompiledQuery, Fragment, compile_query
+from anabranch.columnar.items.query import CompiledQuery, compile_query, made_in
 from anabranch.columnar.match.arranging import Alike, gathered
 from anabranch.columnar.match.condition import Condition
 from anabranch.columnar.match.forms import Constant, formed, substituted
 from anabranch.columnar.match.index import Matcher
 from anabranch.columnar.scan.kernels import Flags, Indices
-from anabranch.columnar.scan.shred import WantedLeaves
-from anabranch.columnar.scan.template import Template
+from anabranch.columnar.scan.look import Look
+from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.language import ast
 from anabranch.stream.tree import Element
 
@@ -58,14 +59,14 @@ class ItemQueries:
 
 
 class Compiled(Protocol):
-    """What was made for one template."""
+    """What was made for one look."""
 
     @property
-    def leaves(self) -> set[int]:
-        """The leaves it looks at."""
+    def columns(self) -> set[Column]:
+        """The columns it looks at."""
 
     @property
-    def numbers(self) -> set[int]:
+    def numbers(self) -> set[Column]:
         """Those of them whose numbers it looks at."""
 
     @property
@@ -73,15 +74,15 @@ class Compiled(Protocol):
         """What it asks of items, to be matched together with what others ask."""
 
 
-Compile: TypeAlias = Callable[[str, Template], Compiled | None]
-"""Makes something for a template, or None if it cannot; told the name of the stream's root."""
+Compile: TypeAlias = Callable[[str, Look], Compiled | None]
+"""Makes something for a look, or None if it cannot; told the name of the stream's root."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """All queries of a stream for one template, and what takers take; queries are numbered through."""
+    """All queries of a stream for one look, and what takers take; queries are numbered through."""
 
-    wanted: WantedLeaves
+    wanted: WantedColumns
     compiled: tuple[CompiledQuery | None, ...]
     """By group of queries, with marks in the place of constants; None where they are not made for columns."""
     matcher: Matcher
@@ -91,6 +92,8 @@ class Program:
     sets: Indices
     """By condition: which set of fragments is given; an empty one for what is taken."""
     fragments: Fragments
+    made: tuple[tuple[Made, ...], ...]
+    """By set: what is computed in it."""
     gives: Flags
     """By set: whether there is anything in it."""
     taken: tuple[Compiled | None, ...]
@@ -100,20 +103,22 @@ class Program:
 
 
 def program_of(
-    queries: Sequence[ItemQueries], compiles: Sequence[Compile], root: str, template: Template, *, together: bool = True
+    queries: Sequence[ItemQueries], compiles: Sequence[Compile], root: str, look: Look, *, together: bool = True
 ) -> Program | None:
-    """Compile for a template; None where nothing is made for columns.
+    """Compile for a look; None where nothing is made for columns.
 
     `together` conditions are matched by an index, else each by itself.
     """
-    made = [None if each.hole is None else compile_query(each.hole, root, template) for each in queries]
-    taken = tuple(each(root, template) for each in compiles)
+    found = (None if each.hole is None else compile_query(each.hole, root, look) for each in queries)
+    made = [each if isinstance(each, CompiledQuery) else None for each in found]
+    taken = tuple(each(root, look) for each in compiles)
     everything: list[CompiledQuery | Compiled] = [each for each in (*made, *taken) if each]
     if not everything and not taken:
         return None
-    leaves = tuple(sorted(set().union(*(each.leaves for each in everything))))
-    numbers = set().union(*(each.numbers for each in everything))
-    wanted = WantedLeaves(template, leaves, tuple(leaf in numbers for leaf in leaves))
+    columns: set[Column] = set().union(*(each.columns for each in everything))
+    numbers: set[Column] = set().union(*(each.numbers for each in everything))
+    given = dict.fromkeys(fragment for each in made if each for fragment in each.fragments)
+    wanted = WantedColumns.of(look, columns, numbers, given)
     groups: list[Alike] = []
     single: list[tuple[int, Condition]] = []
     others: list[int] = []
@@ -143,6 +148,7 @@ def program_of(
         tuple(others),
         np.array(sets, np.int64),
         fragments_of([*fragments, ()], wanted),
+        tuple(tuple(made_in(each)) for each in (*fragments, ())),
         np.array([*map(bool, fragments), False]),
         taken,
         tuple(shares),

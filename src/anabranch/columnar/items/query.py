@@ -1,360 +1,157 @@
 """A query over columns: a condition that says which items it takes, and fragments that say what each of them gives.
 
-Compiled is what reads plain paths and nothing that can fail in more ways than one:
+    for $p in stream("s")/root/item[condition] let ... where condition return result
 
-    for $p in stream("s")/root/item[condition] where condition return result
-
-with conditions of `and`, `or`, `not()` and comparisons of a path with a number or string literal, and results of
-constructors, copies, `text()`, and loops over paths of the item; or such a path alone.
+or such a path alone, where conditions and results are what `expressions/compiling.py` knows.
 `return if (condition) then result else ()`, as abstract queries have it, is the same as `where`.
 Any other query is answered item by item.
 
-Loops inside loops are written out here, so their number is bounded, and a query beyond that is left to the law, which
-counts its steps (LAWS 2.6).
-What is compiled never comes near the limit there: the law visits for an item the nodes that are visited here for its
-template, once each, at most `MOST_VISITS`, and copies no more than `MOST_VISITS // COPIED` times; an item that fits a
-template has at most `LONGEST_FITTING` bytes (`columnar/scan/shred.py`), which are 256 steps to copy.
-
 A `for` of its own is compiled for windows and joins: whether it takes an item, where the item stands, and when.
-Its path leads to one element in each item, and the reference of its time window to one leaf from there.
+Its path leads to items themselves, and the reference of its time window to one value in each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from decimal import Decimal
-from typing import TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+from anabranch.columnar.expressions.compiling import LookScope, NotColumnar, Spot
+from anabranch.columnar.expressions.rows import with_computed
+from anabranch.columnar.expressions.tree import Around, Column, Fragment, Made, Taken
 from anabranch.columnar.match.condition import (
     ALWAYS,
     NO,
-    YES,
     Condition,
     ItemTest,
     NumberTest,
+    PresenceTest,
     Settled,
-    TextTest,
-    tests,
+    columns_of,
+    numbers_of,
 )
-from anabranch.columnar.scan.kernels import MOST_DIGITS
-from anabranch.columnar.scan.shred import WantedLeaves
-from anabranch.columnar.scan.template import Template
+from anabranch.columnar.scan.look import Look, PartColumn
+from anabranch.columnar.scan.shred import Shredded
+from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.language import ast
-from anabranch.logic import MIRRORED, And, Not, Operator, Or, Tree
+from anabranch.logic import Tree
 from anabranch.stream.path import Path
-from anabranch.stream.serialize import escape_attribute, escape_text
-
-MOST_VISITS = 100_000
-COPIED = 100
-"""So many visits is a copy worth."""
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """Bytes of the item: from `back` before one leaf's text to `ahead` behind that of another, or the same."""
-
-    first: int
-    last: int
-    back: int = 0
-    ahead: int = 0
-    side: int = 0
-    """Which of the items of a pair it is, in a join."""
-
-    def meets(self, other: Taken, template: Template) -> bool:
-        """Whether the other begins in the item where this ends."""
-        follows = other.side == self.side and other.first == self.last + 1
-        return follows and self.ahead + other.back == len(template.pieces[other.first])
-
-
-Fragment: TypeAlias = bytes | Taken
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledQuery:
-    """What a query takes and gives, for items that fit the template it was compiled for."""
+    """What a query takes and gives, for items of the look it was compiled for."""
 
     condition: Condition
     fragments: tuple[Fragment, ...]
 
     @property
-    def numbers(self) -> set[int]:
-        """The leaves whose numbers it looks at."""
-        return {each.leaf for each in tests(self.condition) if isinstance(each, NumberTest)}
+    def numbers(self) -> set[Column]:
+        """The columns whose numbers it looks at."""
+        return numbers_of(self.condition)
 
     @property
-    def leaves(self) -> set[int]:
-        """All leaves it looks at or copies."""
-        copied = {leaf for each in self.fragments if isinstance(each, Taken) for leaf in (each.first, each.last)}
-        return copied | {each.leaf for each in tests(self.condition)}
+    def columns(self) -> set[Column]:
+        """All columns that its condition looks at."""
+        return columns_of(self.condition)
 
 
-def compile_query(hole: ast.Expression, root: str, template: Template) -> CompiledQuery | None:
-    """Compile what a query does with one item; None where it is not made for columns.
+def compile_query(hole: ast.Expression, root: str, look: Look) -> CompiledQuery | NotColumnar:
+    """Compile what a query does with one item, or say why it is not made for columns.
 
     `root` is the name of the stream's root; neither it nor the query may stand in a namespace.
     """
     try:
-        return _compiled(hole, root, template)
-    except NotColumnar:
-        return None
+        return _compiled(hole, root, look)
+    except NotColumnar as reason:
+        return reason
 
 
-class NotColumnar(Exception):
-    """The query is not made for columns."""
-
-
-class Visits:
-    """Counts what is written out for one template."""
-
-    def __init__(self) -> None:
-        self._left = MOST_VISITS
-
-    def spend(self, visits: int) -> None:
-        """Visit so many elements of the template; `NotColumnar` where they become too many."""
-        self._left -= visits
-        if self._left < 0:
-            raise NotColumnar
-
-
-def _compiled(hole: ast.Expression, root: str, template: Template) -> CompiledQuery:
+def _compiled(hole: ast.Expression, root: str, look: Look) -> CompiledQuery:
     match hole:
-        case ast.Flwor((ast.For(variable, source, None),), where, (), result):
-            conditions, found = source_spots(source, root, template)
+        case ast.Flwor((ast.For(variable, source, None), *others), where, (), result):
+            conditions, found = source_spots(source, root, look)
             if not found:
-                return CompiledQuery(tuple(conditions) or ALWAYS, ())
-            if len(found) > 1:
-                raise NotColumnar  # several rounds to an item
-            scope = TemplateScope({variable: found[0]})
+                return CompiledQuery(tuple(conditions), ())
+            scope = LookScope({variable: only(found)})
+            while others and isinstance(others[0], ast.Let):
+                scope, clear = scope.let(others[0].variable, others[0].value)
+                if clear is not None:
+                    conditions.append(NumberTest(clear, "=", 1.0))
+                others = others[1:]
+            if others:
+                result, where = ast.Flwor(tuple(others), where, (), result), None
             if where is not None:
                 conditions.append(scope.condition(where))
             while isinstance(result, ast.If) and result.otherwise == ast.Sequence(()):
                 conditions.append(scope.condition(result.condition))
                 result = result.then
-            return CompiledQuery(tuple(conditions) or ALWAYS, joined(scope.result(result), (template,)))
+            return CompiledQuery(tuple(conditions) or ALWAYS, joined(scope.result(result)))
         case ast.Path():
-            conditions, found = source_spots(hole, root, template)
-            return CompiledQuery(tuple(conditions) or ALWAYS, joined([each.copy for each in found], (template,)))
+            conditions, found = source_spots(hole, root, look)
+            fragments = [Taken(only(found).whole)] if found else []
+            return CompiledQuery(tuple(conditions) or ALWAYS, tuple(fragments))
         case _:
-            raise NotColumnar
+            raise NotColumnar("a query that is no loop over items")
 
 
 def source_spots(
-    source: ast.Expression, root: str, template: Template, side: int = 0
+    source: ast.Expression, root: str, look: Look, side: int = 0
 ) -> tuple[list[Tree[ItemTest]], list[Spot]]:
     """The conditions in the predicates of a path over a stream, and what the path leads to."""
     match source:
-        case ast.Path(ast.Source("stream"), (top, *steps)) if steps and not top.tail:
+        case ast.Path(ast.Source("stream"), (ast.Step("child", ast.NameTest(top, None), (), False), *steps)) if steps:
             pass
         case _:
-            raise NotColumnar
-    found = [Spot(template, -1, side)] if _child_name(top) in (root, "*") else []
+            raise NotColumnar("a path that does not lead from the root to items")
+    found = [Spot(look, -1, side=side)] if top in (root, "*") else []
     conditions: list[Tree[ItemTest]] = []
-    for step in steps:
-        found = [each for parent in found for each in parent.children(step)]
+    for number, step in enumerate(steps, 1):
+        found = [each for parent in found for each in parent.steps(step)]
+        if found and (step.tail or number == len(steps)):
+            conditions += _there(only(found))
         for predicate in step.tail:
-            if len(found) > 1 or not isinstance(predicate, ast.Predicate):
-                raise NotColumnar
+            if not isinstance(predicate, ast.Predicate):
+                raise NotColumnar("a step into the past")
             if found:
-                conditions.append(TemplateScope({None: found[0]}).condition(predicate.condition))
-    return conditions if found else [*conditions, Settled(NO)], found
+                conditions.append(LookScope({None: found[0]}).condition(predicate.condition))
+    return conditions if found else [Settled(NO)], found
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """An element of all items that fit a template, by the number of its part; -1 is the root around them."""
-
-    template: Template
-    number: int
-    side: int = 0
-
-    @property
-    def leaf(self) -> int:
-        """The gap that is its text; only what holds nothing else has one."""
-        leaf = self.template.parts[self.number].leaf
-        if leaf is None:
-            raise NotColumnar
-        return leaf
-
-    @property
-    def copy(self) -> Fragment:
-        """All of it."""
-        part = self.template.parts[self.number]
-        return part.fixed or Taken(part.first, part.last, part.back, part.ahead, self.side)
-
-    @property
-    def text(self) -> Fragment:
-        """What it holds."""
-        return Taken(self.leaf, self.leaf, side=self.side)
-
-    @property
-    def nodes(self) -> int:
-        """At least as many as there are nodes in it."""
-        part = self.template.parts[self.number]
-        return len(part.fixed) if part.fixed else sum(map(len, self.template.pieces[part.first : part.last + 2]))
-
-    def children(self, step: ast.Step) -> list[Spot]:
-        """What a step leads to."""
-        name, parts = _child_name(step), self.template.parts
-        found = (each for each in self.template.children(self.number) if name in (parts[each].name, "*"))
-        return [Spot(self.template, each, self.side) for each in found]
+def _there(spot: Spot) -> list[Tree[ItemTest]]:
+    """What says that an item has a part; if it is the only kind of item, it needs not be said."""
+    return [] if spot.look.own == (spot.part,) else [PresenceTest(spot.presence)]
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateScope:
-    """What names stand for; None is the name of the context item."""
-
-    names: Mapping[str | None, Spot]
-    visits: Visits = field(default_factory=Visits)
-
-    def condition(self, expression: ast.Expression) -> Tree[ItemTest]:
-        """A condition on one item."""
-        match expression:
-            case ast.And(operands):
-                return And(tuple(self.condition(each) for each in operands))
-            case ast.Or(operands):
-                return Or(tuple(self.condition(each) for each in operands))
-            case ast.Call("not" | "fn:not", (operand,)):
-                return Not(self.condition(operand))
-            case ast.Comparison(operator, left, right):
-                if is_literal(left):
-                    return self._test(MIRRORED[operator], right, left)
-                return self._test(operator, left, right)
-            case ast.Path():
-                return Settled(YES if self.spots(expression) else NO)
-            case _:
-                raise NotColumnar
-
-    def _test(self, operator: Operator, path: ast.Expression, literal: ast.Expression) -> Tree[ItemTest]:
-        """A comparison holds if it holds for one of the elements at the path."""
-        tests: list[ItemTest] = []
-        for spot in self.spots(path):
-            if isinstance(literal, ast.String):
-                tests.append(TextTest(spot.leaf, operator, literal.value.encode()))
-            else:
-                tests.append(NumberTest(spot.leaf, operator, simple_number(literal)))
-        return Or(tuple(tests)) if tests else Settled(NO)
-
-    def result(self, expression: ast.Expression) -> list[Fragment]:
-        """What an expression gives, in fragments."""
-        match expression:
-            case ast.ElementConstructor():
-                return self._constructor(expression)
-            case ast.Sequence(items):
-                return [fragment for each in items for fragment in self.result(each)]
-            case ast.Flwor((ast.For(variable, ast.Path() as path, None),), None, (), inside):
-                scopes = (TemplateScope({**self.names, variable: each}, self.visits) for each in self.spots(path))
-                return [fragment for each in scopes for fragment in each.result(inside)]
-            case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
-                return [self._text(each) for each in self.spots(ast.Path(start, tuple(steps)))]
-            case ast.Path() | ast.Variable():
-                return [self._copy(each) for each in self.spots(expression)]
-            case _:
-                raise NotColumnar
-
-    def _copy(self, spot: Spot) -> Fragment:
-        fragment = spot.copy
-        self.visits.spend(COPIED + spot.nodes)
-        return fragment
-
-    def _text(self, spot: Spot) -> Fragment:
-        self.visits.spend(COPIED)
-        return spot.text
-
-    def _constructor(self, constructor: ast.ElementConstructor) -> list[Fragment]:
-        names = [constructor.name, *(each.name for each in constructor.attributes)]
-        if constructor.namespaces or any(":" in name for name in names) or len(set(names[1:])) < len(names) - 1:
-            raise NotColumnar
-        tag: list[Fragment] = [f"<{constructor.name}".encode()]
-        for attribute in constructor.attributes:
-            tag += [f' {attribute.name}="'.encode(), *self._attribute_value(attribute), b'"']
-        content: list[Fragment] = []
-        for part in constructor.content:
-            match part:
-                case ast.Characters(value):
-                    content.append(escape_text(value).encode())
-                case ast.CommentConstructor(value):
-                    content.append(f"<!--{value}-->".encode())
-                case ast.ElementConstructor():
-                    content += self._constructor(part)
-                case ast.Enclosed(expression):
-                    content += self.result(expression)
-        if not any(content):
-            return [*tag, b"/>"]
-        return [*tag, b">", *content, f"</{constructor.name}>".encode()]
-
-    def _attribute_value(self, attribute: ast.AttributeConstructor) -> list[Fragment]:
-        value: list[Fragment] = []
-        for part in attribute.value:
-            match part:
-                case ast.Characters(text):
-                    value.append(escape_attribute(text).encode())
-                case ast.Enclosed(expression):
-                    for number, each in enumerate(self.spots(expression)):
-                        value += [b" " if number else b"", self._text(each)]
-        return value
-
-    def spots(self, expression: ast.Expression) -> list[Spot]:
-        """What a plain path leads to."""
-        match expression:
-            case ast.Variable(name) if name in self.names:
-                self.visits.spend(1)
-                return [self.names[name]]
-            case ast.ContextItem() if None in self.names:
-                self.visits.spend(1)
-                return [self.names[None]]
-            case ast.Path(start, steps):
-                found = self.spots(ast.ContextItem() if start is None else start)
-                for step in steps:
-                    if step.tail:
-                        raise NotColumnar
-                    found = [each for parent in found for each in parent.children(step)]
-                    self.visits.spend(1 + len(found))
-                return found
-            case _:
-                raise NotColumnar
+def only(spots: list[Spot]) -> Spot:
+    """The only one of them; without it, or with others, this is not for columns."""
+    if len(spots) != 1 or not spots[0].is_single:
+        raise NotColumnar("a path to several parts of an item")
+    return spots[0]
 
 
-def _child_name(step: ast.Step) -> str:
-    """The name that a step asks for; `*` for any."""
-    match step:
-        case ast.Step("child", ast.NameTest(local, None), _, False):
-            return local
-        case _:
-            raise NotColumnar
-
-
-def is_literal(expression: ast.Expression) -> bool:
-    """Whether it is a number or a string as the query wrote it."""
-    return isinstance(expression, ast.String | ast.Number | ast.Negation)
-
-
-def simple_number(literal: ast.Expression) -> float:
-    """A number literal of few enough digits to be compared as a double."""
-    match literal:
-        case ast.Negation(ast.Number() as number):
-            return -simple_number(number)
-        case ast.Number(text):
-            exact = Decimal(text)
-            _, digits, exponent = exact.as_tuple()
-            assert isinstance(exponent, int), "a literal is finite"
-            if len(digits) + max(0, exponent) <= MOST_DIGITS and exponent >= -MOST_DIGITS:
-                return float(exact)
-    raise NotColumnar
-
-
-def joined(fragments: Sequence[Fragment], templates: Sequence[Template]) -> tuple[Fragment, ...]:
-    """With neighbours that are fixed made one, and those that are neighbours in the item; templates are by side."""
+def joined(fragments: Sequence[Fragment]) -> tuple[Fragment, ...]:
+    """With neighbours that are fixed made one."""
     found: list[Fragment] = []
     for each in fragments:
-        match found[-1] if found else None, each:
-            case bytes() as before, bytes():
-                found[-1] = before + each
-            case Taken() as before, Taken() if before.meets(each, templates[before.side]):
-                found[-1] = replace(before, last=each.last, ahead=each.ahead)
-            case _ if each:
-                found.append(each)
+        if isinstance(each, Around):
+            each = Around(joined(each.content), each.end_tag)
+        if isinstance(each, bytes) and found and isinstance(found[-1], bytes):
+            found[-1] += each
+        elif each:
+            found.append(each)
     return tuple(found)
+
+
+def made_in(fragments: Sequence[Fragment]) -> list[Made]:
+    """What is computed in fragments, in their order."""
+    found: list[Made] = []
+    for each in fragments:
+        match each:
+            case Made():
+                found.append(each)
+            case Around(content):
+                found += made_in(content)
+    return found
 
 
 # --- one `for` -------------------------------------------------------------------------------------------------
@@ -362,78 +159,73 @@ def joined(fragments: Sequence[Fragment], templates: Sequence[Template]) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class CompiledFor:
-    """What a `for` takes, and the leaves that are read of its items."""
+    """What a `for` takes, and the columns that are read of its items."""
 
     is_reached: bool
     """Whether its path leads to anything in such items."""
     condition: Condition
-    reference: int | None
-    """The leaf of a time window's reference."""
-    time: int | None
+    reference: PartColumn | None
+    """The column of a time window's reference."""
+    time: PartColumn | None
     """That of an item's time, where it has one."""
-    wanted: WantedLeaves
+    wanted: WantedColumns
+    needed: tuple[PartColumn, ...] = ()
+    """Columns without which, or with an empty text there, an item is left to the law."""
+
+    def taken_apart(self, shredded: Shredded) -> Shredded:
+        """A batch with all that is computed, in which only those entries fit that have what is needed."""
+        for column in self.needed:
+            row = shredded.row(column)
+            shredded.fits[:] &= shredded.ends[row] > shredded.starts[row]
+        return with_computed(shredded)
 
 
-def compile_for(clause: ast.For, root: str, template: Template, time: Path | None) -> CompiledFor | None:
+def compile_for(clause: ast.For, root: str, look: Look, time: Path | None) -> CompiledFor | None:
     """Compile a `for` of its own; None where it is not made for columns.
 
     `root` is the name of the stream's root, which stands in no namespace, nor may the query; `time` is the path to the
     times of items, where it is declared.
     """
     try:
-        conditions, found = source_spots(clause.source, root, template)
+        conditions, found = item_spot(clause.source, root, look)
         reference = None
-        if found and isinstance(clause.window, ast.TimeWindow):
-            reference = reference_leaf(clause.window, root, only(found))
-        elif len(found) > 1:
-            raise NotColumnar
-        moment = time_leaf(time, template)
+        if found is not None and isinstance(clause.window, ast.TimeWindow):
+            reference = reference_column(clause.window, root, found)
+        moment = time_column(time, look)
     except NotColumnar:
         return None
     condition = tuple(conditions) or ALWAYS
-    tested = tests(condition)
-    numbers = {each.leaf for each in tested if isinstance(each, NumberTest)}
-    numbers |= {leaf for leaf in (reference, moment) if leaf is not None}
-    wanted = wanted_leaves(template, numbers | {each.leaf for each in tested}, numbers)
-    return CompiledFor(bool(found), condition, reference, moment, wanted)
+    read: set[Column] = {column for column in (reference, moment) if column is not None}
+    wanted = WantedColumns.of(look, columns_of(condition) | read, numbers_of(condition) | read)
+    return CompiledFor(found is not None, condition, reference, moment, wanted)
 
 
-def wanted_leaves(template: Template, leaves: set[int], numbers: set[int]) -> WantedLeaves:
-    """Some leaves of a template, and which of them are read as numbers."""
-    ordered = tuple(sorted(leaves))
-    return WantedLeaves(template, ordered, tuple(leaf in numbers for leaf in ordered))
+def item_spot(source: ast.Expression, root: str, look: Look, side: int = 0) -> tuple[list[Tree[ItemTest]], Spot | None]:
+    """The conditions of a path over a stream, and the items that it leads to, all or none of them."""
+    conditions, found = source_spots(source, root, look, side)
+    if found and look.own != (found[0].part,):
+        raise NotColumnar("a window over parts of items")
+    return conditions, found[0] if found else None
 
 
-def time_leaf(path: Path | None, template: Template) -> int | None:
-    """The leaf that has the time of each item; None if they have none."""
+def time_column(path: Path | None, look: Look) -> PartColumn | None:
+    """The column that has the time of each item; None if they have none."""
     if path is None:
         return None
-    spots = [Spot(template, each) for each in template.children(-1)]
+    spots = [Spot(look, each) for each in look.own]
     for name in path.steps:
-        if name.startswith("@"):
-            raise NotColumnar
-        spots = [each for spot in spots for each in spot.children(ast.Step("child", ast.NameTest(name)))]
-    return only(spots).leaf if spots else None
+        axis: ast.Axis = "attribute" if name.startswith("@") else "child"
+        step = ast.Step(axis, ast.NameTest(name.removeprefix("@")))
+        spots = [each for spot in spots for each in spot.steps(step)]
+    return only(spots).text if spots else None
 
 
-def reference_leaf(window: ast.TimeWindow, root: str, spot: Spot) -> int:
-    """The leaf at a window's reference; a path from the root begins with the steps that lead to the element."""
+def reference_column(window: ast.TimeWindow, root: str, spot: Spot) -> PartColumn:
+    """The column at a window's reference; a path from the root begins with the steps that lead to the element."""
     path = window.reference
     if isinstance(path.start, ast.Root):
-        names: list[str] = []
-        number = spot.number
-        while number >= 0:
-            names.append(spot.template.parts[number].name)
-            number = spot.template.parts[number].parent
-        above = [ast.NameTest(name) for name in (root, *reversed(names))]
+        above = [ast.NameTest(name) for name in (root, *spot.look.path(spot.part))]
         if [step.test for step in path.steps[: len(above)]] != above:
-            raise NotColumnar
+            raise NotColumnar("a reference outside of items")
         path = ast.Path(None, path.steps[len(above) :])
-    return only(TemplateScope({None: spot}).spots(path)).leaf
-
-
-def only(spots: list[Spot]) -> Spot:
-    """The only one of them; without it, or with others, this is not for columns."""
-    if len(spots) != 1:
-        raise NotColumnar
-    return spots[0]
+    return only(LookScope({None: spot}).spots(path)).text

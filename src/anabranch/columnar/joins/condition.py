@@ -27,7 +27,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.joins.kernels import TextColumn, same_text
+from anabranch.columnar.expressions.texts import TextColumn
+from anabranch.columnar.joins.kernels import same_text
 from anabranch.columnar.match.condition import (
     OPERATORS,
     UNCLEAR,
@@ -41,6 +42,7 @@ from anabranch.columnar.match.condition import (
     opposite,
 )
 from anabranch.columnar.scan.kernels import Indices
+from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.logic import And, Operator, Tree, fold, leaves
 
@@ -52,7 +54,7 @@ class Leaf:
     """The number in a leaf, or its text."""
 
     side: int
-    leaf: int
+    column: PartColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +204,11 @@ class PairJudge:
         def judging(picks: _Picks) -> Verdicts:
             found = np.empty(len(picks[0]), np.bool_)
             same_text(a, picks[left.side], b, picks[right.side], found)
-            return (found if operator == "=" else ~found).view(np.uint8) * np.uint8(YES)
+            verdicts: Verdicts = (found if operator == "=" else ~found).view(np.uint8) * np.uint8(YES)
+            for text, mine in ((a, picks[left.side]), (b, picks[right.side])):
+                if text.starts.min(initial=0) < 0:
+                    verdicts[text.starts.take(mine) < 0] = UNCLEAR
+            return verdicts
 
         return judging
 
@@ -231,9 +237,7 @@ class PairJudge:
                 return _column(side, found, unclear), on
 
     def _row(self, leaf: Leaf) -> int:
-        wanted = self._sides[leaf.side].wanted
-        assert wanted is not None, "only what was shredded is judged"
-        return wanted.leaves.index(leaf.leaf)
+        return self._sides[leaf.side].row(leaf.column)
 
 
 def _known(side: int, verdicts: Verdicts) -> _Judge:

@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.items.kernels import ReadyPieces
 from anabranch.columnar.scan.entries import SELECTED, VOID
-from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Places, compiled
+from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, compiled
 
 NEVER = np.iinfo(np.int64).max
 """No position: that of a side on which nothing waits."""
@@ -212,14 +213,6 @@ def pair(
 
 
 STRIDE = 16
-
-
-class TextColumn(NamedTuple):
-    """The texts of one leaf, by item."""
-
-    data: Bytes
-    starts: Places
-    ends: Places
 
 
 @compiled

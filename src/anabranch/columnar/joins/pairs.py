@@ -20,21 +20,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from anabranch.columnar.items.query import (
-    CompiledFor,
-    Fragment,
-    NotColumnar,
-    Spot,
-    Taken,
-    TemplateScope,
-    joined,
-    only,
-    reference_leaf,
-    simple_number,
-    source_spots,
-    time_leaf,
-    wanted_leaves,
-)
+from anabranch.columnar.expressions.compiling import LookScope, NotColumnar, Spot, simple_number
+from anabranch.columnar.expressions.tree import Around, Column, Fragment, Made, Taken
+from anabranch.columnar.items.query import CompiledFor, item_spot, joined, only, reference_column, time_column
 from anabranch.columnar.joins.condition import (
     Amount,
     Compared,
@@ -48,9 +36,9 @@ from anabranch.columnar.joins.condition import (
     leaves_of,
     pair_tests,
 )
-from anabranch.columnar.match.condition import ALWAYS, NO, YES, Condition, NumberTest, Settled, tests
-from anabranch.columnar.scan.shred import WantedLeaves
-from anabranch.columnar.scan.template import Template
+from anabranch.columnar.match.condition import ALWAYS, NO, YES, Condition, Settled, columns_of, numbers_of
+from anabranch.columnar.scan.look import Look, PartColumn
+from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.language import ast
 from anabranch.logic import And, Not, Or
 from anabranch.stream.path import Path
@@ -67,7 +55,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class CompiledJoin:
-    """What a join takes and gives, for items that fit the templates it was compiled for."""
+    """What a join takes and gives, for items of the looks it was compiled for."""
 
     sides: tuple[CompiledFor, CompiledFor]
     condition: PairCondition
@@ -75,7 +63,7 @@ class CompiledJoin:
 
 
 def read_together(joins: Sequence[CompiledJoin]) -> list[CompiledJoin]:
-    """The same joins, of the same templates, over items that are read once for all of them."""
+    """The same joins, of the same looks, over items that are read once for all of them."""
     first, second = (_union([join.sides[side].wanted for join in joins]) for side in range(2))
     return [
         replace(join, sides=(replace(join.sides[0], wanted=first), replace(join.sides[1], wanted=second)))
@@ -83,16 +71,16 @@ def read_together(joins: Sequence[CompiledJoin]) -> list[CompiledJoin]:
     ]
 
 
-def _union(wanted: Sequence[WantedLeaves]) -> WantedLeaves:
-    leaves = {leaf for each in wanted for leaf in each.leaves}
-    numbers = {leaf for each in wanted for leaf, numeric in zip(each.leaves, each.numeric, strict=True) if numeric}
-    return wanted_leaves(wanted[0].template, leaves, numbers)
+def _union(wanted: Sequence[WantedColumns]) -> WantedColumns:
+    columns: list[Column] = [column for each in wanted for column in (*each.columns, *each.computed)]
+    numbers = {column for each in wanted for column, numeric in zip(each.columns, each.numeric, strict=True) if numeric}
+    return WantedColumns.of(wanted[0].look, columns, numbers)
 
 
 def compile_join(
     flwor: ast.Flwor,
     roots: tuple[str, str],
-    templates: tuple[Template, Template],
+    looks: tuple[Look, Look],
     times: tuple[Path | None, Path | None],
 ) -> CompiledJoin | None:
     """Compile a join; None where it is not made for columns.
@@ -106,7 +94,7 @@ def compile_join(
         case _:
             return None
     try:
-        sides = (_side(*each) for each in zip((first, second), (0, 1), roots, templates, times, strict=True))
+        sides = (_side(*each) for each in zip((first, second), (0, 1), roots, looks, times, strict=True))
         return _Compiler(*sides).join(where, result)
     except NotColumnar:
         return None
@@ -117,17 +105,16 @@ class _Side:
     variable: str
     spot: Spot
     condition: Condition
-    reference: int
-    time: int | None
+    reference: PartColumn
+    time: PartColumn | None
 
 
-def _side(clause: ast.For, side: int, root: str, template: Template, time: Path | None) -> _Side:
-    conditions, found = source_spots(clause.source, root, template, side)
-    if not isinstance(clause.window, ast.TimeWindow):
-        raise NotColumnar
-    spot = only(found)
-    reference = reference_leaf(clause.window, root, spot)
-    return _Side(clause.variable, spot, tuple(conditions) or ALWAYS, reference, time_leaf(time, template))
+def _side(clause: ast.For, side: int, root: str, look: Look, time: Path | None) -> _Side:
+    conditions, spot = item_spot(clause.source, root, look, side)
+    if spot is None or not isinstance(clause.window, ast.TimeWindow):
+        raise NotColumnar("a join of other windows than those of time")
+    reference = reference_column(clause.window, root, spot)
+    return _Side(clause.variable, spot, tuple(conditions) or ALWAYS, reference, time_column(time, look))
 
 
 class _Compiler:
@@ -135,30 +122,43 @@ class _Compiler:
 
     def __init__(self, first: _Side, second: _Side) -> None:
         if first.variable == second.variable:
-            raise NotColumnar
+            raise NotColumnar("two loops over one name")
         self._sides = first, second
-        self._scope = TemplateScope({first.variable: first.spot, second.variable: second.spot})
+        self._scope = LookScope({first.variable: first.spot, second.variable: second.spot})
 
     def join(self, where: ast.Expression | None, result: ast.Expression) -> CompiledJoin:
         condition = Settled(YES) if where is None else self.condition(where)
-        runs = _runs(joined(self._scope.result(result), [side.spot.template for side in self._sides]))
+        fragments, needed = _certain(joined(self._scope.result(result)))
+        runs = _runs(fragments)
         taken = [each for run in runs for each in run.fragments if isinstance(each, Taken)]
-        copied = {Leaf(each.side, leaf) for each in taken for leaf in (each.first, each.last)}
         asked = list(pair_tests(condition))
         read = set().union(*map(leaves_of, asked))
-        for number, side in enumerate(self._sides):
-            mine = (each.condition for each in asked if isinstance(each, OneSided) and each.side == number)
-            for test in (test for each in (side.condition, *mine) for test in tests(each)):
-                (read if isinstance(test, NumberTest) else copied).add(Leaf(number, test.leaf))
-            read |= {Leaf(number, leaf) for leaf in (side.reference, side.time) if leaf is not None}
-        first, second = (self._compiled(number, copied | read, read) for number in range(2))
+        first, second = (
+            self._compiled(
+                side,
+                {each.column for each in taken if each.side == number},
+                {each.column for each in read if each.side == number},
+                [each.condition for each in asked if isinstance(each, OneSided) and each.side == number],
+                tuple(sorted({each.column for each in needed if each.side == number})),
+            )
+            for number, side in enumerate(self._sides)
+        )
         return CompiledJoin((first, second), condition, runs)
 
-    def _compiled(self, number: int, leaves: set[Leaf], read: set[Leaf]) -> CompiledFor:
-        side = self._sides[number]
-        wanted, numbers = ({each.leaf for each in some if each.side == number} for some in (leaves, read))
-        found = wanted_leaves(side.spot.template, wanted, numbers)
-        return CompiledFor(True, side.condition, side.reference, side.time, found)
+    def _compiled(
+        self,
+        side: _Side,
+        copied: set[PartColumn],
+        read: set[PartColumn],
+        conditions: Sequence[Condition],
+        needed: tuple[PartColumn, ...],
+    ) -> CompiledFor:
+        every = (side.condition, *conditions)
+        numbers: set[Column] = {*read, *(each for each in (side.reference, side.time) if each is not None)}
+        numbers = numbers.union(*map(numbers_of, every))
+        columns = numbers.union(copied, *map(columns_of, every))
+        wanted = WantedColumns.of(side.spot.look, columns, numbers)
+        return CompiledFor(True, side.condition, side.reference, side.time, wanted, needed)
 
     # --- conditions ---------------------------------------------------------------------------------------
 
@@ -175,19 +175,19 @@ class _Compiler:
                 return self._judged(expression, path)
             case ast.Comparison(operator, left, right):
                 amounts = self._amounts(left), self._amounts(right)
-                self._scope.visits.spend(len(amounts[0]) * len(amounts[1]))
+                self._scope.work.spend(len(amounts[0]) * len(amounts[1]))
                 found = [_test(operator, *pair) for pair in product(*amounts)]
                 if not found and any(isinstance(each, PairArithmetic) for each in (*amounts[0], *amounts[1])):
-                    raise NotColumnar  # compared with nothing it may still fail
+                    raise NotColumnar("a comparison with nothing, which may still fail")
                 if len(found) == 1:
                     return found[0]
                 return Or(tuple(found)) if found else Settled(NO)
             case ast.Path():
-                return Settled(YES if self._scope.spots(expression) else NO)
+                return self._judged(expression, expression)
             case _:
-                raise NotColumnar
+                raise NotColumnar("a condition on pairs")
 
-    def _judged(self, test: ast.Comparison, path: ast.Expression) -> PairCondition:
+    def _judged(self, test: ast.Expression, path: ast.Expression) -> PairCondition:
         spots = self._scope.spots(path)
         return OneSided(spots[0].side, (self._scope.condition(test),)) if spots else Settled(NO)
 
@@ -195,7 +195,8 @@ class _Compiler:
         """The numbers that an operand stands for: of a path all, of arithmetic one."""
         match expression:
             case ast.Path() | ast.Variable():
-                return [Leaf(each.side, each.leaf) for each in self._scope.spots(expression)]
+                spots = (only([each]) for each in self._scope.spots(expression))
+                return [Leaf(each.side, each.text) for each in spots]
             case _:
                 return [self._amount(expression)]
 
@@ -203,7 +204,7 @@ class _Compiler:
         match expression:
             case ast.Path() | ast.Variable():
                 spot = only(self._scope.spots(expression))
-                return Leaf(spot.side, spot.leaf)
+                return Leaf(spot.side, spot.text)
             case ast.Number() | ast.Negation(ast.Number()):
                 return NumberConstant(simple_number(expression))
             case ast.Negation(operand):
@@ -214,7 +215,7 @@ class _Compiler:
                     amount = _computed(operator, amount, self._amount(operand))
                 return amount
             case _:
-                raise NotColumnar
+                raise NotColumnar("arithmetic on pairs")
 
 
 def _computed(operator: ArithmeticOperator, left: Amount, right: Amount) -> Amount:
@@ -224,21 +225,38 @@ def _computed(operator: ArithmeticOperator, left: Amount, right: Amount) -> Amou
         or operator == "mod"
         or (isinstance(left, NumberConstant) and isinstance(right, NumberConstant))
     ):
-        raise NotColumnar
+        raise NotColumnar("exact arithmetic on pairs")
     return PairArithmetic(operator, left, right)
 
 
 def _test(operator: ComparisonOperator, left: Amount, right: Amount) -> PairTest:
     match left, right:
         case NumberConstant(), NumberConstant():
-            raise NotColumnar
+            raise NotColumnar("a comparison of constants")
         case Leaf(), Leaf() if operator in ("=", "!="):
             return SameText(operator, left, right)
         case _:
             return Compared(operator, left, right)
 
 
-def _runs(fragments: Iterable[Fragment]) -> tuple[Run, ...]:
+def _certain(fragments: Sequence[Fragment]) -> tuple[list[bytes | Taken], list[Taken]]:
+    """Fragments without any whose content may be empty, and the columns that must not be empty for that."""
+    found: list[bytes | Taken] = []
+    needed: list[Taken] = []
+    for each in fragments:
+        match each:
+            case Around(content, end_tag):
+                inside, more = _certain(content)
+                found += [b">", *inside, end_tag]
+                needed += [*more, *(one for one in inside if isinstance(one, Taken))]
+            case Made():
+                raise NotColumnar("something computed from a pair")
+            case _:
+                found.append(each)
+    return found, needed
+
+
+def _runs(fragments: Iterable[bytes | Taken]) -> tuple[Run, ...]:
     """Fixed bytes go with the run before them, or else with the first."""
     runs: list[Run] = []
     fixed: tuple[Fragment, ...] = ()

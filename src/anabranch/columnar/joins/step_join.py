@@ -212,5 +212,8 @@ class PairAnswers:
             size = offsets[end] - offsets[start]
             out = np.empty(size + STRIDE, np.uint8)
             kernels.lay_out_pairs(texts, pairs, picks[start:end], ready, out)
-            yield AnswerBlock(out[:size].tobytes(), end - start, int(offsets[start + 1] - offsets[start]))
+            lengths = np.diff(offsets[start : end + 1])
+            lengths = lengths[lengths > 0]  # what is empty is no answer
+            if len(lengths):
+                yield AnswerBlock(out[:size].tobytes(), len(lengths), int(lengths[0]))
             start = end

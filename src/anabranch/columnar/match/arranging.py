@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 
 from anabranch.columnar.match import kernels
 from anabranch.columnar.match.condition import Condition
-from anabranch.columnar.match.forms import Constant, Fixed, Form, Ranking, Test, TestAxis, formed, ranking_of
+from anabranch.columnar.match.forms import Constant, Fixed, Form, Missing, Ranking, Test, TestAxis, formed, ranking_of
 from anabranch.columnar.match.kernels import Bits, Cells, fill_cells
 from anabranch.columnar.scan.kernels import Indices, Places
-from anabranch.columnar.scan.shred import WantedLeaves
+from anabranch.columnar.scan.wanted import WantedColumns
 
 _MOST_BINS, _MOST_PAIR_BINS = 1 << 16, 1 << 8
 _SPREAD = 16
@@ -229,7 +229,7 @@ def gathered(conditions: Iterable[tuple[int, Condition]]) -> tuple[list[Alike], 
     return [Alike(form, *each) for form, each in alike.items()], others
 
 
-def rankings_of(groups: Sequence[Alike], wanted: WantedLeaves) -> dict[TestAxis, Ranking]:
+def rankings_of(groups: Sequence[Alike], wanted: WantedColumns) -> dict[TestAxis, Ranking]:
     """All constants, by the axis they are compared with."""
     found: dict[TestAxis, set[Constant]] = {}
     for group in groups:
@@ -237,7 +237,9 @@ def rankings_of(groups: Sequence[Alike], wanted: WantedLeaves) -> dict[TestAxis,
             for test in chain.from_iterable(stage):
                 if isinstance(test, Test):
                     found.setdefault(test.axis, set()).update(each[test.constant] for each in group.constants)
-    return {axis: ranking_of(axis, wanted.leaves.index(axis.leaf), found[axis]) for axis in sorted(found)}
+                elif isinstance(test, Missing):
+                    found.setdefault(test.axis, set())
+    return {axis: ranking_of(axis, wanted.rows[axis.column], found[axis]) for axis in found}
 
 
 class Arranged:
@@ -321,14 +323,21 @@ class Arranged:
         return found
 
     def _intervals(
-        self, axis: TestAxis | int, tests: Sequence[Test], group: Alike
+        self, axis: TestAxis | int, tests: Sequence[Test | Missing], group: Alike
     ) -> list[tuple[Places, Places, bool]]:
         """Tests of one axis that must all hold: one interval, and one for each that must be left out."""
         count = len(group.numbers)
-        low, high = np.zeros(count, np.int32), np.full(count, _EDGE, np.int32)
+        if not isinstance(axis, TestAxis):
+            return [(np.zeros(count, np.int32), np.full(count, _EDGE, np.int32), False)]
+        ranking = self._rankings[self._axes[axis]]
+        nothing = ranking.size - 1
+        low, high = np.zeros(count, np.int32), np.full(count, nothing, np.int32)
         found: list[tuple[Places, Places, bool]] = []
         for test in tests:
-            ranking = self._rankings[self._axes[test.axis]]
+            if isinstance(test, Missing):
+                low = np.full(count, nothing, np.int32)
+                continue
+            high = np.minimum(high, nothing - 1)
             at = 2 * ranking.places([each[test.constant] for each in group.constants]) + 1
             match test.operator:
                 case "!=":
@@ -339,8 +348,7 @@ class Arranged:
                     low = np.maximum(low, at if test.operator == ">=" else at + 1)
                 case "<=" | "<":
                     high = np.minimum(high, at if test.operator == "<=" else at - 1)
-        if len(found) < len(tests) or not tests:
-            found.insert(0, (low, high, False))
+        found.insert(0, (low, high, False))
         return found
 
     def _index(self, number: int, first: int, count: int, tests: list[int]) -> None:
@@ -373,9 +381,9 @@ class Arranged:
         return self._bits.count <= MOST
 
 
-def _by_axis(clause: Sequence[Test | Fixed]) -> list[tuple[TestAxis | int, list[Test]]]:
-    """The tests of a clause, those of one axis together; what the template decides has an axis of its own."""
-    found: dict[TestAxis | int, list[Test]] = {}
+def _by_axis(clause: Sequence[Test | Missing | Fixed]) -> list[tuple[TestAxis | int, list[Test | Missing]]]:
+    """The tests of a clause, those of one axis together; what the look decides has an axis of its own."""
+    found: dict[TestAxis | int, list[Test | Missing]] = {}
     for test in clause:
         if isinstance(test, Fixed):
             found.setdefault(kernels.ALWAYS if test.holds else kernels.NEVER, [])

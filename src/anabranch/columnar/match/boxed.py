@@ -1,14 +1,14 @@
 """Items in columns held against boxes: which of them may be in one.
 
 A box is a conjunction of comparisons with constants (`algebra/accents`), over paths that occur at most once in an item.
-Items that fit a template have its paths and no others, so a comparison is decided by the values there, as far as
+Items that fit have the paths of their look and no others, so a comparison is decided by the values there, as far as
 doubles can decide it; what they leave open is taken as possible, and so is everything for items of another look.
 Values that nobody has cut out yet are cut out once for a batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -18,19 +18,14 @@ import numpy as np
 
 from anabranch.algebra.accents.boxes import inside
 from anabranch.algebra.accents.index import Box
-from anabranch.algebra.accents.items import leaves, nodes
-from anabranch.algebra.accents.sets import below
 from anabranch.columnar.match.condition import OPERATORS
-from anabranch.columnar.scan import kernels
-from anabranch.columnar.scan.entries import shred_entries
-from anabranch.columnar.scan.kernels import MOST_DIGITS, Bytes, Flags, Indices, Numbers
-from anabranch.columnar.scan.shred import Shredded, WantedLeaves
-from anabranch.columnar.scan.template import Template
+from anabranch.columnar.scan.entries import shredded_again
+from anabranch.columnar.scan.kernels import ABSENT, MOST_DIGITS, Bytes, Flags, Indices, Numbers
+from anabranch.columnar.scan.look import Look, PartColumn
+from anabranch.columnar.scan.shred import Shredded
+from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.predicate import Compare, Not, Operator, Predicate, terms
-from anabranch.stream.limits import Limits
 from anabranch.stream.path import Path
-from anabranch.stream.reading.parse import parse_item
-from anabranch.stream.tree import Element, string_value
 
 MOST_BOXES = 64
 """More than these are not held against columns: then all items may be in one."""
@@ -38,14 +33,23 @@ _NEAR = 1e-12
 """Doubles that differ by less than this part of them may stand for one number."""
 
 
-def carries(template: Template, path: Path) -> bool:
-    """Whether items that fit have something at a path or below."""
-    return any(below(each, path) for each in _look(template).leaves)
+def carries(look: Look, path: Path) -> bool:
+    """Whether items of a look may have something at a path."""
+    return bool(_parts_at(look, path))
 
 
-def gap_of(template: Template, path: Path) -> int | None:
-    """The gap that is the only value at a path of items that fit; None where there is none, or more than that."""
-    return _look(template).gap(path)
+def column_of(look: Look, path: Path) -> PartColumn | None:
+    """The column that has the only value at a path; None where there is none, or more than that."""
+    found = _parts_at(look, path)
+    if len(found) != 1 or not path.steps:
+        return None
+    (part,) = found
+    return part if look.parts[part].has_text and look.frames[part] < 0 else None
+
+
+@lru_cache(maxsize=1024)
+def _parts_at(look: Look, path: Path) -> tuple[int, ...]:
+    return tuple(part for part in range(len(look.parts)) if look.path(part)[1:] == path.steps)
 
 
 def covers(box: Box, other: Box) -> bool:
@@ -63,28 +67,42 @@ class BoxColumns:
 
     known: Flags
     fits: Flags
-    look: _Look | None
+    look: Look | None
     """None where nothing fits."""
-    values: dict[int, _Values]
-    """By gap of the template."""
+    values: Mapping[PartColumn, _Values]
 
     @staticmethod
-    def of(shredded: Shredded, known: Flags, boxes: Sequence[Box]) -> BoxColumns:
+    def of(shredded: Shredded, known: Flags, boxes: Sequence[Box], carried: Iterable[Path] = ()) -> BoxColumns:
+        """`carried` are paths of which it is asked who has something there."""
         if shredded.wanted is None:
             return BoxColumns(known, shredded.fits, None, {})
-        look = _look(shredded.wanted.template)
+        look = shredded.wanted.look
         paths = {term.path for box in boxes for literal in box for term in terms(literal)}
-        gaps = sorted({gap for path in paths if (gap := look.gap(path)) is not None})
-        return BoxColumns(known, shredded.fits, look, _values(shredded, gaps))
+        columns = {column for path in paths if (column := column_of(look, path)) is not None}
+        columns |= {look.presence(part) for path in carried for part in _parts_at(look, path) if look.frames[part] < 0}
+        return BoxColumns(known, shredded.fits, look, _values(shredded, sorted(columns)))
 
-    def may_be_in(self, boxes: Sequence[Box], first: int, last: int) -> Flags:
-        """Which of the known entries from `first` to before `last` may be in one of the boxes."""
+    def may_be_in(self, boxes: Sequence[tuple[Path | None, Box]], first: int, last: int) -> Flags:
+        """Which of the known entries from `first` to before `last` may be in a box, and have something at its path."""
         known, fits = self.known[first:last], self.fits[first:last]
-        if not all(boxes) or len(boxes) > MOST_BOXES:
+        if len(boxes) > MOST_BOXES:
             return known
         found: Flags = known & ~fits
-        for box in boxes:
-            found |= fits & np.logical_and.reduce([self._judge(literal, slice(first, last))[0] for literal in box])
+        for path, box in boxes:
+            inside = fits if path is None else fits & self._carry(path, slice(first, last))
+            for literal in box:
+                inside = inside & self._judge(literal, slice(first, last))[0]
+            found |= inside
+        return found
+
+    def _carry(self, path: Path, part: slice) -> Flags:
+        """Which entries may have something at a path."""
+        found = np.zeros(part.stop - part.start, np.bool_)
+        for each in _parts_at(self.look, path) if self.look is not None else ():
+            column = self.look.presence(each) if self.look is not None else each
+            if column not in self.values:
+                return np.ones(len(found), np.bool_)
+            found |= self.values[column].starts[part] != ABSENT
         return found
 
     def judge(self, box: Box) -> tuple[Flags, Flags]:
@@ -101,14 +119,17 @@ class BoxColumns:
                 may, must = self._judge(inner, part)
                 return ~must, ~may
             case Compare(term, op, constant) if self.look is not None:
-                gap = self.look.gap(term.path)
-                if gap is None and self.look.lacks(term.path):
+                column = column_of(self.look, term.path)
+                if column is None and not _parts_at(self.look, term.path):
                     return np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-                if gap is not None and isinstance(constant, Fraction):
-                    return _compared(self.values[gap].numbers[part], op, constant)
-                if gap is not None and isinstance(constant, str) and op in ("=", "!="):
-                    same = self.values[gap].spell(constant.encode(), part)
-                    return (same, same) if op == "=" else (~same, ~same)
+                if column is not None and isinstance(constant, Fraction):
+                    there = self.values[column].starts[part] != ABSENT
+                    may, must = _compared(self.values[column].numbers[part], op, constant)
+                    return may & there, must & there
+                if column is not None and isinstance(constant, str) and op in ("=", "!="):
+                    there = self.values[column].starts[part] != ABSENT
+                    same = self.values[column].spell(constant.encode(), part)
+                    return (same, same) if op == "=" else (~same & there, ~same & there)
             case _:
                 pass
         return np.ones(count, np.bool_), np.zeros(count, np.bool_)
@@ -143,7 +164,7 @@ def _compared(found: Numbers, op: Operator, constant: Fraction) -> tuple[Flags, 
 
 @dataclass(frozen=True)
 class _Values:
-    """What stands in one gap of a template, by entry; of entries that do not fit it means nothing."""
+    """What stands in one column, by entry; of entries that do not fit it means nothing."""
 
     data: Bytes
     starts: Indices
@@ -153,7 +174,7 @@ class _Values:
     def spell(self, text: bytes, part: slice) -> Flags:
         """Which of some entries have this text there."""
         starts = self.starts[part]
-        same: Flags = self.ends[part] - starts == len(text)
+        same: Flags = (self.ends[part] - starts == len(text)) & (starts >= 0)
         at = starts[same]
         equal = np.ones(len(at), np.bool_)
         for place, byte in enumerate(text):
@@ -162,56 +183,23 @@ class _Values:
         return same
 
 
-def _values(shredded: Shredded, gaps: Sequence[int]) -> dict[int, _Values]:
-    """The values in some gaps, which may have been cut out already."""
+def _values(shredded: Shredded, columns: Sequence[PartColumn]) -> dict[PartColumn, _Values]:
+    """The values in some columns, which may have been cut out already."""
     wanted = shredded.wanted
     assert wanted is not None
-    cut = dict(zip(wanted.leaves, range(len(wanted.leaves)), strict=True))
-    if all(gap in cut and wanted.numeric[cut[gap]] for gap in gaps):
+    rows = wanted.rows
+    if all(column in rows and (column < 0 or wanted.numeric[rows[column]]) for column in columns):
         return {
-            gap: _Values(
+            column: _Values(
                 shredded.data,
-                shredded.starts[cut[gap]].astype(np.int64),
-                shredded.ends[cut[gap]].astype(np.int64),
-                shredded.values[cut[gap]],
+                shredded.starts[rows[column]].astype(np.int64),
+                shredded.ends[rows[column]].astype(np.int64),
+                shredded.values[rows[column]],
             )
-            for gap in gaps
+            for column in columns
         }
-    picks = np.flatnonzero(shredded.fits)
-    offsets = np.zeros(len(picks) + 1, np.int32)
-    np.cumsum(shredded.finishes[picks] - shredded.begins[picks], out=offsets[1:])
-    raw = np.empty(offsets[-1], np.uint8)
-    kernels.gather(shredded.data, shredded.begins, shredded.finishes, picks, offsets, raw)
-    again = WantedLeaves(wanted.template, tuple(gaps), (True,) * len(gaps))
-    found = shred_entries(raw.tobytes(), offsets[1:].astype(np.int64), again, shredded.limits)
-    spread = np.zeros((2, len(gaps), len(shredded.fits)), np.int64)
-    numbers = np.full((len(gaps), len(shredded.fits)), np.nan)
+    found, picks = shredded_again(shredded, WantedColumns.of(wanted.look, columns, columns))
+    spread = np.full((2, len(columns), len(shredded.fits)), ABSENT, np.int64)
+    numbers = np.full((len(columns), len(shredded.fits)), np.nan)
     spread[0][:, picks], spread[1][:, picks], numbers[:, picks] = found.starts, found.ends, found.values
-    return {gap: _Values(found.data, spread[0][row], spread[1][row], numbers[row]) for row, gap in enumerate(gaps)}
-
-
-# --- templates --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Look:
-    """A template as a tree; where a gap is, its number is the text."""
-
-    tree: Element
-    leaves: frozenset[Path]
-
-    def lacks(self, path: Path) -> bool:
-        return next(nodes(self.tree, path), None) is None
-
-    def gap(self, path: Path) -> int | None:
-        """The gap that is the only value at a path; None where there is none, or several, or more than a text."""
-        found = list(nodes(self.tree, path))
-        text = string_value(found[0]) if len(found) == 1 and path in self.leaves else ""
-        return int(text) if text else None
-
-
-@lru_cache(maxsize=64)
-def _look(template: Template) -> _Look:
-    numbered = zip(template.pieces, (*map(str, range(template.gaps)), ""), strict=True)
-    tree = parse_item(b"".join(piece + number.encode() for piece, number in numbered), Limits())
-    return _Look(tree, frozenset(leaves(tree)))
+    return {each: _Values(found.data, spread[0][row], spread[1][row], numbers[row]) for row, each in enumerate(columns)}

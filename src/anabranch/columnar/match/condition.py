@@ -1,6 +1,6 @@
 """Conditions over columns: which items a query takes.
 
-A condition is made of Boolean trees (`logic.py`) over tests of leaves.
+A condition is made of Boolean trees (`logic.py`) over tests of columns, read or computed.
 It has three outcomes for an item: no, yes, and *unclear*, which leaves it to the reference evaluator.
 Unclear is what may raise an error (text that is no number) or has too many digits for a double; `and` and `or` go on
 over it where the other side decides, as LAWS 2.4 has it for errors.
@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.columnar.expressions.tree import Column
 from anabranch.columnar.scan import kernels
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.logic import And, Operator, Tree, fold, leaves
@@ -33,33 +34,51 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class NumberTest:
-    """The number in a leaf against a literal of few enough digits to be compared as a double (LAWS 2.3)."""
+    """The number in a column against a literal of few enough digits to be compared as a double (LAWS 2.3)."""
 
-    leaf: int
+    column: Column
     operator: Operator
     number: float
 
 
 @dataclass(frozen=True, slots=True)
 class TextTest:
-    """The text of a leaf against a string."""
+    """The text of a column against a string."""
 
-    leaf: int
+    column: Column
     operator: Operator
     text: bytes
 
 
-ItemTest: TypeAlias = Settled | NumberTest | TextTest
+@dataclass(frozen=True, slots=True)
+class PresenceTest:
+    """Whether an item has anything in a column."""
+
+    column: Column
+
+
+ItemTest: TypeAlias = Settled | NumberTest | TextTest | PresenceTest
+ColumnTest: TypeAlias = NumberTest | TextTest | PresenceTest
 Condition: TypeAlias = tuple[Tree[ItemTest], ...]
 """Trees that must all hold, one after the other: none is looked at where one before it is unclear, whose error its own
 would hide."""
 ALWAYS: Condition = (Settled(YES),)
 
 
-def tests(condition: Condition) -> list[NumberTest | TextTest]:
-    """The comparisons in a condition."""
+def tests(condition: Condition) -> list[ColumnTest]:
+    """The tests of columns in a condition."""
     found: Iterator[ItemTest] = leaves(And(condition))
     return [each for each in found if not isinstance(each, Settled)]
+
+
+def columns_of(condition: Condition) -> set[Column]:
+    """The columns that a condition looks at."""
+    return {each.column for each in tests(condition)}
+
+
+def numbers_of(condition: Condition) -> set[Column]:
+    """Those of them whose numbers it looks at."""
+    return {each.column for each in tests(condition) if isinstance(each, NumberTest)}
 
 
 def judge(condition: Condition, shredded: Shredded) -> Verdicts:
@@ -69,15 +88,22 @@ def judge(condition: Condition, shredded: Shredded) -> Verdicts:
         match leaf:
             case Settled(verdict):
                 return np.where(shredded.fits, np.uint8(verdict), np.uint8(UNCLEAR))
-            case NumberTest(number, operator, constant):
-                values = shredded.values[_row(shredded, number)]
-                return _verdicts(operator, values, constant, np.isnan(values))
-            case TextTest(text, operator, constant):
-                row = _row(shredded, text)
+            case NumberTest(column, operator, constant):
+                row = shredded.row(column)
+                values = shredded.values[row]
+                return _verdicts(operator, values, constant, np.isnan(values), shredded.starts[row])
+            case TextTest(column, operator, constant):
+                row = shredded.row(column)
                 order = np.empty(len(shredded.fits), np.int8)
                 other = np.frombuffer(constant, np.uint8)
-                kernels.compare(shredded.data, shredded.starts[row], shredded.ends[row], other, order)
-                return _verdicts(operator, order, 0, ~shredded.fits)
+                starts = shredded.starts[row]
+                kernels.compare(shredded.data, starts, shredded.ends[row], other, order)
+                return _verdicts(operator, order, 0, starts < 0, starts)
+            case PresenceTest(column):
+                starts = shredded.starts[shredded.row(column)]
+                found: Verdicts = (starts >= 0).view(np.uint8) * np.uint8(YES)
+                found[starts == kernels.UNCLEAR] = UNCLEAR
+                return found
 
     def then(before: Verdicts, behind: Verdicts) -> Verdicts:
         return np.where(before == UNCLEAR, before, np.minimum(before, behind))
@@ -100,11 +126,6 @@ def opposite(verdicts: Verdicts) -> Verdicts:
     return YES - verdicts
 
 
-def _row(shredded: Shredded, leaf: int) -> int:
-    assert shredded.wanted is not None, "only what was shredded is judged"
-    return shredded.wanted.leaves.index(leaf)
-
-
 OPERATORS = {
     "=": np.equal,
     "!=": np.not_equal,
@@ -119,8 +140,9 @@ def _verdicts(
     operator: Operator,
     left: NDArray[np.float64] | NDArray[np.int8],
     right: float,
-    unclear: NDArray[np.bool_],
+    unknown: NDArray[np.bool_],
+    starts: NDArray[np.int32],
 ) -> Verdicts:
     found: Verdicts = OPERATORS[operator](left, right).view(np.uint8) * np.uint8(YES)
-    found[unclear] = UNCLEAR
+    found[unknown] = np.where(starts[unknown] == kernels.ABSENT, np.uint8(NO), np.uint8(UNCLEAR))
     return found

@@ -9,8 +9,9 @@ A form is not made of a condition that is always unclear, that asks of the templ
 before it goes on, or whose normal form is too large; such a condition is judged by itself.
 
 Values are *ranks* among the constants they are compared with: a constant has an odd rank, what lies between two of them
-an even one, and what is not known has -1.
+an even one; where an item has no value the rank is the last, and what is not known has -1.
 So every comparison is whether a rank lies in an interval, whatever was compared.
+A comparison with nothing is false (LAWS 2.3), so its negation is the opposite comparison, or that nothing is there.
 Numbers are found by the cell they lie in: the span of the constants is cut into a few more cells than there are
 constants, and what a cell is given by, (value - least) * scale, never falls while values rise, however it is rounded.
 Texts are found by their first eight bytes as one number, and by the rest where these are equal.
@@ -20,13 +21,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from itertools import product
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from anabranch.columnar.expressions.tree import Column
 from anabranch.columnar.match import kernels
-from anabranch.columnar.match.condition import UNCLEAR, YES, Condition, ItemTest, NumberTest, Settled, TextTest
+from anabranch.columnar.match.condition import (
+    UNCLEAR,
+    YES,
+    Condition,
+    ItemTest,
+    NumberTest,
+    PresenceTest,
+    Settled,
+    TextTest,
+)
 from anabranch.columnar.scan.kernels import Places
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.logic import OPPOSITE, And, Not, Operator, Or, Tree, mapped
@@ -35,11 +47,19 @@ MOST_CLAUSES = 64
 Constant: TypeAlias = float | bytes
 
 
-class TestAxis(NamedTuple):
-    """What a test looks at: the number or the text of a leaf."""
+class AxisKind(Enum):
+    """What is looked at in a column: its number, its text, or whether there is anything."""
 
-    leaf: int
-    is_text: bool
+    NUMBER = "number"
+    TEXT = "text"
+    PRESENCE = "presence"
+
+
+class TestAxis(NamedTuple):
+    """What a test looks at."""
+
+    column: Column
+    kind: AxisKind
 
 
 class Test(NamedTuple):
@@ -50,13 +70,19 @@ class Test(NamedTuple):
     constant: int
 
 
+class Missing(NamedTuple):
+    """Whether an item has nothing there."""
+
+    axis: TestAxis
+
+
 class Fixed(NamedTuple):
     """The same for all items that fit the template, and unclear for others."""
 
     holds: bool
 
 
-Clause: TypeAlias = tuple[Test | Fixed, ...]
+Clause: TypeAlias = tuple[Test | Missing | Fixed, ...]
 Stage: TypeAlias = tuple[Clause, ...]
 
 
@@ -69,8 +95,8 @@ class Form:
     @property
     def axes(self) -> tuple[TestAxis, ...]:
         """What it looks at."""
-        tests = (test for stage in self.stages for clause in stage for test in clause if isinstance(test, Test))
-        return tuple(dict.fromkeys(test.axis for test in tests))
+        tests = (test for stage in self.stages for clause in stage for test in clause)
+        return tuple(dict.fromkeys(test.axis for test in tests if not isinstance(test, Fixed)))
 
     @property
     def is_settled(self) -> bool:
@@ -98,14 +124,14 @@ def substituted(condition: Condition, values: Mapping[Constant, Constant]) -> Co
 
     def test(leaf: ItemTest) -> Tree[ItemTest]:
         match leaf:
-            case NumberTest(number, operator, constant):
+            case NumberTest(column, operator, constant):
                 turned = -1.0 if constant not in values and -constant in values else 1.0
-                return NumberTest(number, operator, turned * float(values.get(turned * constant, turned * constant)))
-            case TextTest(text, operator, constant):
+                return NumberTest(column, operator, turned * float(values.get(turned * constant, turned * constant)))
+            case TextTest(column, operator, constant):
                 other = values.get(constant, constant)
                 assert isinstance(other, bytes), "a text is replaced by a text"
-                return TextTest(text, operator, other)
-            case Settled():
+                return TextTest(column, operator, other)
+            case PresenceTest() | Settled():
                 return leaf
 
     return tuple(mapped(each, test) for each in condition)
@@ -122,10 +148,18 @@ def _clauses(tree: Tree[ItemTest], constants: list[Constant], *, negated: bool =
             if verdict == UNCLEAR:
                 raise _TooLarge
             return ((Fixed((verdict == YES) != negated),),)
-        case NumberTest(leaf, operator, constant) | TextTest(leaf, operator, constant):
+        case NumberTest(column, operator, constant) | TextTest(column, operator, constant):
             constants.append(constant)
-            axis = TestAxis(leaf, isinstance(tree, TextTest))
-            return ((Test(axis, OPPOSITE[operator] if negated else operator, len(constants) - 1),),)
+            axis = TestAxis(column, AxisKind.TEXT if isinstance(tree, TextTest) else AxisKind.NUMBER)
+            if not negated:
+                return ((Test(axis, operator, len(constants) - 1),),)
+            return (Test(axis, OPPOSITE[operator], len(constants) - 1),), (Missing(axis),)
+        case PresenceTest(column):
+            axis = TestAxis(column, AxisKind.PRESENCE)
+            if negated:
+                return ((Missing(axis),),)
+            constants.append(1.0)
+            return ((Test(axis, "=", len(constants) - 1),),)
         case Not(part):
             return _clauses(part, constants, negated=not negated)
         case And(parts) | Or(parts):
@@ -170,17 +204,36 @@ class Ranking(Protocol):
 
 
 def ranking_of(axis: TestAxis, row: int, constants: Iterable[Constant]) -> Ranking:
-    """The ranking of an axis, whose leaf is in this row."""
-    if axis.is_text:
-        return _Texts(row, sorted(each for each in set(constants) if isinstance(each, bytes)))
-    return NumberRanking(row, sorted({float(each) for each in constants}))
+    """The ranking of an axis, whose column is in this row."""
+    match axis.kind:
+        case AxisKind.TEXT:
+            return _Texts(row, sorted(each for each in set(constants) if isinstance(each, bytes)))
+        case AxisKind.NUMBER:
+            return NumberRanking(row, sorted({float(each) for each in constants}))
+        case AxisKind.PRESENCE:
+            return _Presence(row)
+
+
+class _Presence:
+    """The only constant says that something is there."""
+
+    size = 4
+
+    def __init__(self, row: int) -> None:
+        self._row = row
+
+    def places(self, given: Sequence[Constant]) -> Places:
+        return np.zeros(len(given), np.int32)
+
+    def rank(self, shredded: Shredded, ranks: Places) -> None:
+        kernels.rank_presence(shredded.starts[self._row], self.size - 1, ranks)
 
 
 class NumberRanking:
-    """The numbers that the leaf in a row is compared with."""
+    """The numbers that the column in a row is compared with."""
 
     def __init__(self, row: int, constants: Sequence[float]) -> None:
-        self.size = 2 * len(constants) + 1
+        self.size = 2 * len(constants) + 2
         self.row = row
         self.constants = found = np.array(constants)
         count = _CELLS * len(found)
@@ -194,12 +247,13 @@ class NumberRanking:
 
     def rank(self, shredded: Shredded, ranks: Places) -> None:
         cells = self._cells, self._least, self._scale
-        kernels.rank_numbers(shredded.values[self.row], self.constants, *cells, ranks)
+        given = shredded.values[self.row], shredded.starts[self.row], self.size - 1
+        kernels.rank_numbers(*given, self.constants, *cells, ranks)
 
 
 class _Texts:
     def __init__(self, row: int, constants: Sequence[bytes]) -> None:
-        self.size = 2 * len(constants) + 1
+        self.size = 2 * len(constants) + 2
         self._row = row
         self._numbers = {each: number for number, each in enumerate(constants)}
         self._joined = np.frombuffer(b"".join(constants) + b"\0", np.uint8)
@@ -212,6 +266,4 @@ class _Texts:
 
     def rank(self, shredded: Shredded, ranks: Places) -> None:
         spans = shredded.starts[self._row], shredded.ends[self._row]
-        constants = self._joined, self._bounds, self._keys
-        given = (shredded.data, *spans, shredded.fits, *constants, ranks)
-        kernels.rank_texts(*given)
+        kernels.rank_texts(shredded.data, *spans, self.size - 1, self._joined, self._bounds, self._keys, ranks)

@@ -29,7 +29,8 @@ from anabranch.columnar.match.condition import NO, UNCLEAR, YES, Condition, Numb
 from anabranch.columnar.match.forms import NumberRanking
 from anabranch.columnar.match.kernels import OPEN, TAKEN, Pairs
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers, Places
-from anabranch.columnar.scan.shred import Shredded, WantedLeaves
+from anabranch.columnar.scan.shred import Shredded
+from anabranch.columnar.scan.wanted import WantedColumns
 
 _ROOM, _MOST_PAIRS = 1 << 12, 1 << 20
 """Room for pairs: to begin with, and at most, unless there is but one entry."""
@@ -67,6 +68,13 @@ class Matches:
         taken = self.conditions[kept], self.pairs[kept]
         return Matches(self.count, *taken, self.open_conditions[opened], self.open_entries[opened])
 
+    def opened(self, unclear: Flags) -> Matches:
+        """The same, where some of the pairs are left to the law after all."""
+        conditions = np.concatenate([self.open_conditions, self.conditions[unclear]])
+        entries = np.concatenate([self.open_entries, self.pairs[unclear]])
+        order = np.argsort(entries, kind="stable")
+        return Matches(self.count, self.conditions[~unclear], self.pairs[~unclear], conditions[order], entries[order])
+
 
 _NONE = np.empty(0, np.int64)
 NO_MATCHES = Matches(0, np.empty(0, np.int32), np.empty(0, np.int32), _NONE, _NONE)
@@ -76,9 +84,9 @@ class Matcher:
     """Conditions ready to be matched; they are numbered from 0 on."""
 
     def __init__(
-        self, count: int, groups: Sequence[Alike], others: Sequence[tuple[int, Condition]], wanted: WantedLeaves
+        self, count: int, groups: Sequence[Alike], others: Sequence[tuple[int, Condition]], wanted: WantedColumns
     ):
-        """`others` are conditions without a form, by number; `wanted` says which leaf is in which row."""
+        """`others` are conditions without a form, by number; `wanted` says which column is in which row."""
         self._count = count
         self._others = others
         self._wanted = wanted
@@ -92,11 +100,12 @@ class Matcher:
         """Those of the last batch."""
 
     def constants(self, row: int) -> Numbers:
-        """The numbers that the leaf in a row is compared with, rising."""
+        """The numbers that the column in a row is compared with, rising."""
         formed = (each.constants for each in self._rankings if isinstance(each, NumberRanking) and each.row == row)
-        leaf = self._wanted.leaves[row]
-        found = (tests(condition) for _, condition in self._others)
-        single = {each.number for some in found for each in some if isinstance(each, NumberTest) and each.leaf == leaf}
+        found = (each for _, condition in self._others for each in tests(condition))
+        single = {
+            each.number for each in found if isinstance(each, NumberTest) and self._wanted.rows[each.column] == row
+        }
         return np.unique(np.concatenate([*formed, np.array(sorted(single), np.float64)]))
 
     def match(self, shredded: Shredded) -> Matches | None:

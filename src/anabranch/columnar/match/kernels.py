@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.match.condition import NO, UNCLEAR, YES
-from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Numbers, Places, compiled
+from anabranch.columnar.scan.kernels import ABSENT, Bytes, Flags, Indices, Numbers, Places, compiled
 
 NEVER, ALWAYS = -1, -2
 """Stand for the axis of a test that the template decides."""
@@ -270,17 +270,37 @@ _KEY = 8
 
 
 @compiled
+def rank_presence(starts: Places, missing: int, ranks: Places) -> None:
+    """The ranks of what is there; `missing` is that of nothing."""
+    for entry in range(len(starts)):
+        ranks[entry] = 1 if starts[entry] >= 0 else missing if starts[entry] == ABSENT else UNKNOWN
+
+
+@compiled
 def rank_numbers(
-    values: Numbers, constants: Numbers, cells: Indices, least: float, scale: float, ranks: Places
+    values: Numbers,
+    starts: Places,
+    missing: int,
+    constants: Numbers,
+    cells: Indices,
+    least: float,
+    scale: float,
+    ranks: Places,
 ) -> None:
-    """The ranks of numbers; the constants of each cell, which are equally wide, stand between two of `cells`."""
+    """The ranks of numbers, `missing` where there is none.
+
+    The constants of each cell, which are equally wide, stand between two of `cells`.
+    """
     last = len(cells) - 2
     for entry in range(len(values)):
         value = values[entry]
         if value != value:
-            ranks[entry] = UNKNOWN
+            ranks[entry] = missing if starts[entry] == ABSENT else UNKNOWN
             continue
-        cell = min(max((value - least) * scale, 0.0), last)
+        cell = (value - least) * scale
+        if not cell >= 0.0:  # also where that is infinity times nothing
+            cell = 0.0
+        cell = min(cell, last)
         low, high = cells[int(cell)], cells[int(cell) + 1]
         while low < high:
             middle = (low + high) >> 1
@@ -322,18 +342,18 @@ def rank_texts(
     data: Bytes,
     starts: Places,
     ends: Places,
-    fits: Flags,
+    missing: int,
     constants: Bytes,
     bounds: Indices,
     known: NDArray[np.uint64],
     ranks: Places,
 ) -> None:
-    """The ranks of texts; `known` are the keys of the constants."""
-    for entry in range(len(fits)):
-        if not fits[entry]:
-            ranks[entry] = UNKNOWN
-            continue
+    """The ranks of texts, `missing` where there is none; `known` are the keys of the constants."""
+    for entry in range(len(starts)):
         start, end = starts[entry], ends[entry]
+        if start < 0:
+            ranks[entry] = missing if start == ABSENT else UNKNOWN
+            continue
         key = _key(data, start, end)
         low, high, equal = 0, len(known), 0
         while low < high:

@@ -31,6 +31,7 @@ from anabranch.columnar.panes.kernels import (
 from anabranch.columnar.panes.query import PaneQuery
 from anabranch.columnar.panes.units import Sight
 from anabranch.columnar.scan.kernels import Bytes, Flags, Indices
+from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.stream.elements import Item, Punctuation
 
@@ -74,11 +75,11 @@ class ReferenceAxis:
         """The largest value so far."""
         return self._largest
 
-    def batch(self, sight: Sight, leaf: int, known: Flags) -> AxisBatch:
-        """The values of some entries that stand in a leaf; `known` are those that are good items for certain."""
+    def batch(self, sight: Sight, column: PartColumn, known: Flags) -> AxisBatch:
+        """The values of some entries that stand in a column; `known` are those that are good items for certain."""
         if self._least_places > MOST_PLACES:
             return AxisBatch(np.ones(len(known), np.bool_))
-        ticks, exact, places = _references(sight, leaf, self._least_places)
+        ticks, exact, places = _references(sight, column, self._least_places)
         origin, slack = self._origin * 10**places, self._slack * 10**places
         if max(abs(origin), slack) >= MOST_TICKS:
             return AxisBatch(np.ones(len(known), np.bool_))
@@ -169,15 +170,15 @@ def _places(*values: Fraction) -> int:
     return next(n for n in range(10_000) if all((each * 10**n).denominator == 1 for each in values))
 
 
-def _references(sight: Sight, leaf: int, least: int) -> tuple[Indices, Flags, int]:
+def _references(sight: Sight, column: PartColumn, least: int) -> tuple[Indices, Flags, int]:
     """The values of entries as integers, which of them are exact, and their decimal places, `least` or more.
 
     Times have many digits; so the texts are read where they are known, and mean what they say: in items that fit.
     """
     shredded = sight.shredded
     assert shredded.wanted is not None, "only what was shredded is counted"
-    row = shredded.wanted.leaves.index(leaf)
-    if leaf in sight.mapped or not shredded.fits.any():
+    row = shredded.row(column)
+    if column in sight.mapped or not shredded.fits.any():
         places = max(least, best_places(shredded.values[row]))
         return *exact_ticks(shredded.values[row], places), places
     mantissas, given = np.empty((2, len(shredded.fits)), np.int64)

@@ -21,6 +21,7 @@ from anabranch.columnar.panes.query import CompiledMany, CompiledPanes, Given, P
 from anabranch.columnar.panes.rows import MOST_PANES
 from anabranch.columnar.panes.units import Sight, sight_of
 from anabranch.columnar.scan.kernels import Flags, Indices, Numbers, Places
+from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
 
 _MOST = 1 << 62
@@ -203,13 +204,14 @@ class Columns:
     """The columns of one batch, each made once for all members that see it alike."""
 
     def __init__(self, decimals: dict[tuple[int, bool], int]) -> None:
-        """`decimals` are the decimal places of the numbers by leaf, as they were before, mapped ones apart."""
+        """`decimals` are the decimal places of the numbers by column, as they were before, mapped ones apart."""
         self._decimals = decimals
         self._known: set[tuple[int, int]] = set()
         self._sights: dict[int, Sight] = {}
         """Those that were asked for; columns are known by the numbers of these objects."""
         self._numbers: dict[tuple[int, int, int], tuple[int, Indices, Flags | None]] = {}
         self._flags: dict[tuple[int, Condition], tuple[int, Flags, Flags | None]] = {}
+        self._always: set[tuple[int, Condition]] = set()
         self._paths: dict[tuple[int, tuple[Given, ...]], tuple[AggregatedPath, Flags | None]] = {}
 
     @property
@@ -226,7 +228,7 @@ class Columns:
     @property
     def values(self) -> Numbers:
         """The same numbers as doubles."""
-        found = [_values(self._sights[sight], leaf) for sight, leaf, _ in self._numbers]
+        found = [_values(self._sights[sight], column) for sight, column, _ in self._numbers]
         return np.stack(found) if found else np.empty((0, 0))
 
     def path(self, path: tuple[Given, ...], sight: Sight) -> tuple[AggregatedPath, Flags | None]:
@@ -234,7 +236,9 @@ class Columns:
         key = id(sight), path
         if key not in self._paths:
             self._sights[id(sight)] = sight
-            decimals = max((self._decimals_of(each.leaf, sight) for each in path if each.leaf is not None), default=0)
+            decimals = max(
+                (self._decimals_of(each.column, sight) for each in path if each.column is not None), default=0
+            )
             unclear: Flags | None = None
             places: list[AggregatedPlace] = []
             for each in path:
@@ -246,45 +250,49 @@ class Columns:
 
     def _place(self, given: Given, decimals: int, sight: Sight) -> tuple[AggregatedPlace, Flags | None]:
         row, counts, unclear = self._condition(given.condition, sight)
-        if given.leaf is None:
+        if given.column is None:
             return AggregatedPlace(row, -1), unclear
-        leaf, _, inexact = self._exact(given.leaf, decimals, sight)
+        number, _, inexact = self._exact(given.column, decimals, sight)
         if inexact is not None and counts is not None:
             inexact = inexact & counts
         both = inexact if unclear is None else unclear if inexact is None else unclear | inexact
-        return AggregatedPlace(row, leaf), both
+        return AggregatedPlace(row, number), both
 
     def _condition(self, condition: Condition, sight: Sight) -> tuple[int, Flags | None, Flags | None]:
         if condition == ALWAYS:
             return -1, None, None
         key = id(sight), condition
+        if key in self._always:
+            return -1, None, None
         if key not in self._flags:
             verdicts = judge(condition, sight.shredded)
+            if ((verdicts == YES) | ~sight.shredded.fits).all():
+                self._always.add(key)
+                return -1, None, None
             self._flags[key] = len(self._flags), verdicts == YES, _some(verdicts == UNCLEAR)
         return self._flags[key]
 
-    def _exact(self, leaf: int, decimals: int, sight: Sight) -> tuple[int, Indices, Flags | None]:
-        key = id(sight), leaf, decimals
+    def _exact(self, column: PartColumn, decimals: int, sight: Sight) -> tuple[int, Indices, Flags | None]:
+        key = id(sight), column, decimals
         if key not in self._numbers:
-            ticks, exact = exact_ticks(_values(sight, leaf), decimals)
+            ticks, exact = exact_ticks(_values(sight, column), decimals)
             self._numbers[key] = len(self._numbers), ticks, _some(~exact & sight.shredded.fits)
         return self._numbers[key]
 
-    def _decimals_of(self, leaf: int, sight: Sight) -> int:
-        """The decimal places of a leaf's numbers: those of the batch before, or else what most have."""
-        before = leaf, leaf in sight.mapped
-        if (id(sight), leaf) not in self._known:
-            self._known.add((id(sight), leaf))
-            values = _values(sight, leaf)
-            inexact = self._exact(leaf, self._decimals.setdefault(before, 0), sight)[2]
+    def _decimals_of(self, column: PartColumn, sight: Sight) -> int:
+        """The decimal places of a column's numbers: those of the batch before, or else what most have."""
+        before = column, column in sight.mapped
+        if (id(sight), column) not in self._known:
+            self._known.add((id(sight), column))
+            values = _values(sight, column)
+            inexact = self._exact(column, self._decimals.setdefault(before, 0), sight)[2]
             if inexact is not None and not np.isnan(values[inexact]).all():
                 self._decimals[before] = best_places(values)
         return self._decimals[before]
 
 
-def _values(sight: Sight, leaf: int) -> Numbers:
-    assert sight.shredded.wanted is not None, "only what was shredded is counted"
-    values: Numbers = sight.shredded.values[sight.shredded.wanted.leaves.index(leaf)]
+def _values(sight: Sight, column: PartColumn) -> Numbers:
+    values: Numbers = sight.shredded.values[sight.shredded.row(column)]
     return values
 
 

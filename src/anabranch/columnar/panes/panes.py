@@ -230,8 +230,10 @@ class PaneCounter:
 
 def _raw(shredded: Shredded, entry: int) -> str:
     """The text of an item that fits, as far as a dead letter shows it."""
+    if shredded.wanted is not None and shredded.wanted.look.is_json:
+        return serialize(shredded.tree(entry))[:LONGEST_RAW]
     begin, finish = int(shredded.begins[entry]), int(shredded.finishes[entry])
-    data = shredded.data[begin : min(finish, begin + _MOST_BYTES)].tobytes()
+    data = shredded.raw[begin : min(finish, begin + _MOST_BYTES)].tobytes()
     return data.decode("utf-8", "ignore")[:LONGEST_RAW]
 
 

@@ -17,7 +17,7 @@ from too many.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -25,9 +25,11 @@ from functools import cached_property, reduce
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.window import Panes
-from anabranch.columnar.items.query import NotColumnar, Spot, TemplateScope, source_spots
-from anabranch.columnar.match.condition import ALWAYS, Condition, NumberTest, tests
-from anabranch.columnar.scan.template import Template
+from anabranch.columnar.expressions.compiling import LookScope, NotColumnar, Spot
+from anabranch.columnar.expressions.tree import Column
+from anabranch.columnar.items.query import item_spot, reference_column
+from anabranch.columnar.match.condition import ALWAYS, Condition, PresenceTest, columns_of, numbers_of
+from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.language import ast
 from anabranch.language.rewrite import parts
 from anabranch.language.signatures import SIGNATURES
@@ -77,20 +79,21 @@ class PaneQuery:
 class Given:
     """A place that an aggregated path leads to in each item, and the condition under which it counts."""
 
-    leaf: int | None
+    column: PartColumn | None
     """None where nothing but the number of nodes is asked for."""
     condition: Condition
+    """Also that there is such a node, where items may lack it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledPanes:
-    """What a window takes from items that fit the template it was compiled for."""
+    """What a window takes from items of the look it was compiled for."""
 
     is_reached: bool
     """Whether the path leads to such items at all."""
     condition: Condition
-    reference: int | None
-    """The leaf that places an item in a time window."""
+    reference: PartColumn | None
+    """The column that places an item in a time window."""
     paths: tuple[tuple[Given, ...], ...]
 
     @property
@@ -98,100 +101,96 @@ class CompiledPanes:
         return [each for path in self.paths for each in path]
 
     @property
-    def numbers(self) -> set[int]:
-        """The leaves whose numbers it looks at."""
-        conditions = (self.condition, *(each.condition for each in self._given))
-        tested = {test.leaf for each in conditions for test in tests(each) if isinstance(test, NumberTest)}
-        read = (self.reference, *(each.leaf for each in self._given))
-        return tested | {leaf for leaf in read if leaf is not None}
+    def _conditions(self) -> tuple[Condition, ...]:
+        return (self.condition, *(each.condition for each in self._given))
 
     @property
-    def leaves(self) -> set[int]:
-        """All leaves it looks at."""
-        conditions = (self.condition, *(each.condition for each in self._given))
-        return self.numbers | {test.leaf for each in conditions for test in tests(each)}
+    def numbers(self) -> set[Column]:
+        """The columns whose numbers it looks at."""
+        read = (self.reference, *(each.column for each in self._given))
+        found: set[Column] = {column for column in read if column is not None}
+        return found.union(*map(numbers_of, self._conditions))
+
+    @property
+    def columns(self) -> set[Column]:
+        """All columns it looks at."""
+        return self.numbers.union(*map(columns_of, self._conditions))
 
 
-def compile_panes(query: PaneQuery, root: str, template: Template) -> CompiledPanes | None:
-    """Compile a window for a template; None where it is not made for columns.
+def compile_panes(query: PaneQuery, root: str, look: Look) -> CompiledPanes | None:
+    """Compile a window for a look; None where it is not made for columns.
 
     `root` is the name of the stream's root, which stands in no namespace.
     """
     if not query.plain:
         return None
     try:
-        conditions, found = source_spots(query.clause.source, root, template)
-        if not found:
+        conditions, spot = item_spot(query.clause.source, root, look)
+        if spot is None:
             return CompiledPanes(False, tuple(conditions) or ALWAYS, None, ())
-        if found != [Spot(template, 0)]:
-            raise NotColumnar  # the window holds parts of items
-        names: Mapping[str | None, Spot] = {query.clause.variable: found[0], None: found[0]}
         window = query.clause.window
-        reference = (
-            _reference(window, root, TemplateScope({None: found[0]})) if isinstance(window, ast.TimeWindow) else None
-        )
-        paths = tuple(_given(path, names, each) for path, each in zip(query.paths, query.numeric, strict=True))
+        reference = _reference(window, root, spot) if isinstance(window, ast.TimeWindow) else None
+        scope = LookScope({query.clause.variable: spot, None: spot})
+        paths = tuple(_given(path, scope, each) for path, each in zip(query.paths, query.numeric, strict=True))
         return CompiledPanes(True, tuple(conditions) or ALWAYS, reference, paths)
     except NotColumnar:
         return None
 
 
-def _reference(window: ast.TimeWindow, root: str, scope: TemplateScope) -> int:
-    """The leaf at the window's reference, which must be the only one there."""
-    path = window.reference
-    steps = path.steps
-    if isinstance(path.start, ast.Root):
-        item = scope.names[None]
-        above = [ast.NameTest(root), ast.NameTest(item.template.parts[item.number].name)]
-        if [step.test for step in steps[:2]] != above or len(steps) == 2:
-            raise NotColumnar
-        path = ast.Path(None, steps[2:])
-    elif path.start is not None and not isinstance(path.start, ast.ContextItem):
-        raise NotColumnar
-    found = scope.spots(path)
-    if len(found) != 1:
-        raise NotColumnar  # every item that is selected fails
-    return found[0].leaf
+def _reference(window: ast.TimeWindow, root: str, spot: Spot) -> PartColumn:
+    """The column at the window's reference, which must be the only one there."""
+    start = window.reference.start
+    if start is not None and not isinstance(start, ast.ContextItem | ast.Root):
+        raise NotColumnar("a reference that is no path from an item")
+    return reference_column(window, root, spot)
 
 
-def _given(path: ast.Expression, names: Mapping[str | None, Spot], numeric: bool) -> tuple[Given, ...]:
+def _given(path: ast.Expression, scope: LookScope, numeric: bool) -> tuple[Given, ...]:
     """Where a path leads, with the one predicate that it may have."""
     start, steps = (path.start, path.steps) if isinstance(path, ast.Path) else (path, ())
-    item = names[None]
+    item = scope.names[None]
+    assert isinstance(item, Spot)
     condition = ALWAYS
     if isinstance(start, ast.Filter):
         condition = _condition(item, start.tail)
         start = start.base
-    found = TemplateScope(names).spots(start) if start is not None else [item]
+    found = scope.spots(start) if start is not None else [item]
     given = [(each, condition) for each in found]
     for step in steps:
-        given = [(child, so_far) for spot, so_far in given for child in spot.children(step)]
+        given = [(child, so_far) for spot, so_far in given for child in spot.steps(step)]
         if step.tail:
             given = [(spot, _condition(spot, step.tail)) for spot, _ in given]
-    return tuple(Given(spot.leaf if numeric else None, each) for spot, each in given)
+    if not all(spot.is_single for spot, _ in given):
+        raise NotColumnar("an aggregate over repeated parts of an item")
+    return tuple(Given(spot.text if numeric else None, (*_there(spot), *each)) for spot, each in given)
+
+
+def _there(spot: Spot) -> Condition:
+    return () if spot.part in spot.look.own else (PresenceTest(spot.presence),)
 
 
 def _condition(spot: Spot, tail: Sequence[ast.Predicate | ast.Qualifier]) -> Condition:
     """What a predicate asks of a place; that there is only one keeps errors in their order."""
     (predicate,) = tail
-    assert isinstance(predicate, ast.Predicate)
-    return (TemplateScope({None: spot}).condition(predicate.condition),)
+    if not isinstance(predicate, ast.Predicate):
+        raise NotColumnar("a step into the past")
+    return (LookScope({None: spot}).condition(predicate.condition),)
 
 
 @dataclass(frozen=True)
 class CompiledMany:
-    """What several windows take from items that fit a template; None for those that are not made for columns."""
+    """What several windows take from items of a look; None for those that are not made for columns."""
 
     members: tuple[CompiledPanes | None, ...]
 
     @property
-    def leaves(self) -> set[int]:
-        """All leaves that one of them looks at."""
-        return set().union(*(each.leaves for each in self.members if each))
+    def columns(self) -> set[Column]:
+        """All columns that one of them looks at."""
+        return set().union(*(each.columns for each in self.members if each))
 
     @property
-    def numbers(self) -> set[int]:
-        """The leaves whose numbers one of them looks at."""
+    def numbers(self) -> set[Column]:
+        """The columns whose numbers one of them looks at."""
         return set().union(*(each.numbers for each in self.members if each))
 
     @cached_property
@@ -205,9 +204,9 @@ class CompiledMany:
         return tuple(each.condition for number in self.matched if (each := self.members[number]))
 
 
-def compile_many(queries: Sequence[PaneQuery], root: str, template: Template) -> CompiledMany:
-    """Compile several windows for a template."""
-    return CompiledMany(tuple(compile_panes(each, root, template) for each in queries))
+def compile_many(queries: Sequence[PaneQuery], root: str, look: Look) -> CompiledMany:
+    """Compile several windows for a look."""
+    return CompiledMany(tuple(compile_panes(each, root, look) for each in queries))
 
 
 _MOST = 8

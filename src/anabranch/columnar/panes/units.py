@@ -17,16 +17,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from anabranch.algebra.accents.evolution import Evolution
+from anabranch.columnar.expressions.tree import read_columns
 from anabranch.columnar.items.evolution import Changes, brought_back
-from anabranch.columnar.match.boxed import MOST_BOXES, BoxColumns, carries, gap_of
+from anabranch.columnar.match.boxed import MOST_BOXES, BoxColumns, carries, column_of
 from anabranch.columnar.match.condition import TextTest, tests
 from anabranch.columnar.panes.kernels import MOST_PLACES, best_places, exact_ticks
 from anabranch.columnar.panes.query import CompiledPanes
 from anabranch.columnar.scan.kernels import MOST_DIGITS, Numbers
+from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.stream.affine import IDENTITY, Affine
 from anabranch.stream.path import Path
-from anabranch.stream.reading.parse import parse_item
 
 _MOST = 1 << 62
 _LARGEST = 10**MOST_DIGITS
@@ -37,45 +38,45 @@ class Sight:
     """A batch as some members know it."""
 
     shredded: Shredded
-    mapped: frozenset[int] = frozenset()
-    """The leaves whose numbers are not those that are written."""
+    mapped: frozenset[PartColumn] = frozenset()
+    """The columns whose numbers are not those that are written."""
 
     def is_made_for(self, compiled: CompiledPanes) -> bool:
-        """Whether a window looks at no text of such a leaf."""
+        """Whether a window looks at no text of such a column, and computes nothing with it."""
         conditions = (compiled.condition, *(each.condition for path in compiled.paths for each in path))
-        return not any(
-            isinstance(test, TextTest) and test.leaf in self.mapped for each in conditions for test in tests(each)
-        )
+        asked = (test for each in conditions for test in tests(each))
+        others = (each.column for each in asked if isinstance(each, TextTest) or not isinstance(each.column, int))
+        return self.mapped.isdisjoint(part for each in others for part in read_columns(each))
 
 
 def sight_of(shredded: Shredded, evolution: Evolution) -> Sight | None:
     """A batch with its numbers in the units of the start; None where columns cannot tell."""
     assert shredded.wanted is not None, "only what was shredded is counted"
-    template, leaves = shredded.wanted.template, shredded.wanted.leaves
-    maps: dict[int, Changes] = {}
-    asked: dict[int, Path] = {}
+    look, rows = shredded.wanted.look, shredded.wanted.rows
+    maps: dict[PartColumn, Changes] = {}
+    asked: dict[PartColumn, Path] = {}
     for path, changes in evolution.altered().items():
-        if not carries(template, path):
+        if not carries(look, path):
             continue
-        gap = gap_of(template, path)
-        if gap is None:
+        column = column_of(look, path)
+        if column is None:
             return None
-        if gap in leaves and (changes is None or len(changes) > MOST_BOXES):
-            asked[gap] = path
-        elif gap in leaves and changes is not None:
-            maps[gap] = changes
+        if column in rows and (changes is None or len(changes) > MOST_BOXES):
+            asked[column] = path
+        elif column in rows and changes is not None:
+            maps[column] = changes
     if not maps and not asked:
         return Sight(shredded)
     boxes = list(dict.fromkeys(box for changes in maps.values() for box, _ in changes if box))
     columns = BoxColumns.of(shredded, shredded.fits, boxes)
     judged = {box: columns.judge(box) for box in boxes}
     values = shredded.values.copy()
-    for gap, changes in maps.items():
-        row = leaves.index(gap)
+    for column, changes in maps.items():
+        row = rows[column]
         values[row] = np.where(shredded.fits, brought_back(values[row], changes, judged, decimals), np.nan)
     units = _units(shredded, evolution, tuple(asked.values()))
-    for gap, path in asked.items():
-        row, raw = leaves.index(gap), shredded.values[leaves.index(gap)]
+    for column, path in asked.items():
+        row, raw = rows[column], shredded.values[rows[column]]
         values[row] = np.nan
         for unit, entries in units[path].items():
             values[row, entries] = raw[entries] if unit == IDENTITY else decimals(raw[entries], unit.inverse())
@@ -86,7 +87,7 @@ def _units(shredded: Shredded, evolution: Evolution, paths: Sequence[Path]) -> d
     """By path: the entries that fit, by their units."""
     found: dict[Path, dict[Affine, list[int]]] = {path: {} for path in paths}
     for entry in np.flatnonzero(shredded.fits).tolist() if paths else ():
-        tree = parse_item(shredded.cut(entry).raw, shredded.limits)
+        tree = shredded.tree(entry)
         for path in paths:
             unit = evolution.state(path, tree).unit
             if unit is not None:

@@ -15,8 +15,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from anabranch.columnar.scan.kernels import Bytes, Indices, ItemColumns, Pattern, Places, compiled, shred
-from anabranch.columnar.scan.shred import LONGEST_FITTING, Shredded, WantedLeaves
+from anabranch.columnar.expressions.tree import Column
+from anabranch.columnar.scan import kernels
+from anabranch.columnar.scan.cutter import ItemCutter
+from anabranch.columnar.scan.kernels import Bytes, Indices, Places, compiled
+from anabranch.columnar.scan.shred import Shredded
+from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.lines import Carry
 
@@ -24,18 +28,6 @@ VOID, SHOWN, SELECTED = 0, 1, 2
 """An item without a place in time windows; one that only shows how far its stream is; one that is selected."""
 
 _ZERO, _NINE, _POINT, _MINUS = b"09.-"
-
-
-@compiled
-def _shred(data: Bytes, ends: Indices, pattern: Pattern, longest: int, columns: ItemColumns) -> None:
-    """Like `kernels.shred`, for entries that stand one behind the other and end at `ends`: each fits, or does not."""
-    begin = 0
-    for entry in range(len(ends)):
-        end = ends[entry]
-        count, _ = shred(data, begin, end, False, pattern, longest, columns, entry, entry + 1)
-        whole = count == entry + 1 and columns.begins[entry] == begin and columns.finishes[entry] == end
-        columns.fits[entry], columns.begins[entry], columns.finishes[entry] = whole, begin, end
-        begin = end
 
 
 @compiled
@@ -60,14 +52,23 @@ MOST_BYTES = 1 << 31
 """What places in bytes can tell apart."""
 
 
-def shred_entries(data: bytes, ends: Indices, wanted: WantedLeaves, limits: Limits) -> Shredded:
+def shred_entries(data: bytes, ends: Indices, wanted: WantedColumns, limits: Limits) -> Shredded:
     """Take items apart that stand one behind the other in `data`, each ending at one of `ends`."""
     assert len(data) < MOST_BYTES
-    places, columns = np.frombuffer(data, np.uint8), ItemColumns.room(len(wanted.leaves), len(ends))
-    columns.values.fill(np.nan)
-    _shred(places, ends, wanted.pattern, min(limits.item_bytes, LONGEST_FITTING), columns)
-    columns.clear(~columns.fits)
-    return Shredded(wanted, places, 0, Carry(), *columns, {}, limits)
+    cutter = ItemCutter(np.frombuffer(data, np.uint8), wanted, limits, len(ends))
+    cutter.cut_all(ends)
+    found = cutter.finished()
+    return Shredded(wanted, found.data, cutter.raw, 0, Carry(), *found.columns, {}, limits, found.frames)
+
+
+def shredded_again(shredded: Shredded, wanted: WantedColumns) -> tuple[Shredded, Indices]:
+    """The entries of a batch that fit, taken apart for other columns, and their numbers."""
+    picks = np.flatnonzero(shredded.fits)
+    offsets = np.zeros(len(picks) + 1, np.int32)
+    np.cumsum(shredded.finishes[picks] - shredded.begins[picks], out=offsets[1:])
+    raw = np.empty(offsets[-1], np.uint8)
+    kernels.gather(shredded.raw, shredded.begins, shredded.finishes, picks, offsets, raw)
+    return shred_entries(raw.tobytes(), offsets[1:].astype(np.int64), wanted, shredded.limits), picks
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +80,14 @@ class Decimals:
     others: Mapping[int, Fraction]
 
     @staticmethod
-    def read(shredded: Shredded, leaf: int | None, others: Mapping[int, Fraction], count: int) -> Decimals:
-        """The numbers in a leaf of the first `count` entries; `others` are those that are known otherwise.
+    def read(shredded: Shredded, column: Column | None, others: Mapping[int, Fraction], count: int) -> Decimals:
+        """The numbers in a column of the first `count` entries; `others` are those that are known otherwise.
 
         Where a number is neither clear nor known, it is 0.
         """
         digits, places = np.zeros(count, np.int64), np.zeros(count, np.int64)
-        if leaf is not None:
-            assert shredded.wanted is not None
-            row = shredded.wanted.leaves.index(leaf)
+        if column is not None:
+            row = shredded.row(column)
             spans = shredded.starts[row, :count], shredded.ends[row, :count]
             _decimals(shredded.data, *spans, digits, places)
             unclear = np.isnan(shredded.values[row, :count])

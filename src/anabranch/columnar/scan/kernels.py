@@ -34,28 +34,31 @@ _POWERS = np.array([float(10**exponent) for exponent in range(_HOLDS + 1)])
 """All exact, so that dividing a mantissa below 2**53 by one of them rounds once, and correctly."""
 
 
+ABSENT, UNCLEAR = -1, -2
+"""What stands in the place of a start, and of an end: an item has nothing there, or it is not clear what."""
 _LOOK = 4096
 """So many bytes are looked at before anything is made of what was seen."""
 
 
-def compiled(function: Kernel) -> Kernel:
+def compiled(function: Kernel, **options: Any) -> Kernel:
     """Numba's decorator, for functions that keep their type."""
-    return _compiled(function)
+    try:
+        return njit(cache=True, nogil=True, **options)(function)  # type: ignore[no-any-return]
+    except RuntimeError:  # there is no folder to keep it in: each process compiles for itself
+        return njit(nogil=True, **options)(function)  # type: ignore[no-any-return]
 
 
 def compiled_lean(function: Kernel) -> Kernel:
     """As `compiled`, for functions that make no arrays.
 
-    There is no counting of who uses an array then, which costs more than all else that a small function does.
+    There is no counting of who uses an array then, which costs more than many a small function does.
     """
-    return _compiled(function, _nrt=False)
+    return compiled(function, _nrt=False)
 
 
-def _compiled(function: Kernel, **options: Any) -> Kernel:
-    try:
-        return njit(cache=True, nogil=True, **options)(function)  # type: ignore[no-any-return]
-    except RuntimeError:  # there is no folder to keep it in: each process compiles for itself
-        return njit(nogil=True, **options)(function)  # type: ignore[no-any-return]
+def compiled_inline(function: Kernel) -> Kernel:
+    """The same for a small function that is put in the place of each call."""
+    return compiled(function, _nrt=False, forceinline=True)
 
 
 @compiled_lean
@@ -122,6 +125,10 @@ class ItemColumns(NamedTuple):
             fits[:count], begins[:count], finishes[:count], starts[:, :count], ends[:, :count], values[:, :count]
         )
 
+    def rows(self, count: int) -> ItemColumns:
+        """The same with the first so many rows."""
+        return self._replace(starts=self.starts[:count], ends=self.ends[:count], values=self.values[:count])
+
     @staticmethod
     def room(rows: int, count: int) -> ItemColumns:
         """Room for so many entries."""
@@ -131,7 +138,7 @@ class ItemColumns(NamedTuple):
 
     def clear(self, entries: Flags) -> None:
         """Forget the leaves of some entries."""
-        self.starts[:, entries] = self.ends[:, entries] = 0
+        self.starts[:, entries] = self.ends[:, entries] = UNCLEAR
         self.values[:, entries] = np.nan
 
 
@@ -173,52 +180,6 @@ def is_blank(data: Bytes, at: int, stop: int) -> bool:
     while at < stop and (data[at] == SPACE or TAB <= data[at] <= CR):
         at += 1
     return at >= stop
-
-
-@compiled_lean
-def shred(
-    data: Bytes,
-    at: int,
-    stop: int,
-    lines: bool,
-    pattern: Pattern,
-    longest: int,
-    columns: ItemColumns,
-    count: int,
-    most: int,
-) -> tuple[int, int]:
-    """Cut items that fit a template out of `data[at:stop]`; gives the number of entries and where it stopped.
-
-    There are `count` entries before, and `most` are no more than `columns` have room for.
-    With `lines` each line that is not blank is an entry, also one that does not fit, and `data[stop - 1]` is a line
-    end; otherwise items have white space between them, and the first thing that does not fit is where it stops.
-    """
-    while count < most:
-        while not lines and at < stop and is_space(data[at]):
-            at += 1
-        if at >= stop:
-            break
-        begin = at
-        finish = behind_template(data, at, stop, pattern, columns, count)
-        at = max(begin, finish)
-        if lines and data[at] == CR:
-            at += 1
-        fit = finish >= 0 and at - begin <= longest and (not lines or data[at] == LF)
-        if not fit:
-            at = begin
-            if not lines:
-                break
-        if lines:
-            while data[at] != LF:
-                at += 1
-            at += 1
-            if not fit:
-                finish = at - 1
-                if is_blank(data, begin, finish):
-                    continue
-        columns.begins[count], columns.finishes[count], columns.fits[count] = begin, finish, fit
-        count += 1
-    return count, at
 
 
 @compiled_lean

@@ -22,16 +22,17 @@ it is serialised.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from anabranch.stream.tree import Element, Text
+from anabranch.columnar.scan.template import Template
+from anabranch.stream.tree import Element
 
 MOST_PARTS = 1_000
 """A look of more parts is none: such items have keys or names that are values."""
-Column: TypeAlias = int
+PartColumn: TypeAlias = int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +57,41 @@ class Look:
 
     parts: tuple[LookPart, ...]
 
+    template: Template | None = None
+    """What most items look like byte by byte, where most look alike and have no repeated parts."""
+
+    is_json: bool = False
+    """Whether items are lines of JSON."""
+
     @staticmethod
-    def learn(items: Iterable[Element], before: Look | None = None) -> Look | None:
-        """The look of some items and those that were seen before; None where no look can show them."""
+    def learn(
+        items: Iterable[tuple[bytes, Element]], before: Look | None = None, *, is_json: bool = False
+    ) -> Look | None:
+        """The look of some items, given as bytes and tree, and of those that were seen before.
+
+        None where no look can show them.
+        """
         reading = _Reading()
         if before is not None:
             reading.begin(before)
-        items = list(items)
-        if not items and before is None:
+        items = [each for each in items if _is_plain(each[1])]
+        if not items:
+            return before
+        for _, item in items:
+            reading.take_item(item)
+        if len(reading.parts) > MOST_PARTS:
             return None
-        for item in items:
-            if not reading.take_item(item):
-                return None
-        return reading.look()
+        look = reading.look()
+        template = None if is_json else Template.learn(items)
+        if template is not None:
+            frames = {look.path(number): frame for number, frame in enumerate(look.frames)}
+            template = None if any(frames[path] >= 0 for path in template.paths) else template
+        return replace(look, template=template, is_json=is_json)
+
+    @property
+    def own(self) -> tuple[int, ...]:
+        """The items' own elements."""
+        return self.children(-1)
 
     @cached_property
     def _children(self) -> tuple[tuple[int, ...], ...]:
@@ -95,6 +118,10 @@ class Look:
             found.append(number if part.repeated else found[part.parent] if part.parent >= 0 else -1)
         return tuple(found)
 
+    def presence(self, part: int) -> PartColumn:
+        """A column that an item has where it has a part."""
+        return part if self.parts[part].has_text else ~part
+
     def path(self, part: int) -> tuple[str, ...]:
         """The names that lead to a part, from the item's own on."""
         names: list[str] = []
@@ -102,6 +129,14 @@ class Look:
             names.append(self.parts[part].name)
             part = self.parts[part].parent
         return tuple(reversed(names))
+
+
+def _is_plain(element: Element) -> bool:
+    """Whether no name in an item stands in a namespace."""
+    names = (element.name, *(attribute.name for attribute in element.attributes))
+    if element.namespaces or any(name.uri or name.prefix for name in names):
+        return False
+    return all(_is_plain(child) for child in element.children if isinstance(child, Element))
 
 
 @dataclass(slots=True)
@@ -123,11 +158,11 @@ class _Reading:
         self.seen = [0] * len(self.parts)
         self.instances = [0] * len(self.parts)
 
-    def take_item(self, item: Element) -> bool:
-        """Take an item in; False if no look can show it."""
+    def take_item(self, item: Element) -> None:
+        """Take an item in."""
         number = self._part(item.name.local, -1, has_text=True)
         self.seen[number] += 1
-        return self._take(item, number) and len(self.parts) <= MOST_PARTS
+        self._take(item, number)
 
     def _part(self, name: str, parent: int, *, has_text: bool) -> int:
         key = parent, name
@@ -139,27 +174,22 @@ class _Reading:
             self.instances.append(0)
         return self.numbers[key]
 
-    def _take(self, element: Element, number: int) -> bool:
-        if element.namespaces or element.name.uri or element.name.prefix:
-            return False
+    def _take(self, element: Element, number: int) -> None:
         self.instances[number] += 1
         for attribute in element.attributes:
-            if attribute.name.uri or attribute.name.prefix:
-                return False
             part = self._part(f"@{attribute.name.local}", number, has_text=True)
             self.seen[part] += 1
             self.instances[part] += 1
         children = [each for each in element.children if isinstance(each, Element)]
         if children:
             self.parts[number] = replace(self.parts[number], has_text=False)
-        elif any(not isinstance(each, Text) for each in element.children):
-            return False  # a comment or an instruction; such items are rare
         for name, times in Counter(each.name.local for each in children).items():
             part = self._part(name, number, has_text=True)
             self.seen[part] += 1
             if times > 1:
                 self.parts[part] = replace(self.parts[part], repeated=True)
-        return all(self._take(each, self.numbers[number, each.name.local]) for each in children)
+        for each in children:
+            self._take(each, self.numbers[number, each.name.local])
 
     def look(self) -> Look:
         for number, part in enumerate(self.parts):
@@ -167,8 +197,3 @@ class _Reading:
             if self.seen[number] < around:
                 self.parts[number] = replace(part, optional=True)
         return Look(tuple(self.parts))
-
-
-def parts_in_order(look: Look, columns: Sequence[Column]) -> list[int]:
-    """The parts that some columns belong to, each once."""
-    return sorted({column if column >= 0 else ~column for column in columns})

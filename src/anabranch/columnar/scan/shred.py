@@ -14,68 +14,65 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.columnar.scan import kernels
-from anabranch.columnar.scan.kernels import ItemColumns, Pattern
-from anabranch.columnar.scan.template import PLAIN, Template, is_plain_around
+from anabranch.columnar.expressions.tree import Column
+from anabranch.columnar.scan.cutter import ItemCutter
+from anabranch.columnar.scan.frames import FrameRows, Frames
+from anabranch.columnar.scan.kernels import UNCLEAR, ItemColumns
+from anabranch.columnar.scan.template import is_plain_around
+from anabranch.columnar.scan.wanted import WantedColumns
+from anabranch.stream.elements import Item, Place
 from anabranch.stream.limits import Limits
+from anabranch.stream.reading.json_items import parse_line
 from anabranch.stream.reading.lines import Carry, Cut, LineSplitter, line_cut
+from anabranch.stream.reading.parse import parse_item
 from anabranch.stream.reading.split import DocumentSplitter
+from anabranch.stream.tree import Element
 
 Splitter: TypeAlias = LineSplitter | DocumentSplitter
 _STEP = 2_048  # how much of a document the splitter gets before the kernel tries again
 _FRONT = 4
-LONGEST_FITTING = 1 << 16
-"""Items of more bytes are left to the law: what is answered in columns is not counted (LAWS 2.6)."""
 _NO_BYTES = np.empty(0, np.uint8)
-
-
-@dataclass(frozen=True)
-class WantedLeaves:
-    """The leaves to cut out of items that fit a template, by row, and for each row whether its number is wanted."""
-
-    template: Template
-    leaves: tuple[int, ...]
-    numeric: tuple[bool, ...]
-
-    @cached_property
-    def pattern(self) -> Pattern:
-        """As the kernel takes it."""
-        pieces = self.template.pieces
-        slots = np.full(self.template.gaps, -1, np.int64)
-        slots[list(self.leaves)] = range(len(self.leaves))
-        bounds = np.cumsum([0, *map(len, pieces)])
-        fixed, numeric = np.frombuffer(b"".join(pieces), np.uint8), np.array(self.numeric, np.bool_)
-        return Pattern(fixed, bounds, slots, numeric, np.frombuffer(PLAIN, np.uint8))
 
 
 @dataclass(frozen=True)
 class Shredded:
     """Some entries of a stream in order: items that fit, and what a splitter cut out elsewhere."""
 
-    wanted: WantedLeaves | None
+    wanted: WantedColumns | None
     data: NDArray[np.uint8]
+    """The bytes that columns point into; of JSON, the items that were written for its lines."""
+    raw: NDArray[np.uint8]
+    """The bytes as they came."""
     base: int
-    """The position of the data in the partition."""
+    """Their position in the partition."""
     around: Carry
     """Says which root and encoding are around the items that fit."""
     fits: NDArray[np.bool_]
     begins: NDArray[np.int32]
     finishes: NDArray[np.int32]
-    """The spans of entries in `data`, but for those in `cuts`."""
+    """The spans of entries in `raw`, but for those in `cuts`."""
     starts: NDArray[np.int32]
     ends: NDArray[np.int32]
-    """The spans of their leaves, by row."""
+    """The spans of their columns, by row; `ABSENT` and `UNCLEAR` where there is none."""
     values: NDArray[np.float64]
     """The numbers in them; NaN where the text is no number, or none that is simple enough to be exact."""
     cuts: dict[int, Cut]
     """What the splitter gave, by the number of the entry; a line that does not fit is cut when it is asked for."""
     limits: Limits
+    frames: Frames | None = None
+    """The rows of repeated parts."""
+    first: int = 0
+    """The number of the first entry among those that were read together."""
+
+    def frame(self, part: int) -> FrameRows:
+        """The rows of a repeated part, in all entries that were read together."""
+        assert self.frames is not None, "only what was shredded has repeated parts"
+        return self.frames.of(part)
 
     def part(self, start: int, stop: int) -> Shredded:
         """Some of the entries."""
@@ -88,27 +85,43 @@ class Shredded:
             ends=self.ends[:, start:stop],
             values=self.values[:, start:stop],
             cuts={entry - start: cut for entry, cut in self.cuts.items() if start <= entry < stop},
+            first=self.first + start,
         )
 
     def unfit(self, entries: NDArray[np.bool_]) -> Shredded:
         """The same, where some entries are taken for such as do not fit."""
         starts, ends, values = self.starts.copy(), self.ends.copy(), self.values.copy()
-        starts[:, entries] = ends[:, entries] = 0
+        starts[:, entries] = ends[:, entries] = UNCLEAR
         values[:, entries] = np.nan
         return replace(self, fits=self.fits & ~entries, starts=starts, ends=ends, values=values)
+
+    def row(self, column: Column) -> int:
+        """The row of a column."""
+        assert self.wanted is not None, "only what was shredded has columns"
+        return self.wanted.rows[column]
 
     def cut(self, entry: int) -> Cut:
         """The raw item of an entry."""
         if entry in self.cuts:
             return self.cuts[entry]
         begin, finish = int(self.begins[entry]), int(self.finishes[entry])
-        raw = self.data[begin:finish].tobytes()
+        raw = self.raw[begin:finish].tobytes()
         if self.around.root is not None:
             root = self.around.root.encode("latin-1")
             return Cut(self.base + begin, self.base + finish, raw, None, root, self.around.encoding)
         line = line_cut(self.base + begin, raw, self.limits)
         assert line is not None, "a blank line is no entry"
         return line
+
+    def tree(self, entry: int) -> Element:
+        """The item of an entry that fits."""
+        raw = self.cut(entry).raw
+        if self.wanted is None or not self.wanted.look.is_json:
+            return parse_item(raw, self.limits)
+        (own,) = self.wanted.look.own
+        element = parse_line(raw, Place("", "", 0), self.limits, self.wanted.look.parts[own].name)
+        assert isinstance(element, Item), "what fits is an item"
+        return element.tree
 
 
 class Shredder:
@@ -129,29 +142,29 @@ class Shredder:
         """The first items in a piece that may come next, without taking it."""
         return type(self._splitter)(self._limits, replace(self.carry, position=self._position)).feed(piece)
 
-    def feed(self, piece: bytes, wanted: WantedLeaves | None) -> Iterator[Shredded]:
+    def feed(self, piece: bytes, wanted: WantedColumns | None) -> Iterator[Shredded]:
         """Take the next bytes; give what ends in them."""
         if wanted is None:
             cuts = self._splitter.feed(piece)
             self._position += len(piece)
-            return self._only(cuts, None)
+            return self._only(cuts, wanted)
         return self._lines(piece, wanted) if isinstance(self._splitter, LineSplitter) else self._document(piece, wanted)
 
     def finish(self) -> Iterator[Shredded]:
         """There are no more bytes."""
         return self._only(self._splitter.finish(), None)
 
-    def _only(self, cuts: Sequence[Cut], wanted: WantedLeaves | None) -> Iterator[Shredded]:
+    def _only(self, cuts: Sequence[Cut], wanted: WantedColumns | None) -> Iterator[Shredded]:
         """What the splitter gave, with nothing in it that fits."""
         if cuts:
-            columns = ItemColumns.room(len(wanted.leaves) if wanted else 0, len(cuts))
+            columns = ItemColumns.room(len(wanted.rows) if wanted else 0, len(cuts))
             columns.fits[:], columns.begins[:], columns.finishes[:] = False, 0, 0
             columns.clear(~columns.fits)
-            yield Shredded(wanted, _NO_BYTES, 0, Carry(), *columns, dict(enumerate(cuts)), self._limits)
+            yield Shredded(wanted, _NO_BYTES, _NO_BYTES, 0, Carry(), *columns, dict(enumerate(cuts)), self._limits)
 
     # --- lines --------------------------------------------------------------------------------------------
 
-    def _lines(self, piece: bytes, wanted: WantedLeaves) -> Iterator[Shredded]:
+    def _lines(self, piece: bytes, wanted: WantedColumns) -> Iterator[Shredded]:
         base = self._position
         at = 0
         inside_line = self.carry.position < base or self.carry.skipping is not None
@@ -160,8 +173,8 @@ class Shredder:
             yield from self._only(self._splitter.feed(piece[:at]), wanted)
         stop = piece.rfind(b"\n") + 1
         while at < stop:
-            columns = _Columns.of(piece, base, wanted, self.carry)
-            at = columns.shred(at, stop, self._limits, lines=True)
+            columns = _Columns.of(piece, base, wanted, self.carry, self._limits)
+            at = columns.cutter.cut(at, stop, lines=True)
             yield columns.shredded(self._limits)
             self._splitter = LineSplitter(self._limits, Carry(base + at))
         yield from self._only(self._splitter.feed(piece[at:]), wanted)
@@ -169,33 +182,35 @@ class Shredder:
 
     # --- documents ----------------------------------------------------------------------------------------
 
-    def _document(self, piece: bytes, wanted: WantedLeaves) -> Iterator[Shredded]:
+    def _document(self, piece: bytes, wanted: WantedColumns) -> Iterator[Shredded]:
         base = self._position
-        columns = _Columns.of(piece, base, wanted, self.carry)
+        columns = _Columns.of(piece, base, wanted, self.carry, self._limits)
         tried = base - 1  # where the kernel began last; a second time would cost time that is not linear in bytes
         fed = 0
         while True:
             carry = self.carry
             if carry.position > tried and _is_between_plain_items(carry):
-                if carry.root != columns.around.root:
+                if carry.root != columns.around.root or columns.cutter.is_full:
                     yield columns.shredded(self._limits)
-                    columns = _Columns.of(piece, base, wanted, carry)
+                    columns = _Columns.of(piece, base, wanted, carry, self._limits)
                 tried = carry.position
-                before = columns.count
-                at = columns.shred(tried - base, len(piece), self._limits, lines=False)
-                if columns.count > before:
+                before = columns.cutter.count
+                at = columns.cutter.cut(tried - base, len(piece), lines=False)
+                if columns.cutter.count > before:
                     self._splitter = DocumentSplitter(self._limits, replace(carry, position=base + at))
                     fed = at
+                    if columns.cutter.is_full:
+                        continue
             if fed == len(piece):
                 break
             cuts = self._splitter.feed(piece[fed : fed + _STEP])
             fed = min(len(piece), fed + _STEP)
-            if len(cuts) < columns.room:
+            if len(cuts) < columns.cutter.room:
                 columns.extend(cuts)
             else:
                 yield columns.shredded(self._limits)
                 yield from self._only(cuts, wanted)
-                columns = _Columns.of(piece, base, wanted, self.carry)
+                columns = _Columns.of(piece, base, wanted, self.carry, self._limits)
         yield columns.shredded(self._limits)
         self._position = base + len(piece)
 
@@ -211,37 +226,30 @@ def _is_between_plain_items(carry: Carry) -> bool:
 class _Columns:
     """A `Shredded` that is being filled."""
 
-    wanted: WantedLeaves
-    data: NDArray[np.uint8]
+    cutter: ItemCutter
     base: int
     around: Carry
-    columns: ItemColumns
     cuts: dict[int, Cut] = field(default_factory=dict)
-    count: int = 0
 
     @staticmethod
-    def of(piece: bytes, base: int, wanted: WantedLeaves, around: Carry) -> _Columns:
-        columns = ItemColumns.room(len(wanted.leaves), len(piece) // wanted.template.shortest + 1_000)
-        return _Columns(wanted, np.frombuffer(piece, np.uint8), base, around, columns)
-
-    @property
-    def room(self) -> int:
-        return len(self.columns.fits) - self.count
-
-    def shred(self, at: int, stop: int, limits: Limits, *, lines: bool) -> int:
-        """Let the kernel run; where it stopped."""
-        longest, most = min(limits.item_bytes, LONGEST_FITTING), len(self.columns.fits)
-        given = self.data, at, stop, lines, self.wanted.pattern, longest, self.columns, self.count, most
-        self.count, at = kernels.shred(*given)
-        return at
+    def of(piece: bytes, base: int, wanted: WantedColumns, around: Carry, limits: Limits) -> _Columns:
+        return _Columns(ItemCutter(np.frombuffer(piece, np.uint8), wanted, limits), base, around)
 
     def extend(self, cuts: Sequence[Cut]) -> None:
-        self.cuts.update(enumerate(cuts, self.count))
-        self.columns.fits[self.count : self.count + len(cuts)] = False
-        self.count += len(cuts)
+        """Add what a splitter gave."""
+        self.cuts.update(enumerate(cuts, self.cutter.count))
+        self.cutter.pass_over(len(cuts))
 
     def shredded(self, limits: Limits) -> Shredded:
-        columns = self.columns.first(self.count)
-        if not columns.fits.all():
-            columns.clear(~columns.fits)
-        return Shredded(self.wanted, self.data, self.base, self.around, *columns, self.cuts, limits)
+        found = self.cutter.finished()
+        return Shredded(
+            self.cutter.wanted,
+            found.data,
+            self.cutter.raw,
+            self.base,
+            self.around,
+            *found.columns,
+            self.cuts,
+            limits,
+            found.frames,
+        )

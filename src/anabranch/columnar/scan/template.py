@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from anabranch.errors import StreamError
 from anabranch.stream.limits import DOCUMENT
@@ -57,24 +58,25 @@ def is_plain_root(root: Element) -> bool:
     return not root.name.uri and not namespaces_in_scope(root)
 
 
+class Anchor(NamedTuple):
+    """A place in every item that fits: so many bytes behind the end of a gap, or behind the item's begin for -1."""
+
+    gap: int
+    offset: int
+
+
 @dataclass(frozen=True, slots=True)
 class TemplatePart:
-    """An element of the template, with its place relative to the gaps inside it."""
+    """An element of the template, or an attribute, whose name has an `@` in front."""
 
     name: str
     parent: int
     """Its number among the parts; -1 for that of the item itself."""
-    leaf: int | None
+    gap: int | None
     """The gap that is its text, where it holds nothing else."""
-    first: int
-    last: int
-    """The gaps inside are numbered `first` to `last`."""
-    back: int
-    """How many bytes stand between its beginning and its first gap."""
-    ahead: int
-    """How many bytes stand between its last gap and its end."""
-    fixed: bytes
-    """All of it, where it has no gap; then the four numbers before mean nothing."""
+    begin: Anchor
+    end: Anchor
+    """Where it begins and ends; of an attribute, its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +94,14 @@ class Template:
 
     @staticmethod
     def learn(items: Iterable[tuple[bytes, Element]]) -> Template | None:
-        """The template that most of the items fit, each given as bytes and tree.
-
-        Where they fit none, one that shows their paths at least.
-        """
+        """The template that most of the items fit, each given as bytes and tree; None where they fit none."""
         fitting: Counter[Template] = Counter()
-        others: Counter[Template] = Counter()
         for raw, item in items:
-            if template := Template.of(item):
-                is_plain = serialize(item).encode() == raw and b"<!" not in raw and b"<?" not in raw
-                (fitting if is_plain else others)[template] += 1
-        found = fitting or others
-        return found.most_common(1)[0][0] if found else None
+            if b"<!" not in raw and b"<?" not in raw and serialize(item).encode() == raw:
+                template = Template.of(item)
+                if template is not None:
+                    fitting[template] += 1
+        return fitting.most_common(1)[0][0] if fitting else None
 
     @property
     def gaps(self) -> int:
@@ -114,9 +112,13 @@ class Template:
         """The number of bytes of the smallest item that fits."""
         return sum(map(len, self.pieces)) + self.gaps
 
-    def children(self, part: int) -> list[int]:
-        """The parts directly inside another, or the item itself for -1."""
-        return [number for number, each in enumerate(self.parts) if each.parent == part]
+    @property
+    def paths(self) -> list[tuple[str, ...]]:
+        """By part: the names that lead to it, from the item's own on."""
+        found: list[tuple[str, ...]] = []
+        for part in self.parts:
+            found.append((*(found[part.parent] if part.parent >= 0 else ()), part.name))
+        return found
 
 
 @dataclass(slots=True)
@@ -129,6 +131,11 @@ class _Reading:
     def write(self, text: str) -> None:
         self.pieces[-1] += text.encode()
 
+    @property
+    def place(self) -> Anchor:
+        """Where the next byte is going to be."""
+        return Anchor(len(self.pieces) - 2, len(self.pieces[-1]))
+
     def open_gap(self) -> int:
         self.pieces.append(bytearray())
         return len(self.pieces) - 2
@@ -139,16 +146,17 @@ class _Reading:
         if element.namespaces or any(each.uri or each.prefix for each in names):
             return False
         name, children = element.name.local, [each for each in element.children if not isinstance(each, _REMARKS)]
-        number, first, begin = len(self.parts), len(self.pieces) - 1, len(self.pieces[-1])
-        self.parts.append(TemplatePart(name, parent, None, 0, 0, 0, 0, b""))
+        number, begin = len(self.parts), self.place
+        self.parts.append(TemplatePart(name, parent, None, begin, begin))
         self.write(f"<{name}")
         for attribute in element.attributes:
             self.write(f' {attribute.name.local}="')
-            self.open_gap()
+            before, own = self.place, self.open_gap()
+            self.parts.append(TemplatePart(f"@{attribute.name.local}", number, own, before, self.place))
             self.write('"')
         self.write(">" if children else "/>")
-        leaf = self.open_gap() if children and all(isinstance(each, Text) for each in children) else None
-        for child in children if leaf is None else ():
+        gap = self.open_gap() if children and all(isinstance(each, Text) for each in children) else None
+        for child in children if gap is None else ():
             match child:
                 case Element():
                     if not self.take(child, number):
@@ -159,9 +167,7 @@ class _Reading:
                     return False
         if children:
             self.write(f"</{name}>")
-        last, back, ahead = len(self.pieces) - 2, len(self.pieces[first]) - begin, len(self.pieces[-1])
-        fixed = bytes(self.pieces[-1][begin:]) if last < first else b""
-        self.parts[number] = TemplatePart(name, parent, leaf, first, last, back, ahead, fixed)
+        self.parts[number] = TemplatePart(name, parent, gap, begin, self.place)
         return True
 
 

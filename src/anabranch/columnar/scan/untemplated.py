@@ -20,7 +20,7 @@ is so alone, and joining such items cannot hide a fault of one behind another.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeAlias
 from xml.parsers import expat
@@ -29,8 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.scan.kernels import SPACE, Bytes, Flags, Indices, Numbers, Places, compiled, is_space, number_at
-from anabranch.columnar.scan.shred import Shredded, WantedLeaves
+from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.template import is_plain_around
+from anabranch.columnar.scan.wanted import WantedColumns
 from anabranch.stream.limits import LONGEST_NAME, Limits
 
 AT_A_TIME = 1_000
@@ -44,7 +45,7 @@ def fill(shredded: Shredded, limits: Limits) -> NDArray[np.bool_]:
     """Set the numbers of entries that do not fit, as far as they are clear; says which of these are good items."""
     good = np.zeros(len(shredded.fits), np.bool_)
     others = np.flatnonzero(~shredded.fits)
-    if shredded.wanted is None or not len(others):
+    if shredded.wanted is None or shredded.wanted.look.is_json or not len(others):
         return good
     entries, data, begins, finishes = _spans(shredded, others)
     # So small an item has neither too many nodes or attributes nor too long a name.
@@ -67,7 +68,7 @@ def _spans(
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]:
     """Entries that may be good items, and where their bytes are."""
     if not shredded.cuts:
-        return others, shredded.data, shredded.begins[others], shredded.finishes[others]
+        return others, shredded.raw, shredded.begins[others], shredded.finishes[others]
     around = {(cut.root, cut.encoding) for cut in shredded.cuts.values()}
     plain = {each for each in around if is_plain_around(*each)}
     able = {
@@ -98,35 +99,19 @@ def _parses(data: bytes) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _guide(wanted: WantedLeaves) -> _Guide:
-    """The paths to the wanted numbers as steps: (state, start of the name, its end, next state, row or -1) each."""
+def _guide(wanted: WantedColumns) -> _Guide:
+    """The look's elements as steps: (state, start of the name, its end, next state, row or -1) each."""
     names = bytearray()
-    states: dict[tuple[str, ...], int] = {(): 0}
     steps: list[tuple[int, int, int, int, int]] = []
-    for path, row in _paths(wanted):
-        above = states[path[:-1]]
-        states[path] = len(states)
-        name = path[-1].encode()
-        steps.append((above, len(names), len(names) + len(name), states[path], row))
+    for number, part in enumerate(wanted.look.parts):
+        name = part.name.encode()
+        if part.name.startswith("@"):
+            continue
+        row = wanted.rows.get(number, -1)
+        is_wanted = row >= 0 and wanted.numeric[row] and wanted.look.frames[number] < 0
+        steps.append((part.parent + 1, len(names), len(names) + len(name), number + 1, row if is_wanted else -1))
         names += name
     return np.frombuffer(bytes(names), np.uint8), np.array(steps, np.int64).reshape(-1, 5)
-
-
-def _paths(wanted: WantedLeaves) -> Iterator[tuple[tuple[str, ...], int]]:
-    """All paths of the template, each once, those above before those below, with the row of a number or -1."""
-    parts = wanted.template.parts
-    rows: dict[int | None, int] = {
-        leaf: row
-        for row, (leaf, is_numeric) in enumerate(zip(wanted.leaves, wanted.numeric, strict=True))
-        if is_numeric
-    }
-    paths: list[tuple[str, ...]] = []
-    for part in parts:
-        paths.append((*(paths[part.parent] if part.parent >= 0 else ()), part.name))
-    for path in dict.fromkeys(paths):
-        leaves = {part.leaf for part, each in zip(parts, paths, strict=True) if each == path}
-        # A path that the template has twice is no single number; it stays unclear.
-        yield path, rows.get(leaves.pop(), -1) if len(leaves) == 1 else -1
 
 
 # --- markup ----------------------------------------------------------------------------------------------------

@@ -15,18 +15,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Places
-from anabranch.columnar.scan.look import Column, Look
-
-ABSENT, UNCLEAR = -1, -2
-"""What stands in the place of a start."""
+from anabranch.columnar.expressions.tree import Column, Expression, Fragment, read_columns, read_numbers
+from anabranch.columnar.scan.kernels import ABSENT, Bytes, Flags, Indices, ItemColumns, Pattern, Places
+from anabranch.columnar.scan.look import Look, PartColumn
+from anabranch.columnar.scan.template import PLAIN, Anchor, TemplatePart
+from anabranch.columnar.scan.words import WORD
 
 
 class Guide(NamedTuple):
     """A look and what is wanted of it, as scanners take it."""
 
     names: Bytes
-    """The names of all parts one behind the other, those of attributes without `@`."""
+    """The names of all parts one behind the other, those of attributes without `@`; then a word of zeros."""
     bounds: Indices
     """By part: where its name begins, and the last ends."""
     are_attributes: Flags
@@ -68,20 +68,26 @@ class WantedColumns:
     """The columns that are wanted of a look, by row, and for each row whether its number is wanted."""
 
     look: Look
-    columns: tuple[Column, ...]
+    columns: tuple[PartColumn, ...]
     numeric: tuple[bool, ...]
+    computed: tuple[Expression, ...] = ()
+    """Rows behind these, for expressions."""
 
     @staticmethod
-    def of(look: Look, columns: Iterable[Column], numbers: Iterable[Column]) -> WantedColumns:
-        """Some columns, and which of them are read as numbers."""
-        numeric = set(numbers)
-        ordered = tuple(sorted({*columns, *numeric}))
-        return WantedColumns(look, ordered, tuple(each in numeric for each in ordered))
+    def of(
+        look: Look, columns: Iterable[Column], numbers: Iterable[Column], others: Iterable[Column | Fragment] = ()
+    ) -> WantedColumns:
+        """Some columns, and which of them are read as numbers; of `others` only what they are made of is wanted."""
+        given, made = tuple(columns), tuple(others)
+        computed = tuple(dict.fromkeys(each for each in given if not isinstance(each, int)))
+        numeric = {part for each in (*numbers, *computed, *made) for part in read_numbers(each)}
+        read = sorted(numeric.union(*(read_columns(each) for each in (*given, *made))))
+        return WantedColumns(look, tuple(read), tuple(each in numeric for each in read), computed)
 
     @cached_property
     def rows(self) -> dict[Column, int]:
         """By column: its row."""
-        return {column: row for row, column in enumerate(self.columns)}
+        return {column: row for row, column in enumerate((*self.columns, *self.computed))}
 
     @cached_property
     def frames(self) -> tuple[int, ...]:
@@ -96,7 +102,7 @@ class WantedColumns:
         children = [self.look.children(number) for number in range(-1, len(parts))]
         frame_numbers = {-1: 0, **{part: number for number, part in enumerate(self.frames, 1)}}
         return Guide(
-            np.frombuffer(b"".join(names) + b"\0", np.uint8),
+            np.frombuffer(b"".join(names) + bytes(WORD), np.uint8),
             np.cumsum([0, *map(len, names)]),
             np.array([part.name.startswith("@") for part in parts], np.bool_),
             np.cumsum([0, *map(len, children)]),
@@ -108,3 +114,69 @@ class WantedColumns:
             np.array([frame_numbers[each] for each in self.look.frames], np.int64),
             np.array([part.repeated for part in parts], np.bool_),
         )
+
+    # --- templates ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def _template_parts(self) -> dict[int, TemplatePart]:
+        """By part of the look: that of the template."""
+        if self.look.template is None:
+            return {}
+        paths = {self.look.path(number): number for number in range(len(self.look.parts))}
+        return {
+            paths[path]: part for path, part in zip(self.look.template.paths, self.look.template.parts, strict=True)
+        }
+
+    @cached_property
+    def _helping(self) -> dict[int, int]:
+        """By gap that says where a wanted element lies, without being wanted itself: a row behind the others."""
+        gaps = {part.gap: self.rows[number] for number, part in self._template_parts.items() if number in self.rows}
+        whole = [self._template_parts[~each] for each in self.columns if each < 0 and ~each in self._template_parts]
+        anchors = (place.gap for part in whole for place in (part.begin, part.end))
+        found = dict.fromkeys(gap for gap in anchors if gap >= 0 and gap not in gaps)
+        return {gap: len(self.rows) + number for number, gap in enumerate(found)}
+
+    @cached_property
+    def room(self) -> int:
+        """How many rows the kernel needs for items that fit the template."""
+        return len(self.rows) + len(self._helping)
+
+    @cached_property
+    def _gap_rows(self) -> dict[int, int]:
+        """By gap: the row that has its text."""
+        parts = ((part.gap, self.rows.get(number)) for number, part in self._template_parts.items())
+        return {**{gap: row for gap, row in parts if gap is not None and row is not None}, **self._helping}
+
+    @cached_property
+    def pattern(self) -> Pattern:
+        """The template as the kernel takes it."""
+        assert self.look.template is not None, "only a template is a pattern"
+        pieces = self.look.template.pieces
+        slots = np.full(self.look.template.gaps, -1, np.int64)
+        for gap, row in self._gap_rows.items():
+            slots[gap] = row
+        numeric = np.zeros(self.room, np.bool_)
+        numeric[: len(self.numeric)] = self.numeric
+        fixed = np.frombuffer(b"".join(pieces), np.uint8)
+        return Pattern(fixed, np.cumsum([0, *map(len, pieces)]), slots, numeric, np.frombuffer(PLAIN, np.uint8))
+
+    def complete(self, columns: ItemColumns, fitting: Flags) -> ItemColumns:
+        """Columns in which the kernel has set the texts of entries that fit the template, with everything else set."""
+        some = slice(None) if fitting.all() else fitting
+        for row, column in enumerate(self.columns):
+            part = self._template_parts.get(column if column >= 0 else ~column)
+            starts, ends = columns.starts[row], columns.ends[row]
+            if part is None:
+                starts[some] = ends[some] = ABSENT
+            elif column < 0:
+                starts[some], ends[some] = self._place(part.begin, columns)[some], self._place(part.end, columns)[some]
+            elif part.gap is None:  # it is empty
+                starts[some] = ends[some] = self._place(part.end, columns)[some]
+            if part is None or part.gap is None or column < 0:
+                columns.values[row, some] = np.nan
+        return columns.rows(len(self.rows))
+
+    def _place(self, anchor: Anchor, columns: ItemColumns) -> Places:
+        base = columns.begins if anchor.gap < 0 else columns.ends[self._gap_rows[anchor.gap]]
+        found: Places = base + np.int32(anchor.offset)
+        return found

@@ -32,8 +32,8 @@ from anabranch.columnar.panes.counted import CountedRange, Reach
 from anabranch.columnar.panes.panes import Member, PaneCounter
 from anabranch.columnar.panes.query import CompiledMany, compile_many, relaxed, shared
 from anabranch.columnar.scan.kernels import Flags
+from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.shred import Shredded
-from anabranch.columnar.scan.template import Template
 from anabranch.law.calls import PythonFunction
 from anabranch.law.inputs import Input
 from anabranch.runtime.evolution.lineage import Lineage
@@ -96,8 +96,8 @@ class PaneTaking:
                 counted.append(first.plan)
         return PaneTaking(tuple(members), tuple(served), tuple(counted))
 
-    def compile(self, root: str, template: Template) -> CompiledMany:
-        return compile_many([each.query for each in self.members], root, template)
+    def compile(self, root: str, look: Look) -> CompiledMany:
+        return compile_many([each.query for each in self.members], root, look)
 
     @cached_property
     def _lineages(self) -> tuple[Lineage, ...]:

@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.branch.intake.entries import FeedOrigin, pack, pack_columns
+from anabranch.columnar.expressions.tree import Column
 from anabranch.columnar.items.answering import Shown
 from anabranch.columnar.match.condition import Condition
 from anabranch.columnar.match.index import Matches
 from anabranch.columnar.scan import kernels
 from anabranch.columnar.scan.kernels import Flags
+from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.shred import Shredded
-from anabranch.columnar.scan.template import Template
 from anabranch.spark.intake.ranges import Range
 from anabranch.stream.elements import DeadLetter
 from anabranch.stream.reading.lines import Cut
@@ -30,14 +31,14 @@ _MOST_RUNS = 16
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Raw items need no leaves, only the knowledge that they fit."""
+    """Raw items need no columns, only the knowledge that they fit."""
 
-    leaves: set[int] = field(default_factory=set)
-    numbers: set[int] = field(default_factory=set)
+    columns: set[Column] = field(default_factory=set)
+    numbers: set[Column] = field(default_factory=set)
     conditions: tuple[Condition, ...] = ()
 
     @staticmethod
-    def compile(root: str, template: Template) -> Unread:
+    def compile(root: str, look: Look) -> Unread:
         return Unread()
 
 
@@ -80,7 +81,7 @@ class RawFeed:
         offsets = np.zeros(len(picks) + 1, np.int32)
         np.cumsum(finishes[picks] - begins[picks], out=offsets[1:])
         raw = np.empty(offsets[-1], np.uint8)
-        kernels.gather(shredded.data, begins, finishes, picks, offsets, raw)
+        kernels.gather(shredded.raw, begins, finishes, picks, offsets, raw)
         around = shredded.around
         root = None if around.root is None else around.root.encode("latin-1")
         starts = shredded.base + begins[picks].astype(np.int64)

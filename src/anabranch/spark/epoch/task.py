@@ -27,7 +27,7 @@ from anabranch.spark.epoch.job import ALL, DRIVER, Job, Outbox, Report, ShardRow
 from anabranch.spark.epoch.passage import Passage
 from anabranch.spark.evolution.following import RangeFollowing
 from anabranch.spark.evolution.log import LoggedEvent
-from anabranch.spark.evolution.progress import ProgressTaker, progress_leaves
+from anabranch.spark.evolution.progress import ProgressTaker, progress_columns
 from anabranch.spark.faults import Fault
 from anabranch.spark.intake.ranges import Position, Range
 from anabranch.spark.plan.branches import BranchPlan, branches_of, documents_of
@@ -214,8 +214,15 @@ def programme_of(
     for name, each in streams.items():
         compiles: list[Compile] = [counted[name].compile] if counted[name].members else []
         compiles += [Unread.compile] if fed[name] else []
-        compiles += [] if each.axes is None else [progress_leaves(each.axes)]
+        compiles += [] if each.axes is None else [progress_columns(each.axes)]
         answers[name] = StreamAnswers(
-            asked[name].queries, each.format, roots[name], plan.limits, each.schema, compiles, together=plan.sharing
+            asked[name].queries,
+            each.format,
+            roots[name],
+            plan.limits,
+            each.schema,
+            compiles,
+            item=each.item,
+            together=plan.sharing,
         )
     return Programme(plan, roots, asked, answers, counted, fed, branches)

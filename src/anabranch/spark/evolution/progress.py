@@ -22,13 +22,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.columnar.expressions.tree import Column
 from anabranch.columnar.items.answering import Shown
 from anabranch.columnar.items.programs import Compile
 from anabranch.columnar.match.condition import Condition
 from anabranch.columnar.match.index import Matches
 from anabranch.columnar.scan.kernels import Flags
+from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.columnar.scan.shred import Shredded
-from anabranch.columnar.scan.template import Template
 from anabranch.stream.elements import Item
 from anabranch.stream.plain import from_plain, to_plain
 from anabranch.stream.serialize import serialize
@@ -103,36 +104,33 @@ def _lower(first: float | None, second: float | None) -> float | None:
 
 
 @dataclass(frozen=True)
-class ProgressLeaves:
-    """Where the axes' values stand in items that fit a template; by axis."""
+class ProgressColumns:
+    """Where the axes' values stand in items of a look; by axis."""
 
-    axes: tuple[tuple[int, ...], ...]
+    axes: tuple[tuple[PartColumn, ...], ...]
     conditions: tuple[Condition, ...] = ()
-    leaves: set[int] = field(default_factory=set)
-    numbers: set[int] = field(default_factory=set)
+    columns: set[Column] = field(default_factory=set)
+    numbers: set[Column] = field(default_factory=set)
 
 
-def progress_leaves(axes: Sequence[ProgressAxis]) -> Compile:
+def progress_columns(axes: Sequence[ProgressAxis]) -> Compile:
     """What is cut out of items for some axes."""
 
-    def compile_leaves(root: str, template: Template) -> ProgressLeaves | None:
-        found = []
+    def compile_columns(root: str, look: Look) -> ProgressColumns | None:
+        found: list[tuple[PartColumn, ...]] = []
         for axis in axes:
             item, *steps = axis.path.split("/")
-            if steps and steps[-1].startswith("@"):
-                return None
-            parts = [0] if item in ("*", template.parts[0].name) else []
+            parts = [each for each in look.own if item in ("*", look.parts[each].name)]
             for step in steps:
-                inner = (child for part in parts for child in template.children(part))
-                parts = [child for child in inner if template.parts[child].name == step]
-            leaves = tuple(leaf for each in parts if (leaf := template.parts[each].leaf) is not None)
-            if len(leaves) < len(parts):
+                inner = (child for part in parts for child in look.children(part))
+                parts = [child for child in inner if look.parts[child].name == step]
+            if not all(look.parts[each].has_text and look.frames[each] < 0 for each in parts):
                 return None
-            found.append(leaves)
-        every = {leaf for each in found for leaf in each}
-        return ProgressLeaves(tuple(found), (), every, every)
+            found.append(tuple(parts))
+        every: set[Column] = {column for each in found for column in each}
+        return ProgressColumns(tuple(found), (), every, every)
 
-    return compile_leaves
+    return compile_columns
 
 
 class ProgressTaker:
@@ -147,7 +145,7 @@ class ProgressTaker:
         self._lows: list[float | None] = [None] * len(axes)
         self._odd = False
 
-    def judge(self, compiled: ProgressLeaves | None, shredded: Shredded, known: Flags, matches: Matches) -> Flags:
+    def judge(self, compiled: ProgressColumns | None, shredded: Shredded, known: Flags, matches: Matches) -> Flags:
         self._shredded, self._shown = shredded, dict[int, str]()
         self._values: list[NDArray[np.float64]] = []
         self._others: list[dict[int, list[float]]] = [{} for _ in self._paths]
@@ -156,9 +154,8 @@ class ProgressTaker:
         if compiled is None or shredded.wanted is None:
             self._values = [np.empty((len(known), 0)) for _ in self._paths]
             return np.ones(len(known), np.bool_) if self._paths else unclear
-        rows = {leaf: row for row, leaf in enumerate(shredded.wanted.leaves)}
-        for leaves in compiled.axes:
-            values = shredded.values[[rows[leaf] for leaf in leaves]].T
+        for columns in compiled.axes:
+            values = shredded.values[[shredded.row(column) for column in columns]].T
             unclear |= np.isnan(values).any(axis=1)
             self._values.append(values)
         return unclear

@@ -143,7 +143,9 @@ class PaneBranches:
         taking = PaneTaking.of(plans, *given, sharing=plan.sharing)
         passage = self._passage(reach)
         count = RangeCount(taking, reach, passage, self._job.known_log(stream).view, again)
-        answers = StreamAnswers((), stream.format, root, plan.limits, stream.schema, (taking.compile,))
+        answers = StreamAnswers(
+            (), stream.format, root, plan.limits, stream.schema, (taking.compile,), item=stream.item
+        )
         passage.show(answers, _Nobody(), (count,))
         (result,) = count.results()
         return result

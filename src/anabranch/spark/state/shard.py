@@ -233,6 +233,7 @@ class _Shard:
             self._starts(stream, branch),
             updates=stream.updates,
             retain=None if stream.retain is None else Fraction(stream.retain),
+            is_json=stream.format == "json",
         )
 
     def _stream(self, name: str) -> StreamPlan:

@@ -1,0 +1,420 @@
+"""What expressions come to, for many rows at once.
+
+The rows are those of a batch, some of them, or the rows of a repeated part inside of them (`Evaluation.inside`).
+Each node is evaluated once for all rows, whoever else contains it.
+
+A value is *absent* or *unclear* by its state (`States`); what stands beside such a state means nothing.
+Numbers are doubles, integers too: where one is not exact any more, it is unclear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.columnar.expressions import texts
+from anabranch.columnar.expressions.functions import FUNCTIONS
+from anabranch.columnar.expressions.numbers import read_doubles
+from anabranch.columnar.expressions.texts import TextColumn
+from anabranch.columnar.expressions.tree import (
+    Around,
+    Choice,
+    Clear,
+    ColumnArithmetic,
+    ColumnComparison,
+    ContentOf,
+    Expression,
+    Fragment,
+    FunctionCall,
+    Junction,
+    Kind,
+    Literal,
+    Made,
+    PartsInOrder,
+    PartText,
+    Presence,
+    RowCount,
+    RowExtreme,
+    RowLoop,
+    RowQuantifier,
+    Taken,
+    Truth,
+)
+from anabranch.columnar.expressions.values import (
+    ABSENT,
+    CLEAR,
+    LARGEST_INTEGER,
+    UNCLEAR,
+    ColumnValue,
+    States,
+    spelled,
+    state_of,
+    worst,
+)
+from anabranch.columnar.match.condition import NO, OPERATORS, YES
+from anabranch.columnar.match.condition import UNCLEAR as UNCLEAR_VERDICT
+from anabranch.columnar.scan import kernels
+from anabranch.columnar.scan.frames import FrameRows
+from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
+from anabranch.columnar.scan.look import PartColumn
+from anabranch.columnar.scan.shred import Shredded
+from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
+
+_COMPUTE: dict[ArithmeticOperator, Callable[[Any, Any], Any]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "div": np.divide,
+    "mod": np.fmod,
+}
+
+
+class Evaluation:
+    """Expressions over some rows of one frame."""
+
+    def __init__(
+        self,
+        shredded: Shredded,
+        picks: Indices | None = None,
+        frame: int = -1,
+        around: Evaluation | None = None,
+        owners: Indices | None = None,
+    ) -> None:
+        """`picks` are rows of the frame, all for None; `owners` say in which row of what is `around` each lies."""
+        self._shredded = shredded
+        self._picks = picks
+        self._frame = frame
+        self._around = around
+        self._owners = owners
+        self._known: dict[Expression, ColumnValue] = {}
+        self._inside: dict[int, Evaluation] = {}
+        rows: Shredded | FrameRows = shredded if frame < 0 else shredded.frame(frame)
+        self._rows = rows
+        self.count = rows.starts.shape[1] if picks is None else len(picks)
+
+    def value(self, expression: Expression) -> ColumnValue:
+        """The values of an expression."""
+        found = self._known.get(expression)
+        if found is None:
+            with np.errstate(all="ignore"):
+                found = self._known[expression] = self._value(expression)
+        return found
+
+    def _value(self, expression: Expression) -> ColumnValue:
+        match expression:
+            case PartText(column) if self._stands_around(column):
+                return self._from_around(expression)
+            case PartText(column):
+                return self._part(column)
+            case Literal(value):
+                return ColumnValue.literal(value)
+            case Presence(column) if self._stands_around(column):
+                return self._from_around(expression)
+            case Presence(column):
+                starts = self._taken(self._rows.starts[self._row(column)])
+                verdicts = np.where(starts >= 0, np.uint8(YES), np.uint8(NO))
+                verdicts[starts == kernels.UNCLEAR] = UNCLEAR_VERDICT
+                return ColumnValue.truth(verdicts)
+            case ColumnArithmetic(operator, left, right):
+                return self._arithmetic(expression.kind, operator, self.value(left), self.value(right))
+            case ColumnComparison(operator, left, right):
+                return self._compared(operator, left, right)
+            case Junction(is_and, operands):
+                by = np.minimum if is_and else np.maximum
+                return ColumnValue.truth(reduce(by, (self.truth(each) for each in operands)))
+            case Truth(operand):
+                return ColumnValue.truth(self._truth_of(self.value(operand)))
+            case Clear(operand):
+                state = self.value(operand).state
+                verdicts = np.full(self.count, YES, np.uint8)
+                if state is not None:
+                    verdicts[state == UNCLEAR] = UNCLEAR_VERDICT
+                return ColumnValue.truth(verdicts)
+            case Choice(condition, then, otherwise):
+                return self._chosen(self.truth(condition), self.value(then), self.value(otherwise))
+            case FunctionCall("behind", (clear, operand), _):
+                found = self.value(operand)
+                unclear = self.truth(clear) == UNCLEAR_VERDICT
+                return found.with_state(worst(found.state, state_of(unclear, UNCLEAR)))
+            case FunctionCall(name, arguments, kind):
+                return FUNCTIONS[name].evaluate(kind, [self.value(each) for each in arguments], self.count)
+            case RowQuantifier(frame, is_some, condition):
+                return ColumnValue.truth(self._quantified(self.inside(frame), is_some, condition))
+            case RowCount(frame, condition):
+                return self._counted(self.inside(frame), condition)
+            case RowExtreme(frame, is_greatest, operand):
+                return self._extreme(self.inside(frame), is_greatest, operand)
+            case RowLoop(frame, condition, content):
+                return self._looped(self.inside(frame), condition, content)
+            case PartsInOrder(columns):
+                return self._in_order(columns)
+            case ContentOf(fragments):
+                return self._content(fragments)
+
+    def truth(self, expression: Expression) -> NDArray[np.uint8]:
+        """The outcomes of a boolean expression."""
+        found = self.value(expression)
+        assert found.verdicts is not None, "a condition is boolean"
+        return np.broadcast_to(found.verdicts, self.count)
+
+    # --- columns ------------------------------------------------------------------------------------------
+
+    def _row(self, column: int) -> int:
+        return self._shredded.row(column)
+
+    def _taken(self, values: NDArray[Any]) -> NDArray[Any]:
+        return values if self._picks is None else values.take(self._picks)
+
+    def _stands_around(self, column: int) -> bool:
+        assert self._shredded.wanted is not None
+        part = column if column >= 0 else ~column
+        return self._shredded.wanted.look.frames[part] != self._frame
+
+    def _from_around(self, expression: Expression) -> ColumnValue:
+        assert self._around is not None, "an expression looks at nothing further in"
+        assert self._owners is not None
+        return self._around.value(expression).take(self._owners)
+
+    def _span(self, column: int) -> ColumnValue:
+        """The text or the whole of a part."""
+        row = self._row(column)
+        starts, ends = self._taken(self._rows.starts[row]), self._taken(self._rows.ends[row])
+        state: States | None = None
+        if starts.min(initial=0) < 0:
+            state = np.where(starts == kernels.ABSENT, np.uint8(ABSENT), np.uint8(CLEAR))
+            state[starts == kernels.UNCLEAR] = UNCLEAR
+            starts, ends = np.maximum(starts, 0), np.maximum(ends, 0)
+        return ColumnValue(Kind.UNTYPED, state, texts=TextColumn(self._shredded.data, starts, ends))
+
+    def _part(self, column: int) -> ColumnValue:
+        found = self._span(column)
+        row = self._row(column)
+        return ColumnValue(found.kind, found.state, self._taken(self._rows.values[row]), found.texts)
+
+    def _numbers(self, value: ColumnValue) -> tuple[Numbers, States | None]:
+        """The doubles that values are as numbers; what is no number is unclear."""
+        if value.kind is not Kind.UNTYPED:
+            assert value.numbers is not None, "a number has a number"
+            return value.numbers, value.state
+        numbers, found = value.numbers, value.texts
+        assert found is not None
+        if numbers is not None and not np.isnan(numbers).any():
+            return numbers, value.state
+        read, wrong = np.empty(len(found.starts)), np.empty(len(found.starts), np.uint8)
+        read_doubles(found, read, wrong)
+        return read, worst(value.state, state_of(wrong != 0, UNCLEAR, value.state))
+
+    # --- operators ----------------------------------------------------------------------------------------
+
+    def _arithmetic(
+        self, kind: Kind, operator: ArithmeticOperator, left: ColumnValue, right: ColumnValue
+    ) -> ColumnValue:
+        (a, one), (b, other) = self._numbers(left), self._numbers(right)
+        found = _COMPUTE[operator](a, b)
+        state = worst(one, other)
+        if kind is Kind.INTEGER:
+            inexact = ~(np.abs(found) <= LARGEST_INTEGER)  # also where it is divided by zero
+            if inexact.any():
+                state = worst(state, state_of(inexact, UNCLEAR))
+        return ColumnValue(kind, state, found)
+
+    def _compared(self, operator: ComparisonOperator, left: Expression, right: Expression) -> ColumnValue:
+        one, other = self.value(left), self.value(right)
+        kinds = {left.kind, right.kind}
+        if kinds == {Kind.BOOLEAN}:
+            sides = self.truth(left), self.truth(right)
+            verdicts = OPERATORS[operator](*sides).astype(np.uint8) * np.uint8(YES)
+            verdicts[(sides[0] == UNCLEAR_VERDICT) | (sides[1] == UNCLEAR_VERDICT)] = UNCLEAR_VERDICT
+            return ColumnValue.truth(verdicts)
+        state = worst(one.state, other.state)
+        if kinds <= {Kind.UNTYPED, Kind.STRING} and (Kind.STRING in kinds or operator in ("=", "!=")):
+            holds = self._texts_compared(operator, one, other)
+        elif kinds == {Kind.UNTYPED}:
+            (a, known), (b, also) = self._exact(one), self._exact(other)
+            holds, state = OPERATORS[operator](a, b), worst(known, also)
+        elif Kind.UNTYPED in kinds and any(isinstance(each, Literal) for each in (left, right)):
+            a, known = self._exact(one) if left.kind is Kind.UNTYPED else self._numbers(one)
+            b, also = self._exact(other) if right.kind is Kind.UNTYPED else self._numbers(other)
+            holds, state = OPERATORS[operator](a, b), worst(known, also)
+        else:
+            (a, known), (b, also) = self._numbers(one), self._numbers(other)
+            holds, state = OPERATORS[operator](a, b), worst(known, also)
+        verdicts = np.broadcast_to(holds, self.count).astype(np.uint8) * np.uint8(YES)
+        if state is not None:
+            verdicts[state == ABSENT] = NO
+            verdicts[state == UNCLEAR] = UNCLEAR_VERDICT
+        return ColumnValue.truth(verdicts)
+
+    def _texts_compared(self, operator: ComparisonOperator, left: ColumnValue, right: ColumnValue) -> Flags:
+        assert left.texts is not None
+        assert right.texts is not None
+        if operator in ("=", "!="):
+            same = texts.equal(left.texts, right.texts)
+            return same if operator == "=" else ~same
+        holds: Flags = OPERATORS[operator](texts.order_of(left.texts, right.texts), 0)
+        return holds
+
+    def _exact(self, value: ColumnValue) -> tuple[Numbers, States | None]:
+        """Numbers of so few digits that doubles compare as they do (LAWS 2.3); others are unclear."""
+        assert value.numbers is not None
+        nothing = np.isnan(value.numbers)
+        return value.numbers, worst(value.state, state_of(nothing, UNCLEAR, value.state))
+
+    def _truth_of(self, value: ColumnValue) -> NDArray[np.uint8]:
+        match value.kind:
+            case Kind.BOOLEAN:
+                assert value.verdicts is not None
+                return value.verdicts
+            case Kind.UNTYPED | Kind.STRING:
+                assert value.texts is not None
+                holds = value.texts.ends > value.texts.starts
+            case _:
+                assert value.numbers is not None
+                holds = (value.numbers != 0) & ~np.isnan(value.numbers)
+        verdicts = np.broadcast_to(holds, self.count).astype(np.uint8) * np.uint8(YES)
+        if value.state is not None:
+            verdicts[value.state == ABSENT] = NO
+            verdicts[value.state == UNCLEAR] = UNCLEAR_VERDICT
+        return verdicts
+
+    def _chosen(self, condition: NDArray[np.uint8], then: ColumnValue, otherwise: ColumnValue) -> ColumnValue:
+        holds = condition == YES
+        found = then.where(holds, otherwise, self.count)
+        unclear = condition == UNCLEAR_VERDICT
+        return found.with_state(worst(found.state, state_of(unclear, UNCLEAR))) if unclear.any() else found
+
+    # --- frames -------------------------------------------------------------------------------------------
+
+    def inside(self, frame: int) -> Evaluation:
+        """The rows of a repeated part that lie in these rows."""
+        if frame not in self._inside:
+            rows = np.arange(self.count) if self._picks is None else self._picks
+            rows = rows + self._shredded.first if self._frame < 0 else rows
+            picks, owners = self._shredded.frame(frame).rows_in(rows)
+            self._inside[frame] = Evaluation(self._shredded, picks, frame, self, owners)
+        return self._inside[frame]
+
+    def _some(self, holds: Flags) -> Evaluation:
+        """Some of the rows of a frame, which belong to the same as here."""
+        assert self._owners is not None
+        chosen = np.flatnonzero(holds)
+        picks = chosen if self._picks is None else self._picks[chosen]
+        return Evaluation(self._shredded, picks, self._frame, self._around, self._owners[chosen])
+
+    def _by_owner(self, inside: Evaluation, verdicts: NDArray[np.uint8], *, greatest: bool) -> NDArray[np.uint8]:
+        """The greatest of the outcomes of the rows inside of each row, or the least."""
+        found = np.full(self.count, NO if greatest else YES, np.uint8)
+        bounds = inside.bounds(self.count)
+        filled = np.flatnonzero(bounds[1:] > bounds[:-1])
+        if len(filled):
+            by = np.maximum if greatest else np.minimum
+            found[filled] = by.reduceat(verdicts, bounds[filled])
+        return found
+
+    def bounds(self, count: int) -> Indices:
+        """Where the rows of each of so many owners begin, and the last end; rows are in the order of their owners."""
+        assert self._owners is not None
+        return np.concatenate([[0], np.cumsum(np.bincount(self._owners, minlength=count))])
+
+    def _quantified(self, inside: Evaluation, is_some: bool, condition: Expression) -> NDArray[np.uint8]:
+        return self._by_owner(inside, inside.truth(condition), greatest=is_some)
+
+    def _counted(self, inside: Evaluation, condition: Expression | None) -> ColumnValue:
+        assert inside._owners is not None
+        if condition is None:
+            return ColumnValue(Kind.INTEGER, None, np.bincount(inside._owners, minlength=self.count).astype(np.float64))
+        verdicts = inside.truth(condition)
+        counts = np.bincount(inside._owners[verdicts == YES], minlength=self.count).astype(np.float64)
+        unclear = self._by_owner(inside, np.where(verdicts == UNCLEAR_VERDICT, YES, NO).astype(np.uint8), greatest=True)
+        return ColumnValue(Kind.INTEGER, state_of(unclear == YES, UNCLEAR), counts)
+
+    def _extreme(self, inside: Evaluation, is_greatest: bool, operand: Expression) -> ColumnValue:
+        numbers, state = inside._exact(inside.value(operand))
+        there = np.ones(inside.count, np.bool_) if state is None else state == CLEAR
+        edge = -np.inf if is_greatest else np.inf
+        by = np.maximum if is_greatest else np.minimum
+        found, filled = np.full(self.count, edge), np.zeros(self.count, np.bool_)
+        assert inside._owners is not None
+        by.at(found, inside._owners[there], numbers[there])
+        filled[inside._owners[there]] = True
+        states = np.where(filled, np.uint8(CLEAR), np.uint8(ABSENT))
+        if state is not None:
+            states[inside._owners[state == UNCLEAR]] = UNCLEAR
+        return ColumnValue(Kind.DOUBLE, states, found)
+
+    def _looped(self, inside: Evaluation, condition: Expression | None, content: Expression) -> ColumnValue:
+        unclear = np.zeros(self.count, np.bool_)
+        if condition is not None:
+            verdicts = inside.truth(condition)
+            assert inside._owners is not None
+            unclear[inside._owners[verdicts == UNCLEAR_VERDICT]] = True
+            inside = inside._some(verdicts == YES)
+        found = inside.value(content)
+        assert found.texts is not None
+        assert inside._owners is not None
+        if found.state is not None:
+            unclear[inside._owners[found.state == UNCLEAR]] = True
+        joined, _ = texts.concat([found.texts]) if len(found.texts.starts) != inside.count else (found.texts, None)
+        bounds = inside.bounds(self.count)
+        edges = np.concatenate([joined.starts, joined.ends[-1:]]) if inside.count else np.zeros(1, np.int32)
+        spans = TextColumn(joined.data, edges[bounds[:-1]], edges[bounds[1:]])
+        return ColumnValue(Kind.CONTENT, state_of(unclear, UNCLEAR), texts=spans)
+
+    # --- content ------------------------------------------------------------------------------------------
+
+    def _content(self, fragments: Sequence[Fragment]) -> ColumnValue:
+        """Fragments one behind the other; the texts of all rows lie one behind the other, too."""
+        columns: list[TextColumn] = []
+        unclear: States | None = None
+        for each in fragments:
+            found, state = self.fragment(each)
+            columns += found
+            unclear = worst(unclear, state)
+        made, full = texts.concat([TextColumn.of(b"").repeated(self.count), *columns])
+        return ColumnValue(Kind.CONTENT, worst(unclear, state_of(full, UNCLEAR)), texts=made)
+
+    def _in_order(self, columns: Sequence[PartColumn]) -> ColumnValue:
+        rows = [self._row(column) for column in columns]
+        starts, ends = (
+            np.stack([self._taken(some[row]) for row in rows]) for some in (self._rows.starts, self._rows.ends)
+        )
+        order = np.argsort(starts, axis=0, kind="stable")
+        starts, ends = (np.maximum(np.take_along_axis(each, order, axis=0), 0) for each in (starts, ends))
+        made, full = texts.concat([TextColumn(self._shredded.data, *each) for each in zip(starts, ends, strict=True)])
+        return ColumnValue(Kind.CONTENT, state_of(full, UNCLEAR), texts=made)
+
+    def fragment(self, fragment: Fragment) -> tuple[list[TextColumn], States | None]:
+        """The texts of a fragment, and where they are unclear; what is absent is an empty text."""
+        match fragment:
+            case bytes():
+                return [TextColumn.of(fragment)], None
+            case Taken(column) if self._stands_around(column):
+                assert self._around is not None
+                assert self._owners is not None
+                found, state = self._around.fragment(fragment)
+                taken = None if state is None else state.take(self._owners)
+                return [each.take(self._owners) for each in found], taken
+            case Taken(column):
+                span = self._span(column)
+                assert span.texts is not None
+                return [span.texts], _only_unclear(span.state)
+            case Made(expression):
+                value = spelled(self.value(expression), self.count)
+                assert value.texts is not None
+                return [value.texts], _only_unclear(value.state)
+            case Around(content, end_tag):
+                inside = self._content(content)
+                assert inside.texts is not None
+                filled = (inside.texts.ends > inside.texts.starts).astype(np.int32)
+                tags = TextColumn.of(b"/>", b">", b"", end_tag)
+                opening = tags.take(filled)
+                closing = tags.take(2 + filled)
+                return [opening, inside.texts, closing], inside.state
+
+
+def _only_unclear(state: States | None) -> States | None:
+    return None if state is None or not (state == UNCLEAR).any() else np.where(state == UNCLEAR, state, np.uint8(CLEAR))

@@ -1,0 +1,68 @@
+"""Computed columns as rows of a batch, where conditions look at them as they look at what was read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from anabranch.columnar.expressions.evaluating import Evaluation
+from anabranch.columnar.expressions.tree import Kind
+from anabranch.columnar.expressions.values import ABSENT, UNCLEAR, ColumnValue
+from anabranch.columnar.match.condition import NO, YES
+from anabranch.columnar.scan import kernels
+from anabranch.columnar.scan.kernels import Bytes, Numbers
+from anabranch.columnar.scan.shred import Shredded
+
+
+def with_computed(shredded: Shredded) -> Shredded:
+    """A batch with the rows of computed columns set, for the entries that fit; they are unclear in others."""
+    wanted = shredded.wanted
+    if wanted is None or not wanted.computed:
+        return shredded
+    fits = shredded.fits
+    if not fits.any():
+        for row in map(wanted.rows.__getitem__, wanted.computed):
+            shredded.starts[row] = shredded.ends[row] = kernels.UNCLEAR
+            shredded.values[row] = np.nan
+        return shredded
+    picks = None if fits.all() else np.flatnonzero(fits)
+    evaluation = Evaluation(shredded, picks)
+    chosen = slice(None) if picks is None else picks
+    buffers: list[Bytes] = [shredded.data]
+    size = len(shredded.data)
+    for expression in wanted.computed:
+        row = wanted.rows[expression]
+        starts, ends, values = shredded.starts[row], shredded.ends[row], shredded.values[row]
+        starts[:] = ends[:] = kernels.UNCLEAR
+        values[:] = np.nan
+        found = evaluation.value(expression)
+        if expression.kind in (Kind.UNTYPED, Kind.STRING):
+            assert found.texts is not None
+            moved = 0
+            if found.texts.data is not shredded.data:
+                moved, size = size, size + len(found.texts.data)
+                buffers.append(found.texts.data)
+            starts[chosen], ends[chosen] = found.texts.starts + moved, found.texts.ends + moved
+            if found.numbers is not None:
+                values[chosen] = found.numbers
+        else:
+            starts[chosen] = ends[chosen] = 0
+            values[chosen] = _numbers(found)
+            starts[np.isnan(values)] = kernels.UNCLEAR
+        if found.state is not None:
+            state = np.full(len(fits), UNCLEAR, np.uint8)
+            state[chosen] = found.state
+            values[state > 0] = np.nan
+            starts[state == ABSENT] = ends[state == ABSENT] = kernels.ABSENT
+            starts[state == UNCLEAR] = ends[state == UNCLEAR] = kernels.UNCLEAR
+    return shredded if len(buffers) == 1 else replace(shredded, data=np.concatenate(buffers))
+
+
+def _numbers(value: ColumnValue) -> Numbers:
+    """Numbers, or outcomes as 1 and 0; NaN where it is unclear which."""
+    if value.verdicts is None:
+        assert value.numbers is not None
+        return value.numbers
+    found: Numbers = np.where(value.verdicts == YES, 1.0, np.where(value.verdicts == NO, 0.0, np.nan))
+    return found

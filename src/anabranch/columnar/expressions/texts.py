@@ -1,0 +1,491 @@
+"""Columns of texts: searched, cut, compared, changed and joined, each as the law's functions do it with one text.
+
+A column is where each text starts and ends in some bytes, which are UTF-8 that is known to be valid; a column of one
+text stands for the same text in every row.
+What is a part of its text (`substring`) is a new column over the same bytes; what is made (`translate`) has bytes of
+its own, a text behind the other.
+Code points are told from bytes where they are counted; to search, cut out and compare needs no more than bytes, whose
+order is that of code points.
+
+Guarantees: time is linear in bytes, whatever they are; no bytes are read but those of the texts; what is made takes no
+more than `MOST_BYTES`.
+A text for which a loop over bytes does not know the law's answer is *unclear*, and flagged: one beyond ASCII whose case
+is changed, or one for which there is no more room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.columnar.expressions.rounding import rounded_half_up
+from anabranch.columnar.scan.kernels import SPACE, Bytes, Flags, Indices, Numbers, Places, compiled, is_space
+
+MOST_BYTES = 1 << 28
+"""Texts that are joined take no more than this together: texts may double where columns are joined again and again."""
+_BLOCK = 256
+"""So many places are looked at before anything is made of what was seen."""
+_PATIENCE = 8
+"""A search that has compared so many bytes for each byte of the text goes on by another method."""
+_UPPER_BITS, _CONTINUES = 0xC0, 0x80
+"""The upper two bits of a byte, and what they are where the byte continues a code point that began before it."""
+_ASCII = 0x80
+_GONE = -1
+
+
+class TextColumn(NamedTuple):
+    """Texts by row: where each starts and ends in the bytes."""
+
+    data: Bytes
+    starts: Places
+    ends: Places
+
+    @staticmethod
+    def room(rows: int, size: int) -> TextColumn:
+        """Room for so many texts that take so many bytes together."""
+        assert size < 1 << 31, "places are of 32 bits"
+        return TextColumn(np.empty(size, np.uint8), np.empty(rows, np.int32), np.empty(rows, np.int32))
+
+    @staticmethod
+    def of(*texts: bytes) -> TextColumn:
+        """A column of these texts; one alone stands in every row."""
+        bounds = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+        return TextColumn(np.frombuffer(b"".join(texts), np.uint8), bounds[:-1], bounds[1:])
+
+    def spans(self, starts: Places, ends: Places) -> TextColumn:
+        """Other texts in the same bytes."""
+        return TextColumn(self.data, starts, ends)
+
+    def take(self, rows: NDArray[Any]) -> TextColumn:
+        """The texts of some rows."""
+        return TextColumn(self.data, self.starts.take(rows), self.ends.take(rows)) if len(self.starts) > 1 else self
+
+    def repeated(self, rows: int) -> TextColumn:
+        """One text in so many rows."""
+        return TextColumn(self.data, np.repeat(self.starts, rows), np.repeat(self.ends, rows))
+
+    def where(self, holds: Flags, other: TextColumn, rows: int) -> TextColumn:
+        """These texts where something holds, and others elsewhere."""
+        moved = len(self.data)
+        starts = np.where(holds, self.starts, other.starts + np.int32(moved))
+        ends = np.where(holds, self.ends, other.ends + np.int32(moved))
+        found = TextColumn(np.concatenate([self.data, other.data]), starts, ends)
+        return found if len(starts) == rows else found.repeated(rows)
+
+    def size(self) -> int:
+        """How many bytes the texts have together, if each stood for itself."""
+        return int((self.ends - self.starts).sum(dtype=np.int64))
+
+
+def rows_of(*columns: NDArray[Any]) -> int:
+    """How many rows some columns have together, of which those of one row stand in every row."""
+    return next((len(column) for column in columns if len(column) != 1), 1)
+
+
+@compiled
+def _span(texts: TextColumn, row: int) -> tuple[int, int]:
+    """Where the text of a row starts and ends."""
+    place = row if len(texts.starts) > 1 else 0
+    return texts.starts[place], texts.ends[place]
+
+
+# --- searching ------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _same(data: Bytes, at: int, other: Bytes, place: int, size: int) -> int:
+    """How many bytes are the same from two places on, at most so many."""
+    same = 0
+    while same < size and data[at + same] == other[place + same]:
+        same += 1
+    return same
+
+
+@compiled
+def _may_stand(data: Bytes, at: int, count: int, gap: int, first: int, last: int) -> bool:
+    """Whether at one of so many places there is a byte and, behind a gap, another.
+
+    Places are unsigned here, since those need not be looked at for being negative; so the loop is one over words.
+    """
+    front, back = np.uint64(at), np.uint64(at + gap)
+    any_of = np.uint8(0)
+    for place in range(np.uint64(count)):
+        any_of |= np.uint8((data[front + place] == first) & (data[back + place] == last))
+    return bool(any_of)
+
+
+@compiled
+def _find(data: Bytes, start: int, stop: int, part: Bytes, begin: int, end: int) -> int:
+    """Where a part stands first in a text, -1 for nowhere.
+
+    Places where its first and last byte stand are compared, and that is nearly all the work with usual texts; a text
+    that is made to have many such places is searched by `_find_by_borders`.
+    """
+    size = end - begin
+    if size == 0:
+        return start
+    behind = stop - size + 1
+    first, last = part[begin], part[end - 1]
+    patience = _PATIENCE * (stop - start)
+    at = start
+    while at < behind:
+        count = min(_BLOCK, behind - at)
+        if _may_stand(data, at, count, size - 1, first, last):
+            for place in range(at, at + count):
+                if data[place] == first and data[place + size - 1] == last:
+                    same = _same(data, place, part, begin, size)
+                    if same == size:
+                        return place
+                    patience -= same
+                    if patience < 0:
+                        return _find_by_borders(data, place + 1, stop, part[begin:end])
+        at += count
+    return -1
+
+
+@compiled
+def _find_by_borders(data: Bytes, at: int, stop: int, part: Bytes) -> int:
+    """The same by the method of Knuth, Morris and Pratt, which looks at each byte twice at most."""
+    borders = np.zeros(len(part) + 1, np.int32)
+    """By length of a beginning of the part: the longest beginning that is shorter and is its end, too."""
+    length = 0
+    for place in range(1, len(part)):
+        while length and part[place] != part[length]:
+            length = borders[length]
+        length += part[place] == part[length]
+        borders[place + 1] = length
+    length = 0
+    while at < stop:
+        while length and data[at] != part[length]:
+            length = borders[length]
+        length += data[at] == part[length]
+        at += 1
+        if length == len(part):
+            return int(at - length)
+    return -1
+
+
+@compiled
+def _search(texts: TextColumn, parts: TextColumn, found: Places) -> None:
+    """Where each part stands first in its text, -1 for nowhere."""
+    for row in range(len(found)):
+        start, stop = _span(texts, row)
+        begin, end = _span(parts, row)
+        found[row] = _find(texts.data, start, stop, parts.data, begin, end)
+
+
+@compiled
+def _begins(texts: TextColumn, parts: TextColumn, found: Flags) -> None:
+    for row in range(len(found)):
+        start, stop = _span(texts, row)
+        begin, end = _span(parts, row)
+        size = end - begin
+        found[row] = size <= stop - start and _same(texts.data, start, parts.data, begin, size) == size
+
+
+@compiled
+def _finishes(texts: TextColumn, parts: TextColumn, found: Flags) -> None:
+    for row in range(len(found)):
+        start, stop = _span(texts, row)
+        begin, end = _span(parts, row)
+        size = end - begin
+        found[row] = size <= stop - start and _same(texts.data, stop - size, parts.data, begin, size) == size
+
+
+def _places(texts: TextColumn, parts: TextColumn) -> Places:
+    found = np.empty(rows_of(texts.starts, parts.starts), np.int32)
+    _search(texts, parts, found)
+    return found
+
+
+def contains(texts: TextColumn, parts: TextColumn) -> Flags:
+    """Whether each text has its part in it."""
+    found: Flags = _places(texts, parts) >= 0
+    return found
+
+
+def starts_with(texts: TextColumn, parts: TextColumn) -> Flags:
+    """Whether each text begins with its part."""
+    found = np.empty(rows_of(texts.starts, parts.starts), np.bool_)
+    _begins(texts, parts, found)
+    return found
+
+
+def ends_with(texts: TextColumn, parts: TextColumn) -> Flags:
+    """Whether each text ends with its part."""
+    found = np.empty(rows_of(texts.starts, parts.starts), np.bool_)
+    _finishes(texts, parts, found)
+    return found
+
+
+# --- comparing ------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _compare(left: TextColumn, right: TextColumn, found: NDArray[np.int8]) -> None:
+    for row in range(len(found)):
+        start, stop = _span(left, row)
+        begin, end = _span(right, row)
+        size = min(stop - start, end - begin)
+        same = _same(left.data, start, right.data, begin, size)
+        if same < size:
+            found[row] = -1 if left.data[start + same] < right.data[begin + same] else 1
+        else:
+            found[row] = np.sign((stop - start) - (end - begin))
+
+
+@compiled
+def _equate(left: TextColumn, right: TextColumn, found: Flags) -> None:
+    for row in range(len(found)):
+        start, stop = _span(left, row)
+        begin, end = _span(right, row)
+        size = end - begin
+        found[row] = size == stop - start and _same(left.data, start, right.data, begin, size) == size
+
+
+def order_of(left: TextColumn, right: TextColumn) -> NDArray[np.int8]:
+    """Whether each text comes before another (-1), is the same (0) or comes behind it (1), by code point."""
+    found = np.empty(rows_of(left.starts, right.starts), np.int8)
+    _compare(left, right, found)
+    return found
+
+
+def equal(left: TextColumn, right: TextColumn) -> Flags:
+    """Whether each text is the same as another."""
+    found = np.empty(rows_of(left.starts, right.starts), np.bool_)
+    _equate(left, right, found)
+    return found
+
+
+# --- counting and cutting -------------------------------------------------------------------------------------
+
+
+@compiled
+def _count_code_points(texts: TextColumn, found: Indices) -> None:
+    for row in range(len(found)):
+        text = texts.data[texts.starts[row] : texts.ends[row]]
+        count = 0
+        for place in range(len(text)):
+            count += text[place] & _UPPER_BITS != _CONTINUES
+        found[row] = count
+
+
+def string_length(texts: TextColumn) -> Indices:
+    """How many code points each text has."""
+    found = np.empty(len(texts.starts), np.int64)
+    _count_code_points(texts, found)
+    return found
+
+
+@compiled
+def _behind(data: Bytes, at: int, stop: int, count: int) -> int:
+    """The place behind so many code points, or behind the text where there are fewer."""
+    while at < stop:
+        if data[at] & _UPPER_BITS != _CONTINUES:
+            if count == 0:
+                break
+            count -= 1
+        at += 1
+    return at
+
+
+@compiled
+def _cut(texts: TextColumn, firsts: Numbers, behinds: Numbers, starts: Places, ends: Places) -> None:
+    """The code points of each text from one position on and before another, both integers, INF, or NaN for none."""
+    for row in range(len(starts)):
+        start, stop = _span(texts, row)
+        first, behind = firsts[row], behinds[row]
+        size = stop - start
+        starts[row] = ends[row] = start
+        if first <= size and behind > 1 and first < behind:
+            skipped = int(max(first, 1.0)) - 1
+            starts[row] = _behind(texts.data, start, stop, skipped)
+            ends[row] = stop
+            if behind <= size:
+                ends[row] = _behind(texts.data, starts[row], stop, int(behind) - 1 - skipped)
+
+
+def substring(texts: TextColumn, first: Numbers, length: Numbers | None = None) -> TextColumn:
+    """The code points of each text at the positions from `first` on, all or so many; positions count from 1.
+
+    Both are rounded half up, and INF and NaN are positions that are compared as such (XQuery's `fn:substring`).
+    """
+    rows = rows_of(texts.starts, first, *([] if length is None else [length]))
+    firsts, behinds = rounded_half_up(first), np.full(1, np.inf)
+    if length is not None:
+        with np.errstate(invalid="ignore", over="ignore"):  # -INF and INF together are NaN
+            behinds = firsts + rounded_half_up(length)
+    starts, ends = np.empty(rows, np.int32), np.empty(rows, np.int32)
+    _cut(texts, _in_every_row(firsts, rows), _in_every_row(behinds, rows), starts, ends)
+    return texts.spans(starts, ends)
+
+
+def _in_every_row(numbers: Numbers, rows: int) -> Numbers:
+    return np.full(rows, numbers[0]) if len(numbers) == 1 else numbers
+
+
+@compiled
+def _cut_around(texts: TextColumn, parts: TextColumn, before: bool, starts: Places, ends: Places) -> None:
+    for row in range(len(starts)):
+        start, stop = _span(texts, row)
+        begin, end = _span(parts, row)
+        place = _find(texts.data, start, stop, parts.data, begin, end)
+        if before:
+            starts[row], ends[row] = start, max(place, start)
+        else:
+            starts[row], ends[row] = stop if place < 0 else place + end - begin, stop
+
+
+def substring_before(texts: TextColumn, parts: TextColumn) -> TextColumn:
+    """What stands before the first occurrence of a part in each text: nothing where it does not occur or is empty."""
+    starts, ends = (np.empty(rows_of(texts.starts, parts.starts), np.int32) for _ in range(2))
+    _cut_around(texts, parts, True, starts, ends)
+    return texts.spans(starts, ends)
+
+
+def substring_after(texts: TextColumn, parts: TextColumn) -> TextColumn:
+    """What stands behind the first occurrence of a part in each text: nothing where it does not occur."""
+    starts, ends = (np.empty(rows_of(texts.starts, parts.starts), np.int32) for _ in range(2))
+    _cut_around(texts, parts, False, starts, ends)
+    return texts.spans(starts, ends)
+
+
+# --- making ---------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _trim(texts: TextColumn, starts: Places, ends: Places) -> bool:
+    """Leave out the white space around each text; gives whether that is all there is to normalise."""
+    data = texts.data
+    normal = True
+    for row in range(len(starts)):
+        start, stop = texts.starts[row], texts.ends[row]
+        while start < stop and is_space(data[start]):
+            start += 1
+        while start < stop and is_space(data[stop - 1]):
+            stop -= 1
+        starts[row], ends[row] = start, stop
+        for place in range(start, stop):
+            if is_space(data[place]):
+                normal &= data[place] == SPACE and not is_space(data[place + 1])
+    return normal
+
+
+@compiled
+def _normalize(texts: TextColumn, out: Bytes, starts: Places, ends: Places) -> None:
+    """Write each text, which has no white space around it, with one blank for all white space that stands together."""
+    at = 0
+    for row in range(len(starts)):
+        starts[row] = at
+        blank = False
+        for place in range(texts.starts[row], texts.ends[row]):
+            byte = texts.data[place]
+            space = is_space(byte)
+            if not (space and blank):
+                out[at] = SPACE if space else byte
+                at += 1
+            blank = space
+        ends[row] = at
+
+
+def normalize_space(texts: TextColumn) -> TextColumn:
+    """Each text with its words and one blank between them; over the same bytes where nothing between them changes."""
+    starts, ends = np.empty_like(texts.starts), np.empty_like(texts.ends)
+    normal = _trim(texts, starts, ends)
+    trimmed = texts.spans(starts, ends)
+    if normal:
+        return trimmed
+    made = TextColumn.room(len(starts), trimmed.size())
+    _normalize(trimmed, *made)
+    return made
+
+
+class Translation(NamedTuple):
+    """What becomes of the characters of a text."""
+
+    table: NDArray[np.int16]
+    """By byte: the one that takes its place, -1 for none."""
+    everywhere: bool
+    """Whether that holds for texts beyond ASCII, too, whose other characters stay."""
+
+    @staticmethod
+    def of(old: str, new: str) -> Translation | None:
+        """Characters for others, those that have none for nothing (XQuery's `fn:translate`); None if some are wide."""
+        table = np.arange(256, dtype=np.int16)
+        replaced: set[str] = set()
+        for place, character in enumerate(old):
+            if character in replaced or not character.isascii():
+                continue
+            replaced.add(character)
+            if place < len(new) and not new[place].isascii():
+                return None
+            table[ord(character)] = ord(new[place]) if place < len(new) else _GONE
+        return Translation(table, old.isascii())
+
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def _changing_case(old: str, new: str) -> Translation:
+    found = Translation.of(old, new)
+    assert found is not None, "letters are ASCII"
+    return Translation(found.table, everywhere=False)
+
+
+UPPER_CASE, LOWER_CASE = _changing_case(_LETTERS, _LETTERS.upper()), _changing_case(_LETTERS.upper(), _LETTERS)
+
+
+@compiled
+def _translate(
+    texts: TextColumn, translation: Translation, unclear: Flags, out: Bytes, starts: Places, ends: Places
+) -> None:
+    table, everywhere = translation
+    at = 0
+    for row in range(len(starts)):
+        starts[row] = at
+        any_of = np.uint8(0)
+        for byte in texts.data[texts.starts[row] : texts.ends[row]]:
+            any_of |= byte
+            out[at] = table[byte]
+            at += table[byte] != _GONE
+        ends[row] = at
+        unclear[row] = any_of >= _ASCII and not everywhere
+
+
+def translate(texts: TextColumn, translation: Translation) -> tuple[TextColumn, Flags]:
+    """Each text with its characters translated, and whether it is unclear."""
+    made, unclear = TextColumn.room(len(texts.starts), texts.size()), np.empty(len(texts.starts), np.bool_)
+    _translate(texts, translation, unclear, *made)
+    return made, unclear
+
+
+@compiled
+def _append(texts: TextColumn, taken: Flags, places: Places, out: Bytes) -> None:
+    """Copy the texts of some rows to places, and move these behind them."""
+    for row in range(len(places)):
+        if taken[row]:
+            start, stop = _span(texts, row)
+            text, room = texts.data[start:stop], out[places[row] : places[row] + stop - start]
+            for place in range(len(text)):
+                room[place] = text[place]
+            places[row] += len(text)
+
+
+def concat(columns: Sequence[TextColumn]) -> tuple[TextColumn, Flags]:
+    """The texts of each row one behind the other, and whether that is unclear for want of room."""
+    rows = rows_of(*(column.starts for column in columns))
+    sizes = np.zeros(rows, np.int64)
+    for column in columns:
+        sizes += column.ends - column.starts
+    fits = np.cumsum(sizes) <= MOST_BYTES
+    behind = np.cumsum(np.where(fits, sizes, 0))
+    made = TextColumn.room(rows, int(behind[-1]) if rows else 0)
+    made.ends[:] = behind
+    made.starts[:] = behind - np.where(fits, sizes, 0)
+    places = made.starts.copy()
+    for column in columns:
+        _append(column, fits, places, made.data)
+    return made, ~fits

@@ -1,0 +1,297 @@
+"""Expressions over columns, as trees that are equal where they mean the same.
+
+Each node has at most one value for each row it is evaluated in: an item, or one of the repeated parts in it.
+A value may be *absent*, the empty sequence, or *unclear*, which leaves its row to the law: where an error may have to
+be raised, a number cannot be told exactly, or a text is of a kind that only the law can write.
+What compiles to these trees is found by `compiling.py`, what they come to by `evaluating.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from typing import TypeAlias
+
+from anabranch.columnar.scan.look import PartColumn
+from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
+
+
+class Kind(Enum):
+    """What type the value of an expression has."""
+
+    UNTYPED = "untyped"
+    DOUBLE = "double"
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    """Only literals are: what is computed from them is left to the law, unless doubles meet them."""
+    STRING = "string"
+    BOOLEAN = "boolean"
+    CONTENT = "content"
+    """Serialised nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartText:
+    """The text of a part, which has no type."""
+
+    column: PartColumn
+    side: int = 0
+    kind = Kind.UNTYPED
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant that a query has written, or that was computed from such."""
+
+    value: str | int | Decimal | float
+
+    @property
+    def kind(self) -> Kind:
+        match self.value:
+            case str():
+                return Kind.STRING
+            case bool():
+                return Kind.BOOLEAN
+            case int():
+                return Kind.INTEGER
+            case Decimal():
+                return Kind.DECIMAL
+            case float():
+                return Kind.DOUBLE
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnArithmetic:
+    """Two numbers; in doubles unless both are integers."""
+
+    operator: ArithmeticOperator
+    left: Expression
+    right: Expression
+
+    @property
+    def kind(self) -> Kind:
+        both = self.left.kind is Kind.INTEGER and self.right.kind is Kind.INTEGER
+        return Kind.INTEGER if both else Kind.DOUBLE
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnComparison:
+    """Two values, compared as LAWS 2.3 says."""
+
+    operator: ComparisonOperator
+    left: Expression
+    right: Expression
+    kind = Kind.BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class Junction:
+    """`and`, or else `or`."""
+
+    is_and: bool
+    operands: tuple[Expression, ...]
+    kind = Kind.BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`if`; both branches are of one kind."""
+
+    condition: Expression
+    then: Expression
+    otherwise: Expression
+
+    @property
+    def kind(self) -> Kind:
+        return self.then.kind
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """A function of the language; `functions.py` knows what it gives."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """The effective boolean value."""
+
+    operand: Expression
+    kind = Kind.BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """Whether there is such a part."""
+
+    column: PartColumn
+    kind = Kind.BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """True, and unclear where an expression is: what `let` binds must not fail, wanted or not."""
+
+    operand: Expression
+    kind = Kind.BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class RowQuantifier:
+    """Whether a condition holds for some of the rows of a repeated part, or else for every one of them."""
+
+    frame: int
+    """The repeated part."""
+    is_some: bool
+    condition: Expression
+    kind = Kind.BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class RowCount:
+    """How many rows of a repeated part there are for which a condition holds."""
+
+    frame: int
+    condition: Expression | None
+    kind = Kind.INTEGER
+
+
+@dataclass(frozen=True, slots=True)
+class RowExtreme:
+    """The greatest number among the rows of a repeated part, or else the least."""
+
+    frame: int
+    is_greatest: bool
+    operand: Expression
+    kind = Kind.DOUBLE
+
+
+@dataclass(frozen=True, slots=True)
+class RowLoop:
+    """What the rows of a repeated part give, one behind the other; of those for which a condition holds."""
+
+    frame: int
+    condition: Expression | None
+    content: Expression
+    kind = Kind.CONTENT
+
+
+@dataclass(frozen=True, slots=True)
+class PartsInOrder:
+    """Several parts, in the order in which they stand in the item."""
+
+    columns: tuple[PartColumn, ...]
+    kind = Kind.CONTENT
+
+
+@dataclass(frozen=True, slots=True)
+class ContentOf:
+    """Fragments one behind the other."""
+
+    fragments: tuple[Fragment, ...]
+    kind = Kind.CONTENT
+
+
+# --- fragments --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Bytes of the item: the text of a part, or all of it."""
+
+    column: PartColumn
+    side: int = 0
+    """Which of the items of a pair it is, in a join."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The text that an expression's value is written as."""
+
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """An element around fragments that may all come to nothing: `/>` stands for its content then."""
+
+    content: tuple[Fragment, ...]
+    end_tag: bytes
+
+
+Fragment: TypeAlias = bytes | Taken | Made | Around
+Expression: TypeAlias = (
+    PartText
+    | Literal
+    | ColumnArithmetic
+    | ColumnComparison
+    | Junction
+    | Choice
+    | FunctionCall
+    | Truth
+    | Presence
+    | Clear
+    | RowQuantifier
+    | RowCount
+    | RowExtreme
+    | RowLoop
+    | PartsInOrder
+    | ContentOf
+)
+Column: TypeAlias = PartColumn | Expression
+"""What a row of a batch may hold: something that is read, or something that is computed."""
+
+
+_Node: TypeAlias = Expression | Fragment
+
+
+def inner(node: _Node) -> tuple[_Node, ...]:
+    """The nodes directly inside a node."""
+    match node:
+        case ColumnArithmetic(_, left, right) | ColumnComparison(_, left, right):
+            return left, right
+        case Junction(_, operands) | FunctionCall(_, operands, _):
+            return operands
+        case Choice(condition, then, otherwise):
+            return condition, then, otherwise
+        case Truth(operand) | Clear(operand) | Made(operand):
+            return (operand,)
+        case RowQuantifier(_, _, condition):
+            return (condition,)
+        case RowExtreme(_, _, operand):
+            return (operand,)
+        case RowCount(_, condition):
+            return () if condition is None else (condition,)
+        case RowLoop(_, condition, content):
+            return (content,) if condition is None else (condition, content)
+        case ContentOf(parts) | Around(parts):
+            return parts
+        case _:
+            return ()
+
+
+def walk(node: _Node) -> Iterator[_Node]:
+    """A node and all nodes inside it."""
+    yield node
+    for each in inner(node):
+        yield from walk(each)
+
+
+def read_columns(node: Column | Fragment) -> set[PartColumn]:
+    """The columns of parts that a column or a fragment is made of."""
+    if isinstance(node, int | bytes):
+        return {node} if isinstance(node, int) else set()
+    found = {each.column for each in walk(node) if isinstance(each, PartText | Presence | Taken)}
+    return found.union(*(each.columns for each in walk(node) if isinstance(each, PartsInOrder)))
+
+
+def read_numbers(node: Column | Fragment) -> set[PartColumn]:
+    """The columns of parts whose numbers may be looked at."""
+    if isinstance(node, int | bytes):
+        return {node} if isinstance(node, int) and node >= 0 else set()
+    return {each.column for each in walk(node) if isinstance(each, PartText)}

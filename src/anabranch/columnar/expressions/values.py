@@ -1,0 +1,131 @@
+"""The values of an expression in many rows: numbers, texts or outcomes, and where there are none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anabranch.columnar.expressions.numbers import spelled_doubles, spelled_integers
+from anabranch.columnar.expressions.texts import TextColumn
+from anabranch.columnar.expressions.tree import Kind
+from anabranch.columnar.match.condition import NO, YES
+from anabranch.columnar.match.condition import UNCLEAR as UNCLEAR_VERDICT
+from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
+
+States: TypeAlias = NDArray[np.uint8]
+CLEAR, ABSENT, UNCLEAR = 0, 1, 2
+LARGEST_INTEGER = float(1 << 53)
+"""Up to here doubles are exact integers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnValue:
+    """Values by row, of which a single one stands in every row; a text may also have its number read already."""
+
+    kind: Kind
+    state: States | None = None
+    """None where all are clear."""
+    numbers: Numbers | None = None
+    texts: TextColumn | None = None
+    verdicts: NDArray[np.uint8] | None = None
+
+    @staticmethod
+    def literal(value: str | int | Decimal | float) -> ColumnValue:
+        """The same value in every row."""
+        match value:
+            case bool():
+                return ColumnValue.truth(np.array([YES if value else NO], np.uint8))
+            case str():
+                return ColumnValue(Kind.STRING, texts=TextColumn.of(value.encode()))
+            case int():
+                return ColumnValue(Kind.INTEGER, numbers=np.array([float(value)]))
+            case Decimal():
+                return ColumnValue(Kind.DECIMAL, numbers=np.array([float(value)]))
+            case float():
+                return ColumnValue(Kind.DOUBLE, numbers=np.array([value]))
+
+    @staticmethod
+    def truth(verdicts: NDArray[np.uint8]) -> ColumnValue:
+        """Outcomes, which are their own state."""
+        return ColumnValue(Kind.BOOLEAN, verdicts=verdicts)
+
+    def with_state(self, state: States | None) -> ColumnValue:
+        """The same values, otherwise absent or unclear."""
+        return replace(self, state=state)
+
+    def take(self, rows: Indices) -> ColumnValue:
+        """The values of some rows."""
+
+        def taken(values: NDArray[np.generic] | None) -> NDArray[np.generic] | None:
+            return values if values is None or len(values) == 1 else values.take(rows)
+
+        return ColumnValue(
+            self.kind,
+            None if self.state is None else self.state.take(rows),
+            taken(self.numbers),  # type: ignore[arg-type]
+            None if self.texts is None else self.texts.take(rows),
+            taken(self.verdicts),  # type: ignore[arg-type]
+        )
+
+    def where(self, holds: Flags, other: ColumnValue, count: int) -> ColumnValue:
+        """These values where something holds, and others elsewhere."""
+        state: States | None = None
+        if self.state is not None or other.state is not None:
+            one, two = (np.zeros(count, np.uint8) if each is None else each for each in (self.state, other.state))
+            state = np.where(holds, one, two)
+        numbers = None
+        if self.numbers is not None and other.numbers is not None:
+            numbers = np.where(holds, self.numbers, other.numbers)
+        found = None
+        if self.texts is not None and other.texts is not None:
+            found = self.texts.where(holds, other.texts, count)
+        verdicts = None
+        if self.verdicts is not None and other.verdicts is not None:
+            verdicts = np.where(holds, self.verdicts, other.verdicts)
+        return ColumnValue(self.kind, state, numbers, found, verdicts)
+
+
+def worst(*states: States | None) -> States | None:
+    """Unclear where one is, else absent where one is."""
+    found: States | None = None
+    for each in states:
+        if each is not None:
+            found = each if found is None else np.maximum(found, each)
+    return found
+
+
+def state_of(flags: Flags, state: int, but: States | None = None) -> States | None:
+    """A state for some rows; not for those that are absent by another."""
+    if but is not None:
+        flags = flags & (but != ABSENT)
+    return flags.astype(np.uint8) * np.uint8(state) if flags.any() else None
+
+
+def spelled(value: ColumnValue, count: int) -> ColumnValue:
+    """Values as texts, in XQuery's spelling (LAWS 2.1); what is absent is an empty text."""
+    match value.kind:
+        case Kind.UNTYPED | Kind.STRING | Kind.CONTENT:
+            found = value.texts
+        case Kind.DOUBLE:
+            assert value.numbers is not None
+            found = spelled_doubles(value.numbers)
+        case Kind.INTEGER:
+            assert value.numbers is not None
+            found = spelled_integers(np.nan_to_num(value.numbers, posinf=0, neginf=0).astype(np.int64))
+        case Kind.BOOLEAN:
+            assert value.verdicts is not None
+            found = TextColumn.of(b"false", b"", b"true").take(value.verdicts)
+            value = replace(value, state=worst(value.state, state_of(value.verdicts == UNCLEAR_VERDICT, UNCLEAR)))
+        case Kind.DECIMAL:
+            raise AssertionError("a decimal is a literal, which is spelled when it is compiled")
+    assert found is not None
+    if value.state is not None and (value.state == ABSENT).any():
+        gone = np.broadcast_to(value.state == ABSENT, count)
+        spans = np.broadcast_to(found.starts, count).copy(), np.broadcast_to(found.ends, count).copy()
+        spans[1][gone] = spans[0][gone]
+        found = TextColumn(found.data, *spans)
+    return replace(value, texts=found)

@@ -1,0 +1,109 @@
+"""Items cut out of bytes into columns: by the scanner of their format, XML's by template first."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from anabranch.columnar.scan.frames import Frames
+from anabranch.columnar.scan.json_record import ITEM_ROOM
+from anabranch.columnar.scan.json_scan import cut_lines, longest_line, transcode_entries
+from anabranch.columnar.scan.kernels import UNCLEAR, Bytes, Flags, Indices, ItemColumns
+from anabranch.columnar.scan.wanted import FrameLog, WantedColumns
+from anabranch.columnar.scan.xml_scan import NO_PATTERN, cut_entries, cut_items, longest_item
+from anabranch.stream.limits import Limits
+
+LONGEST_FITTING = 1 << 16
+"""Items of more bytes are left to the law: what is answered in columns is not counted (LAWS 2.6)."""
+_USUAL_SIZE = 64
+_WIDER = 3
+"""So much longer is a record of JSON as an item, mostly."""
+_NO_BYTES = np.empty(0, np.uint8)
+
+
+class CutItems(NamedTuple):
+    """Entries in columns, which point into some bytes."""
+
+    columns: ItemColumns
+    data: Bytes
+    frames: Frames | None
+
+
+class ItemCutter:
+    """Cuts items out of one piece of bytes, as long as there is room."""
+
+    def __init__(self, raw: Bytes, wanted: WantedColumns, limits: Limits, count: int | None = None) -> None:
+        """`count` says how many entries there are, where that is known."""
+        self.raw = raw
+        self.wanted = wanted
+        self.count = 0
+        self.is_full = False
+        look = wanted.look
+        shortest = look.template.shortest if look.template else _USUAL_SIZE
+        room = len(raw) // shortest + 1_000 if count is None else count
+        self._columns = ItemColumns.room(wanted.room, room)
+        self._by_template = np.zeros(room, np.bool_)
+        self._log = FrameLog.room(len(wanted.frames), 1_024 + len(raw) // 8 if wanted.frames else 1)
+        self._longest = _longest(wanted, limits)
+        self._out = np.empty(_WIDER * len(raw) + ITEM_ROOM, np.uint8) if look.is_json else _NO_BYTES
+        self._written = 0
+
+    @property
+    def room(self) -> int:
+        """How many more entries there is room for."""
+        return len(self._columns.fits) - self.count
+
+    def cut(self, at: int, stop: int, *, lines: bool) -> int:
+        """Cut items out, beginning at a place; gives where that stopped (`xml_scan.cut_items`)."""
+        given = self.wanted.guide, self._longest, self._columns, self._log, self.count, len(self._columns.fits)
+        if self.wanted.look.is_json:
+            self.count, at, self._written = cut_lines(self.raw, at, stop, *given, self._out, self._written)
+            return at
+        pattern = self.wanted.pattern if self.wanted.look.template else NO_PATTERN
+        found = cut_items(self.raw, at, stop, lines, *given, pattern, self._by_template)
+        self.count, at, full = found
+        self.is_full = full or self.count == len(self._columns.fits)
+        return at
+
+    def cut_all(self, ends: Indices) -> None:
+        """Take everything apart as entries that stand one behind the other and end at `ends`."""
+        given = self.wanted.guide, self._longest, self._columns, self._log
+        if self.wanted.look.is_json:
+            self._written = transcode_entries(self.raw, ends, *given, self._out)
+        else:
+            pattern = self.wanted.pattern if self.wanted.look.template else NO_PATTERN
+            cut_entries(self.raw, ends, *given, pattern, self._by_template)
+        self.count = len(ends)
+
+    def pass_over(self, entries: int) -> None:
+        """Leave room for entries that somebody else has cut out."""
+        self._columns.fits[self.count : self.count + entries] = False
+        self._by_template[self.count : self.count + entries] = False
+        self.count += entries
+
+    def finished(self) -> CutItems:
+        """What was cut out."""
+        columns, by_template = self._columns.first(self.count), self._by_template[: self.count]
+        self._leave_unclear(columns, by_template)
+        if not columns.fits.all():
+            columns.clear(~columns.fits)
+        columns = self.wanted.complete(columns, columns.fits & by_template)
+        data = self._out[: self._written] if self.wanted.look.is_json else self.raw
+        frames = Frames(self.wanted, data, self._log, self.count) if self.wanted.frames else None
+        return CutItems(columns, data, frames)
+
+    def _leave_unclear(self, columns: ItemColumns, by_template: Flags) -> None:
+        """An entry of which some column is unclear does not fit."""
+        scanned = columns.fits & ~by_template
+        if scanned.any():
+            unclear = (columns.starts[: len(self.wanted.columns)] == UNCLEAR).any(axis=0)
+            columns.fits[scanned & unclear] = False
+
+
+@lru_cache(maxsize=64)
+def _longest(wanted: WantedColumns, limits: Limits) -> int:
+    if wanted.look.is_json:
+        return min(longest_line(wanted.look, limits), LONGEST_FITTING)
+    return min(longest_item(wanted.guide, limits), LONGEST_FITTING)

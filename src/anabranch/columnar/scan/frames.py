@@ -1,0 +1,88 @@
+"""The rows of repeated parts: each occurrence of a part that may come several times in an item.
+
+A *frame* is a repeated part; its rows are in the order of the items, and within an item in document order.
+Rows of a frame inside of another belong to rows of that one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from anabranch.columnar.scan.kernels import ABSENT, Bytes, Indices, Numbers, Places, compiled, number_at
+from anabranch.columnar.scan.wanted import FrameLog, WantedColumns
+
+
+@dataclass(frozen=True)
+class FrameRows:
+    """The rows of one frame; columns are by wanted row, as those of items are."""
+
+    parents: Indices
+    """By row: the row of the frame around it, or the item."""
+    heads: Indices
+    """Where the rows of each of these begin, and the last end."""
+    starts: Places
+    ends: Places
+    values: Numbers
+
+    def rows_in(self, around: Indices) -> tuple[Indices, Indices]:
+        """The rows that lie in some rows of the frame around, in their order, and for each the place of its own."""
+        counts = self.heads[around + 1] - self.heads[around]
+        owners = np.repeat(np.arange(len(around)), counts)
+        within = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return np.repeat(self.heads[around], counts) + within, owners
+
+
+@dataclass(frozen=True)
+class Frames:
+    """The frames of a batch, as a scanner has logged them."""
+
+    wanted: WantedColumns
+    data: Bytes
+    log: FrameLog
+    items: int
+
+    @cached_property
+    def _found(self) -> dict[int, FrameRows]:
+        opened, logged, *counts = self.log.counts.tolist()
+        openings, spans = self.log.opened[:opened], self.log.spans[:logged]
+        frames = self.wanted.guide.frames
+        row_frames = np.array([frames[column if column >= 0 else ~column] for column in self.wanted.columns], np.int64)
+        numeric = np.flatnonzero(self.wanted.guide.numeric)
+        found: dict[int, FrameRows] = {}
+        for number, part in enumerate(self.wanted.frames, 1):
+            count = counts[number - 1]
+            parents = openings[openings[:, 0] == number, 1].astype(np.int64)
+            above = self.wanted.look.parts[part].parent
+            around = self.wanted.look.frames[above] if above >= 0 else -1
+            heads = np.concatenate(
+                [
+                    [0],
+                    np.cumsum(np.bincount(parents, minlength=self.items if around < 0 else len(found[around].parents))),
+                ]
+            )
+            mine = spans[row_frames[spans[:, 0]] == number] if len(spans) else spans
+            starts, ends = (np.full((len(row_frames), count), ABSENT, np.int32) for _ in range(2))
+            starts[mine[:, 0], mine[:, 1]], ends[mine[:, 0], mine[:, 1]] = mine[:, 2], mine[:, 3]
+            values = np.full((len(row_frames), count), np.nan)
+            for row in numeric.tolist():
+                if row_frames[row] == number:
+                    _read_numbers(self.data, starts[row], ends[row], values[row])
+            found[part] = FrameRows(parents, heads, starts, ends, values)
+        return found
+
+    def of(self, part: int) -> FrameRows:
+        """The rows of a repeated part."""
+        return self._found[part]
+
+
+@compiled
+def _read_numbers(data: Bytes, starts: Places, ends: Places, values: Numbers) -> None:
+    """The simple numbers that texts are."""
+    for row in range(len(starts)):
+        if starts[row] >= 0:
+            value, end = number_at(data, starts[row], ends[row])
+            if end == ends[row] and end > starts[row]:
+                values[row] = value

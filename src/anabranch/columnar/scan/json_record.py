@@ -1,0 +1,392 @@
+"""One record of JSON written as the XML item that it stands for, along a look: the loop over its tokens.
+
+Keys are looked up among the parts of the look, starting with the one that came next in the record before, since most
+records have their keys in one order.
+Attributes can only be written while the start tag is open, so a key with `@` behind others is left to the law.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from anabranch.columnar.scan.json_tokens import (
+    ESCAPED,
+    FALSE,
+    NULL,
+    QUOTE,
+    TRUE,
+    decode_text,
+    number_end,
+    skip_space,
+    text_end,
+    word_end,
+)
+from anabranch.columnar.scan.kernels import (
+    SPACE,
+    UNCLEAR,
+    Bytes,
+    Flags,
+    Indices,
+    ItemColumns,
+    Places,
+    compiled,
+    compiled_inline,
+    compiled_lean,
+    number_at,
+)
+from anabranch.columnar.scan.wanted import FrameLog, Guide
+from anabranch.columnar.scan.words import WORD, are_equal, put_bytes
+
+LONGEST_ITEM = 1 << 16
+"""Records that would be items of more bytes are left to the law."""
+ITEM_ROOM = LONGEST_ITEM + WORD
+"""The room that `out` has to have for the next item."""
+REFUSED = -1
+"""In the place of a position: the record is left to the law."""
+NO_ROOM = -2
+"""In the place of a position: the log is full."""
+
+_COMMA, _COLON, _BEGIN_OBJECT, _END_OBJECT, _BEGIN_ARRAY, _END_ARRAY, _AT_SIGN = b",:{}[]@"
+_T, _F, _N = b"tfn"
+_LESS, _GREATER, _SLASH, _EQUALS = b"<>/="
+
+# What comes next.
+_FIRST_KEY, _KEY, _VALUE, _MEMBER, _SEPARATOR = range(5)
+
+
+class ScanState(NamedTuple):
+    """What a scan remembers between records, and the objects that are open in one, by level."""
+
+    followers: Indices
+    """By place among `children`: the place of the part that came behind it last, -1 for none; then by part: the place
+    of the one that came first in it."""
+    stamps: Indices
+    """By part: the number of the object in which it was seen last; behind them the number of the last object."""
+    parts: Indices
+    objects: Indices
+    """By level: the number of the object."""
+    begins: Indices
+    """By level: where its element begins."""
+    last_places: Indices
+    """By level: the place in `followers` of the part that was seen last."""
+    rows: Indices
+    """By level: the row of its frame; the number of the entry for frame 0."""
+    are_tags_open: Flags
+    """By level: whether the start tag of its element has no end yet."""
+    are_in_arrays: Flags
+    """By level: whether an array of its object is being read."""
+
+
+@compiled
+def new_state(guide: Guide) -> ScanState:
+    """The state before the first record."""
+    count, levels = len(guide.has_text), len(guide.has_text) + 1
+    followers = np.full(len(guide.children) + count, -1, np.int64)
+    return ScanState(
+        followers,
+        np.zeros(count + 1, np.int64),
+        np.zeros(levels, np.int64),
+        np.zeros(levels, np.int64),
+        np.zeros(levels, np.int64),
+        np.zeros(levels, np.int64),
+        np.zeros(levels, np.int64),
+        np.zeros(levels, np.bool_),
+        np.zeros(levels, np.bool_),
+    )
+
+
+@compiled_lean
+def write_item(
+    data: Bytes,
+    at: int,
+    stop: int,
+    guide: Guide,
+    columns: ItemColumns,
+    log: FrameLog,
+    entry: int,
+    out: Bytes,
+    out_at: int,
+    state: ScanState,
+) -> int:
+    """Write the record in `data[at:stop]` into `out` from a place on, and set the columns of an entry; gives its end.
+
+    Where it is REFUSED or has NO_ROOM, the caller takes back what is in the log.
+    """
+    names, bounds, are_attributes, heads, children, texts, wholes, numeric, has_text, frames, repeated = guide
+    counts, opened, spans = log
+    followers, stamps, parts, objects, begins, last_places, rows, are_tags_open, are_in_arrays = state
+    limit = min(len(out) - WORD, out_at + LONGEST_ITEM)
+    at = skip_space(data, at, stop)
+    if at >= stop or data[at] != _BEGIN_OBJECT or heads[1] != 1:
+        return REFUSED
+    at += 1
+    part, level, row, expected = children[0], 0, entry, _FIRST_KEY
+    if limit - out_at < bounds[part + 1] - bounds[part] + 1:
+        return REFUSED
+    write = put_bytes(names, bounds[part], bounds[part + 1], out, _put_sign(_LESS, out, out_at))
+    _enter_object(state, level, part, row, out_at, len(children))
+    while True:
+        # --- on to the next value, or to the end of an object ---
+        at = skip_space(data, at, stop)
+        if at >= stop:
+            return REFUSED
+        if expected == _SEPARATOR:
+            if data[at] == _COMMA:
+                expected = _MEMBER if are_in_arrays[level] else _KEY
+                at = skip_space(data, at + 1, stop)
+            elif are_in_arrays[level]:
+                if data[at] != _END_ARRAY:
+                    return REFUSED
+                are_in_arrays[level] = False
+                at += 1
+                continue
+        if expected <= _KEY and at < stop and data[at] == QUOTE:
+            low, high, last = heads[parts[level] + 1], heads[parts[level] + 2], last_places[level]
+            place, at = _find_key(
+                data, at + 1, stop, names, bounds, are_attributes, children, low, high, followers, last
+            )
+            if at < 0:
+                return REFUSED
+            last_places[level] = place
+            part = children[place]
+            if stamps[part] == objects[level]:
+                return REFUSED
+            stamps[part] = objects[level]
+            expected = _VALUE
+            if at < stop and data[at] == _BEGIN_ARRAY:
+                at = skip_space(data, at + 1, stop)
+                if at >= stop or are_attributes[part]:
+                    return REFUSED
+                if data[at] == _END_ARRAY:
+                    expected = _SEPARATOR
+                    at += 1
+                    continue
+                are_in_arrays[level] = True
+        if at >= stop:
+            return REFUSED
+        byte = data[at]
+
+        if expected in (_VALUE, _MEMBER):
+            # --- a value ---
+            is_attribute = are_attributes[part]
+            low, high = bounds[part], bounds[part + 1]
+            if limit - write < high - low + 4 or (expected == _MEMBER and not repeated[part]):
+                return REFUSED
+            if is_attribute:
+                if not are_tags_open[level]:
+                    return REFUSED
+            elif are_tags_open[level]:
+                are_tags_open[level] = False
+                write = _put_sign(_GREATER, out, write)
+            row = rows[level]
+            if repeated[part]:
+                frame = frames[part]
+                if counts[0] >= len(opened):
+                    return NO_ROOM
+                opened[counts[0], 0], opened[counts[0], 1] = frame, row
+                row = counts[1 + frame]
+                counts[0] += 1
+                counts[1 + frame] += 1
+            begin = write
+            write = _put_sign(SPACE if is_attribute else _LESS, out, write)
+            write = put_bytes(names, low, high, out, write)
+            if byte == _BEGIN_OBJECT and not is_attribute:
+                level += 1
+                at += 1
+                _enter_object(state, level, part, row, begin, len(children))
+                expected = _FIRST_KEY
+                continue
+            first, end, at = _scalar(data, at, stop)
+            if at < 0 or not (has_text[part] or first == end):
+                return REFUSED
+            start = write
+            if is_attribute or first != end:
+                at, start, write = _put_text(data, first, end, at, stop, is_attribute, high - low, out, write, limit)
+                if at < 0:
+                    return REFUSED
+                end = write
+                if is_attribute:
+                    begin = start
+                    write = _put_sign(QUOTE, out, write)
+                else:
+                    write = _put_end_tag(names, low, high, out, write)
+            else:
+                end = write
+                write = _put_sign(_GREATER, out, _put_sign(_SLASH, out, write))
+            finish = end if is_attribute else write
+        elif byte == _END_OBJECT and expected != _KEY:
+            # --- the end of an object ---
+            part, row, begin = parts[level], rows[level], begins[level]
+            low, high = bounds[part], bounds[part + 1]
+            if limit - write < high - low + 3:
+                return REFUSED
+            if are_tags_open[level]:
+                start = end = write
+                write = _put_sign(_GREATER, out, _put_sign(_SLASH, out, write))
+            else:
+                start = end = UNCLEAR  # its text is that of all its parts together
+                write = _put_end_tag(names, low, high, out, write)
+            at += 1
+            level -= 1
+            finish = write
+        else:
+            return REFUSED
+
+        # --- what is known of the part that has ended ---
+        text, whole = texts[part], wholes[part]
+        if frames[part] == 0:
+            if text >= 0:
+                columns.starts[text, entry], columns.ends[text, entry] = start, end
+                if numeric[text] and start >= 0:
+                    number, behind = number_at(out, start, end)
+                    columns.values[text, entry] = number if behind == end else np.nan
+            if whole >= 0:
+                columns.starts[whole, entry], columns.ends[whole, entry] = begin, finish
+        elif not (_log(counts, spans, text, row, start, end) and _log(counts, spans, whole, row, begin, finish)):
+            return NO_ROOM
+        if level < 0:
+            return write if skip_space(data, at, stop) == stop else REFUSED
+        expected = _SEPARATOR
+
+
+@compiled_inline
+def _enter_object(state: ScanState, level: int, part: int, row: int, begin: int, places: int) -> None:
+    """Open an object, whose element begins at a place in `out`; there are so many places in `Guide.children`."""
+    stamps = state.stamps
+    stamps[-1] += 1
+    state.objects[level] = stamps[-1]
+    state.parts[level], state.rows[level], state.begins[level] = part, row, begin
+    state.last_places[level] = places + part
+    state.are_tags_open[level], state.are_in_arrays[level] = True, False
+
+
+@compiled_inline
+def _find_key(
+    data: Bytes,
+    at: int,
+    stop: int,
+    names: Bytes,
+    bounds: Indices,
+    are_attributes: Flags,
+    children: Indices,
+    low: int,
+    high: int,
+    followers: Indices,
+    last: int,
+) -> tuple[int, int]:
+    """Which of `children[low:high]` the key at a place is, and the place of its value; REFUSED if it is none.
+
+    The one that came behind the last when that was seen before is tried first, then the others, from the last one on.
+    """
+    place = followers[last]
+    end = _key_end(data, at, stop, names, bounds, are_attributes, children[place]) if place >= 0 else REFUSED
+    if end < 0:
+        place = last if last < len(children) else high - 1
+        for _ in range(high - low):
+            place = place + 1 if place + 1 < high else low
+            end = _key_end(data, at, stop, names, bounds, are_attributes, children[place])
+            if end >= 0:
+                followers[last] = place
+                break
+        else:
+            return REFUSED, REFUSED
+    end = skip_space(data, end, stop)
+    if end >= stop or data[end] != _COLON:
+        return REFUSED, REFUSED
+    return place, skip_space(data, end + 1, stop)
+
+
+@compiled_inline
+def _key_end(data: Bytes, at: int, stop: int, names: Bytes, bounds: Indices, are_attributes: Flags, part: int) -> int:
+    """The place behind the quote of a key, if it is that of a part; no name has a quote or a backslash in it."""
+    low, size = bounds[part], bounds[part + 1] - bounds[part]
+    if are_attributes[part]:
+        if at >= stop or data[at] != _AT_SIGN:
+            return REFUSED
+        at += 1
+    end = at + int(size)
+    if end >= stop or data[end] != QUOTE or not are_equal(data, at, names, low, size):
+        return REFUSED
+    return end + 1
+
+
+@compiled_inline
+def _scalar(data: Bytes, at: int, stop: int) -> tuple[int, int, int]:
+    """Where the text of the value at a place begins and ends, and the place behind the value; REFUSED if it is none.
+
+    A text with escapes ends at ESCAPED.
+    """
+    byte = data[at]
+    if byte == QUOTE:
+        end = text_end(data, at + 1, stop)
+        return at + 1, end, at + 1 if end == ESCAPED else end + 1 if end >= 0 else REFUSED
+    if byte == _N:
+        end = word_end(data, at, stop, NULL)
+        return end, end, end
+    if byte == _T:
+        end = word_end(data, at, stop, TRUE)
+    elif byte == _F:
+        end = word_end(data, at, stop, FALSE)
+    else:
+        end = number_end(data, at, stop)
+    return at, end, end
+
+
+@compiled_inline
+def _put_text(
+    data: Bytes,
+    first: int,
+    end: int,
+    at: int,
+    stop: int,
+    is_attribute: bool,
+    size: int,
+    out: Bytes,
+    write: int,
+    limit: int,
+) -> tuple[int, int, int]:
+    """Write the text that `_scalar` gave behind a name of some size, and leave room for what has to follow it.
+
+    Gives the place behind the value in `data`, and where its text begins and ends in `out`; REFUSED where that has no
+    room or the text is not plain.
+    """
+    limit -= 1 if is_attribute else size + 3
+    if limit - write < 2 + max(0, end - first):
+        return REFUSED, REFUSED, REFUSED
+    if is_attribute:
+        write = _put_sign(_EQUALS, out, write)
+    write = _put_sign(QUOTE if is_attribute else _GREATER, out, write)
+    start = write
+    if end == ESCAPED:
+        quote, write = decode_text(data, first, stop, out, write, limit)
+        at = quote + 1 if quote >= 0 else REFUSED
+    else:
+        write = put_bytes(data, first, end, out, write)
+    return at, start, write
+
+
+@compiled_inline
+def _put_end_tag(names: Bytes, low: int, high: int, out: Bytes, write: int) -> int:
+    write = _put_sign(_SLASH, out, _put_sign(_LESS, out, write))
+    return _put_sign(_GREATER, out, put_bytes(names, low, high, out, write))
+
+
+@compiled_inline
+def _put_sign(sign: int, out: Bytes, write: int) -> int:
+    out[write] = sign
+    return write + 1
+
+
+@compiled_inline
+def _log(counts: Indices, spans: Places, wanted: int, row: int, start: int, end: int) -> bool:
+    """Log a span, if it is wanted; False where the log has no room for it."""
+    if wanted < 0:
+        return True
+    number = counts[1]
+    if number >= len(spans):
+        return False
+    spans[number, 0], spans[number, 1], spans[number, 2], spans[number, 3] = wanted, row, start, end
+    counts[1] = number + 1
+    return True

@@ -1,0 +1,164 @@
+"""Lines of JSON into columns: each record is written as the XML item that it stands for, and the columns point there.
+
+    {"id": 7, "tag": ["a", "b"], "note": null}
+    <item><id>7</id><tag>a</tag><tag>b</tag><note/></item>
+
+So whatever is behind the scanner sees XML only.
+A record is taken if it is correct JSON, all its keys are parts of the look and all its texts are plain
+(`json_tokens.py`); anything else is left to the law.
+How one record is written is in `json_record.py`.
+
+Guarantees: what is written is what `serialize` writes for the tree that `json_items.parse_line` makes, to the byte;
+nothing is read or written outside of the arrays; time is linear in bytes; no item has more than `LONGEST_ITEM` bytes.
+
+The look is that of records of JSON: all its names can be keys.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from anabranch.columnar.scan.json_record import (
+    ITEM_ROOM,
+    LONGEST_ITEM,
+    NO_ROOM,
+    ScanState,
+    new_state,
+    write_item,
+)
+from anabranch.columnar.scan.kernels import (
+    ABSENT,
+    CR,
+    LF,
+    SPACE,
+    TAB,
+    Bytes,
+    Indices,
+    ItemColumns,
+    compiled,
+    compiled_lean,
+)
+from anabranch.columnar.scan.look import Look
+from anabranch.columnar.scan.wanted import FrameLog, Guide
+from anabranch.columnar.scan.words import find_byte
+from anabranch.stream.limits import Limits
+
+
+def longest_line(look: Look, limits: Limits) -> int:
+    """The most bytes of a record for which no other limit matters, if it is of the look: scanners do not count.
+
+    A record has no more nodes than bytes.
+    """
+    depths: list[int] = []
+    for part in look.parts:
+        depths.append(1 if part.parent < 0 else depths[part.parent] + (not part.name.startswith("@")))
+    attributes = Counter(part.parent for part in look.parts if part.name.startswith("@"))
+    if max(depths) > limits.depth or max(attributes.values(), default=0) > limits.attributes:
+        return 0
+    return min(limits.item_bytes, limits.nodes, LONGEST_ITEM)
+
+
+@compiled
+def cut_lines(
+    data: Bytes,
+    at: int,
+    stop: int,
+    guide: Guide,
+    longest: int,
+    columns: ItemColumns,
+    log: FrameLog,
+    count: int,
+    most: int,
+    out: Bytes,
+    out_at: int,
+) -> tuple[int, int, int]:
+    """Transcode the lines in `data[at:stop]`; gives the number of entries and where it stopped in `data` and `out`.
+
+    There are `count` entries before, and `most` are no more than `columns` have room for; `data[stop - 1]` is a line
+    end. Each line that is not blank is an entry, also one that does not fit, whose columns mean nothing.
+    It stops early where `out` has less than `ITEM_ROOM` left or the log is full, but for a line that an empty log has
+    no room for; that does not fit.
+    """
+    state = new_state(guide)
+    while count < most and at < stop and len(out) - out_at >= ITEM_ROOM:
+        begin = text = at
+        end = find_byte(data, at, stop - 1, LF)
+        while text < end and (data[text] == SPACE or TAB <= data[text] <= CR):
+            text += 1
+        if text < end:
+            finish = end - 1 if data[end - 1] == CR else end
+            # whoever cuts the line out again takes one CR away, too
+            fit = end - begin <= longest and data[finish - 1] != CR
+            if fit:
+                written = transcode(data, begin, finish, guide, columns, log, count, out, out_at, state)
+                if written == NO_ROOM and log.counts[0] + log.counts[1] > 0:
+                    break
+                fit = written >= 0
+                if fit:
+                    out_at = written
+            columns.begins[count], columns.finishes[count], columns.fits[count] = begin, finish if fit else end, fit
+            count += 1
+        at = end + 1
+    return count, at, out_at
+
+
+@compiled_lean
+def transcode(
+    data: Bytes,
+    at: int,
+    stop: int,
+    guide: Guide,
+    columns: ItemColumns,
+    log: FrameLog,
+    entry: int,
+    out: Bytes,
+    out_at: int,
+    state: ScanState,
+) -> int:
+    """Write the record in `data[at:stop]` into `out` from a place on and set the columns of an entry; gives its end.
+
+    It is REFUSED where it is not of the look or not plain, or would go beyond `LONGEST_ITEM` or `out`; NO_ROOM where
+    the log is full.
+    Then nothing of it is in the log, and the columns of the entry mean nothing.
+    """
+    counts, opened = log.counts, log.opened
+    opened_before, logged_before = counts[0], counts[1]
+    for row in range(len(guide.numeric)):
+        columns.starts[row, entry] = columns.ends[row, entry] = ABSENT
+        if guide.numeric[row]:
+            columns.values[row, entry] = np.nan
+    end = write_item(data, at, stop, guide, columns, log, entry, out, out_at, state)
+    if end < 0:
+        for place in range(opened_before, counts[0]):
+            counts[1 + opened[place, 0]] -= 1
+        counts[0], counts[1] = opened_before, logged_before
+    return end
+
+
+@compiled
+def transcode_entries(
+    data: Bytes,
+    ends: Indices,
+    guide: Guide,
+    longest: int,
+    columns: ItemColumns,
+    log: FrameLog,
+    out: Bytes,
+) -> int:
+    """Transcode records that stand one behind the other and end at `ends`, each an entry; gives where `out` ends.
+
+    A record for which there is no room does not fit.
+    """
+    state = new_state(guide)
+    begin = out_at = 0
+    for entry in range(len(ends)):
+        end = ends[entry]
+        written = -1
+        if end - begin <= longest and len(out) - out_at >= ITEM_ROOM:
+            written = transcode(data, begin, end, guide, columns, log, entry, out, out_at, state)
+        columns.begins[entry], columns.finishes[entry], columns.fits[entry] = begin, end, written >= 0
+        out_at = max(out_at, written)
+        begin = end
+    return out_at
