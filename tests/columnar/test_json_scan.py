@@ -16,7 +16,7 @@ import pytest
 from anabranch.columnar.scan import json_scan
 from anabranch.columnar.scan.json_record import ITEM_ROOM, LONGEST_ITEM, NO_ROOM, REFUSED, new_state
 from anabranch.columnar.scan.kernels import ABSENT, MOST_DIGITS, UNCLEAR, Bytes, ItemColumns
-from anabranch.columnar.scan.look import Column, Look
+from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.columnar.scan.template import PLAIN
 from anabranch.columnar.scan.wanted import FrameLog, WantedColumns
 from anabranch.errors import BadItem
@@ -113,10 +113,10 @@ class Expected:
     wanted: WantedColumns
     entry: int
     written: bytearray = field(default_factory=bytearray)
-    columns: dict[Column, tuple[int, int]] = field(default_factory=dict)
+    columns: dict[PartColumn, tuple[int, int]] = field(default_factory=dict)
     opened: Counter[tuple[int, int, int]] = field(default_factory=Counter)
     """Frame, row, row around."""
-    spans: dict[tuple[int, int, Column], tuple[int, int]] = field(default_factory=dict)
+    spans: dict[tuple[int, int, PartColumn], tuple[int, int]] = field(default_factory=dict)
     """By frame, row and column."""
 
     def take(self, element: Element, part: int, row: int, counts: Counter[int]) -> None:
@@ -151,7 +151,7 @@ class Expected:
             self.written += f"</{element.name.local}>".encode()
         self._note(~part, row, (begin, len(self.written)))
 
-    def _note(self, column: Column, row: int, span: tuple[int, int]) -> None:
+    def _note(self, column: PartColumn, row: int, span: tuple[int, int]) -> None:
         if column not in self.wanted.rows:
             return
         frame = self.wanted.look.frames[column if column >= 0 else ~column]
@@ -199,7 +199,7 @@ def check(scan: Scan) -> None:
     """All that was taken is as it should be."""
     columns, log, wanted = scan.columns, scan.log, scan.wanted
     opened: Counter[tuple[int, int, int]] = Counter()
-    spans: dict[tuple[int, int, Column], tuple[int, int]] = {}
+    spans: dict[tuple[int, int, PartColumn], tuple[int, int]] = {}
     counts: Counter[int] = Counter()
     out_at = 0
     for entry in np.flatnonzero(columns.fits).tolist():
@@ -215,7 +215,7 @@ def check(scan: Scan) -> None:
         out_at += len(item)
         opened += expected.opened
         spans |= expected.spans
-        for column, row in wanted.rows.items():
+        for row, column in enumerate(wanted.columns):
             found = int(columns.starts[row, entry]), int(columns.ends[row, entry])
             span = expected.columns.get(column, (ABSENT, ABSENT))
             assert same_span(found, span), (line, column)
@@ -230,7 +230,7 @@ def check_log(
     wanted: WantedColumns,
     log: FrameLog,
     opened: Counter[tuple[int, int, int]],
-    spans: dict[tuple[int, int, Column], tuple[int, int]],
+    spans: dict[tuple[int, int, PartColumn], tuple[int, int]],
 ) -> None:
     rows: Counter[int] = Counter()
     found: Counter[tuple[int, int, int]] = Counter()
@@ -239,7 +239,7 @@ def check_log(
         rows[frame] += 1
     assert found == opened
     assert log.counts[2:].tolist() == [rows[frame] for frame in range(1, len(wanted.frames) + 1)]
-    logged: dict[tuple[int, int, Column], list[tuple[int, int]]] = defaultdict(list)
+    logged: dict[tuple[int, int, PartColumn], list[tuple[int, int]]] = defaultdict(list)
     for row, frame_row, start, end in log.spans[: log.counts[1]].tolist():
         column = wanted.columns[row]
         frame = int(wanted.guide.frames[column if column >= 0 else ~column])
@@ -266,8 +266,7 @@ def some_of(look: Look, random: Random) -> WantedColumns:
 
 
 def learned(lines: list[bytes]) -> Look:
-    trees = [tree for line in lines if (tree := by_law(line)) is not None]
-    look = Look.learn(trees)
+    look = Look.learn([(line, tree) for line in lines if (tree := by_law(line)) is not None], is_json=True)
     assert look is not None
     return look
 
@@ -486,6 +485,22 @@ def test_few_entries_and_little_room_at_a_time() -> None:
     count, at, end = json_scan.cut_lines(given, 0, len(given), wanted.guide, 100, columns, log, 0, 100, out, 0)
     assert (count, at, end) == (2, len(lines[0]) + len(lines[1]) + 2, whole.out.index(b"<item><a>2<"))
     assert json_scan.cut_lines(given, at, len(given), wanted.guide, 100, columns, log, 2, 100, out, end) == (2, at, end)
+
+
+def test_records_one_behind_the_other() -> None:
+    """Records without line ends are taken as lines are; what has no room does not fit."""
+    lines = [b'{"a": 1, "b": [1, 2]}', b"{}", b'{"zz": 1}', b'{"b": [1, 2, 3]}', b'{"a": 22222222222}', b'{"o": null}']
+    wanted = everything(LOOK)
+    ends = np.cumsum([len(line) for line in lines])
+    given = np.frombuffer(b"".join(lines), np.uint8)
+    columns, out = ItemColumns.room(len(wanted.columns), len(lines)), np.zeros(2 * ITEM_ROOM, np.uint8)
+    log = FrameLog.room(len(wanted.frames), 4)
+    end = json_scan.transcode_entries(given, ends, wanted.guide, 17, columns, log, out)
+    assert columns.fits.tolist() == [False, True, False, False, False, True]
+    log = FrameLog.room(len(wanted.frames), 8)
+    end = json_scan.transcode_entries(given, ends, wanted.guide, 30, columns, log, out)
+    assert columns.fits.tolist() == [True, True, False, False, True, True]
+    check(Scan(wanted, given.tobytes(), columns, log, out[:end].tobytes()))
 
 
 def test_limits() -> None:

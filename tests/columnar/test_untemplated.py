@@ -52,12 +52,14 @@ def texts_at(item: Element, path: tuple[str, ...]) -> list[str]:
 def test_good_is_what_the_parser_accepts(items: list[str]) -> None:
     """However the items of a batch are broken, none is good that is not, and no number comes from another place."""
     wanted = wanted_of(USUAL, *("/".join(path) for path in PATHS))
+    paths = {wanted.look.path(column)[1:]: row for column, row in wanted.rows.items() if isinstance(column, int)}
+    rows = [paths[tuple(path)] for path in PATHS]
     data = "".join(f"{item}\n" for item in items).encode()
     reader = ElementReader("s", "lines", LIMITS, parse_item(b"<root/>", LIMITS))
     for shredded in Shredder(LineSplitter(LIMITS, Carry(100)), LIMITS).feed(data, wanted):
         good = untemplated.fill(shredded, LIMITS)
         for entry in range(len(shredded.fits)):
-            numbers = shredded.values[:, entry]
+            numbers = [shredded.values[row, entry] for row in rows]
             if not good[entry]:
                 assert shredded.fits[entry] or all(map(math.isnan, numbers))
                 continue

@@ -19,7 +19,7 @@ from anabranch.branch.ports import InputStream
 from anabranch.columnar.items.query import CompiledFor
 from anabranch.columnar.match.condition import UNCLEAR, YES, judge
 from anabranch.columnar.scan.entries import SELECTED, SHOWN, VOID, Decimals, shred_entries
-from anabranch.columnar.scan.kernels import Bytes, Flags
+from anabranch.columnar.scan.kernels import ABSENT, Bytes, Flags
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.template import is_plain_around
 from anabranch.errors import DynamicError, StreamError
@@ -92,10 +92,14 @@ class BatchReader(EntryReader):
         shredded = compiled.taken_apart(shredded)
         verdicts = judge(compiled.condition, shredded)
         unclear = ~shredded.fits | (verdicts == UNCLEAR)
-        for column in (compiled.reference, compiled.time):
-            if column is not None:
-                unclear |= np.isnan(shredded.values[shredded.row(column)])
-        status = np.where(verdicts == YES, np.uint8(SELECTED), np.uint8(SHOWN if compiled.is_reached else VOID))
+        reached = np.full(len(unclear), compiled.is_reached)
+        if compiled.presence is not None:
+            reached &= shredded.starts[shredded.row(compiled.presence)] != ABSENT
+        if compiled.reference is not None:
+            unclear |= reached & np.isnan(shredded.values[shredded.row(compiled.reference)])
+        if compiled.time is not None:
+            unclear |= np.isnan(shredded.values[shredded.row(compiled.time)])
+        status = np.where(verdicts == YES, np.uint8(SELECTED), np.where(reached, np.uint8(SHOWN), np.uint8(VOID)))
         timed = np.full(len(status), compiled.time is not None)
         values = {
             number: held[number].value + self._stream.origin for number in np.flatnonzero(unclear[:before]).tolist()

@@ -13,7 +13,8 @@ from typing import TypeAlias
 import numpy as np
 
 from anabranch.columnar.expressions import texts
-from anabranch.columnar.expressions.numbers import read_doubles
+from anabranch.columnar.expressions.numbers import NO_NUMBER, read_doubles
+from anabranch.columnar.expressions.numbers import UNCLEAR as UNCLEAR_NUMBER
 from anabranch.columnar.expressions.rounding import ROUNDINGS
 from anabranch.columnar.expressions.texts import TextColumn, Translation
 from anabranch.columnar.expressions.tree import Expression, Kind, Literal
@@ -188,10 +189,21 @@ def _rounding(change: Callable[[Numbers], Numbers]) -> Body:
 
 
 def _number(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:
-    numbers, state = _doubles(values[0])
-    if state is None:
-        return ColumnValue(kind, None, numbers)
-    return ColumnValue(kind, state_of(state == UNCLEAR, UNCLEAR), np.where(state == ABSENT, np.nan, numbers))
+    """What is no number, and nothing at all, is NaN."""
+    (value,) = values
+    if value.kind is not Kind.UNTYPED:
+        assert value.numbers is not None
+        numbers, unclear = value.numbers, np.zeros(len(value.numbers), np.bool_)
+    else:
+        assert value.texts is not None
+        numbers, found = np.empty(len(value.texts.starts)), np.empty(len(value.texts.starts), np.uint8)
+        read_doubles(value.texts, numbers, found)
+        numbers[found == NO_NUMBER] = np.nan
+        unclear = found == UNCLEAR_NUMBER
+    if value.state is not None:
+        numbers = np.where(value.state == ABSENT, np.nan, numbers)
+        unclear = (unclear & (value.state == CLEAR)) | (value.state == UNCLEAR)
+    return ColumnValue(kind, state_of(unclear, UNCLEAR), numbers)
 
 
 def _not(kind: Kind, values: Sequence[ColumnValue], count: int) -> ColumnValue:

@@ -163,6 +163,8 @@ class CompiledFor:
 
     is_reached: bool
     """Whether its path leads to anything in such items."""
+    presence: PartColumn | None
+    """The column that items have for which it does; None where that holds for all."""
     condition: Condition
     reference: PartColumn | None
     """The column of a time window's reference."""
@@ -187,25 +189,27 @@ def compile_for(clause: ast.For, root: str, look: Look, time: Path | None) -> Co
     times of items, where it is declared.
     """
     try:
-        conditions, found = item_spot(clause.source, root, look)
+        conditions, spot = single_spot(clause.source, root, look)
         reference = None
-        if found is not None and isinstance(clause.window, ast.TimeWindow):
-            reference = reference_column(clause.window, root, found)
+        if spot is not None and isinstance(clause.window, ast.TimeWindow):
+            reference = reference_column(clause.window, root, spot)
         moment = time_column(time, look)
     except NotColumnar:
         return None
     condition = tuple(conditions) or ALWAYS
+    presence = None if spot is None else spot.presence
     read: set[Column] = {column for column in (reference, moment) if column is not None}
-    wanted = WantedColumns.of(look, columns_of(condition) | read, numbers_of(condition) | read)
-    return CompiledFor(found is not None, condition, reference, moment, wanted)
+    columns = columns_of(condition) | read | ({presence} if presence is not None else set())
+    wanted = WantedColumns.of(look, columns, numbers_of(condition) | read)
+    return CompiledFor(spot is not None, presence, condition, reference, moment, wanted)
 
 
-def item_spot(source: ast.Expression, root: str, look: Look, side: int = 0) -> tuple[list[Tree[ItemTest]], Spot | None]:
-    """The conditions of a path over a stream, and the items that it leads to, all or none of them."""
+def single_spot(
+    source: ast.Expression, root: str, look: Look, side: int = 0
+) -> tuple[list[Tree[ItemTest]], Spot | None]:
+    """The conditions of a path over a stream, and what it leads to in each item, if it does."""
     conditions, found = source_spots(source, root, look, side)
-    if found and look.own != (found[0].part,):
-        raise NotColumnar("a window over parts of items")
-    return conditions, found[0] if found else None
+    return conditions, only(found) if found else None
 
 
 def time_column(path: Path | None, look: Look) -> PartColumn | None:

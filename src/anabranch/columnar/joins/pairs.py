@@ -22,7 +22,7 @@ from itertools import product
 
 from anabranch.columnar.expressions.compiling import LookScope, NotColumnar, Spot, simple_number
 from anabranch.columnar.expressions.tree import Around, Column, Fragment, Made, Taken
-from anabranch.columnar.items.query import CompiledFor, item_spot, joined, only, reference_column, time_column
+from anabranch.columnar.items.query import CompiledFor, joined, only, reference_column, single_spot, time_column
 from anabranch.columnar.joins.condition import (
     Amount,
     Compared,
@@ -110,7 +110,7 @@ class _Side:
 
 
 def _side(clause: ast.For, side: int, root: str, look: Look, time: Path | None) -> _Side:
-    conditions, spot = item_spot(clause.source, root, look, side)
+    conditions, spot = single_spot(clause.source, root, look, side)
     if spot is None or not isinstance(clause.window, ast.TimeWindow):
         raise NotColumnar("a join of other windows than those of time")
     reference = reference_column(clause.window, root, spot)
@@ -156,9 +156,9 @@ class _Compiler:
         every = (side.condition, *conditions)
         numbers: set[Column] = {*read, *(each for each in (side.reference, side.time) if each is not None)}
         numbers = numbers.union(*map(numbers_of, every))
-        columns = numbers.union(copied, *map(columns_of, every))
+        columns = numbers.union(copied, {side.spot.presence}, *map(columns_of, every))
         wanted = WantedColumns.of(side.spot.look, columns, numbers)
-        return CompiledFor(True, side.condition, side.reference, side.time, wanted, needed)
+        return CompiledFor(True, side.spot.presence, side.condition, side.reference, side.time, wanted, needed)
 
     # --- conditions ---------------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.window import Panes
 from anabranch.columnar.expressions.compiling import LookScope, NotColumnar, Spot
 from anabranch.columnar.expressions.tree import Column
-from anabranch.columnar.items.query import item_spot, reference_column
+from anabranch.columnar.items.query import reference_column, single_spot
 from anabranch.columnar.match.condition import ALWAYS, Condition, PresenceTest, columns_of, numbers_of
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.language import ast
@@ -125,9 +125,11 @@ def compile_panes(query: PaneQuery, root: str, look: Look) -> CompiledPanes | No
     if not query.plain:
         return None
     try:
-        conditions, spot = item_spot(query.clause.source, root, look)
+        conditions, spot = single_spot(query.clause.source, root, look)
         if spot is None:
             return CompiledPanes(False, tuple(conditions) or ALWAYS, None, ())
+        if look.own != (spot.part,):
+            raise NotColumnar("a window over parts of items")
         window = query.clause.window
         reference = _reference(window, root, spot) if isinstance(window, ast.TimeWindow) else None
         scope = LookScope({query.clause.variable: spot, None: spot})

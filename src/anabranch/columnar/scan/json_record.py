@@ -33,7 +33,6 @@ from anabranch.columnar.scan.kernels import (
     Places,
     compiled,
     compiled_inline,
-    compiled_lean,
     number_at,
 )
 from anabranch.columnar.scan.wanted import FrameLog, Guide
@@ -97,7 +96,7 @@ def new_state(guide: Guide) -> ScanState:
     )
 
 
-@compiled_lean
+@compiled_inline
 def write_item(
     data: Bytes,
     at: int,

@@ -32,6 +32,8 @@ from anabranch.stream.tree import Element
 
 MOST_PARTS = 1_000
 """A look of more parts is none: such items have keys or names that are values."""
+_OFTEN = 4
+"""A part is repeated where it stands several times in more than one of so many elements that have it."""
 PartColumn: TypeAlias = int
 
 
@@ -48,7 +50,7 @@ class LookPart:
     optional: bool = False
     """Whether it was missing somewhere."""
     repeated: bool = False
-    """Whether it stood more than once in one element."""
+    """Whether it often stood more than once in one element; where it seldom does, such an item is left to the law."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,8 @@ class _Reading:
     numbers: dict[tuple[int, str], int] = field(default_factory=dict)
     seen: list[int] = field(default_factory=list)
     """By part: in how many elements like its parent it stood."""
+    several: list[int] = field(default_factory=list)
+    """By part: in how many of these there were several."""
     instances: list[int] = field(default_factory=list)
     """By part: how many of it there were."""
 
@@ -156,6 +160,7 @@ class _Reading:
             self.numbers[part.parent, part.name] = number
         self.parts = list(look.parts)
         self.seen = [0] * len(self.parts)
+        self.several = [0] * len(self.parts)
         self.instances = [0] * len(self.parts)
 
     def take_item(self, item: Element) -> None:
@@ -171,6 +176,7 @@ class _Reading:
             optional = parent >= 0 and self.instances[parent] > 1  # there was one without it
             self.parts.append(LookPart(name, parent, has_text, optional))
             self.seen.append(0)
+            self.several.append(0)
             self.instances.append(0)
         return self.numbers[key]
 
@@ -186,14 +192,14 @@ class _Reading:
         for name, times in Counter(each.name.local for each in children).items():
             part = self._part(name, number, has_text=True)
             self.seen[part] += 1
-            if times > 1:
-                self.parts[part] = replace(self.parts[part], repeated=True)
+            self.several[part] += times > 1
         for each in children:
             self._take(each, self.numbers[number, each.name.local])
 
     def look(self) -> Look:
         for number, part in enumerate(self.parts):
             around = self.instances[part.parent] if part.parent >= 0 else self.seen[number]
-            if self.seen[number] < around:
-                self.parts[number] = replace(part, optional=True)
+            optional = part.optional or self.seen[number] < around
+            repeated = part.repeated or _OFTEN * self.several[number] > self.seen[number]
+            self.parts[number] = replace(part, optional=optional, repeated=repeated)
         return Look(tuple(self.parts))

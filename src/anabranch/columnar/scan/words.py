@@ -62,11 +62,11 @@ def find_byte(data: Bytes, at: int, stop: int, byte: int) -> int:
     """Where a byte stands first in `data[at:stop]`; `stop` where it does not."""
     pattern = _ONES * np.uint64(byte)
     while at < stop:
-        count = _bytes_before(_zeros(word_at(data, at) ^ pattern))
-        at += count
-        if count < WORD:
-            break
-    return min(at, stop)
+        found = _zeros(word_at(data, at) ^ pattern)
+        if found != _ZERO:
+            return min(at + _bytes_before(found), stop)
+        at += WORD
+    return stop
 
 
 @compiled_inline
