@@ -66,7 +66,9 @@ class ItemMaker:
         random = self.random
         if self._rarely(self.oddity.texts):
             return random.choice(_NO_NUMBERS if self._rarely(25) else _ODD_NUMBERS)
-        return random.choice([str(random.randrange(100)), str(random.randrange(-40, 100) / 4), f"{random.random():.3f}"])
+        return random.choice(
+            [str(random.randrange(100)), str(random.randrange(-40, 100) / 4), f"{random.random():.3f}"]
+        )
 
     def _text(self) -> str:
         if self._rarely(self.oddity.texts):
@@ -234,8 +236,22 @@ class QueryMaker:
         return Names(
             (f"{start}/d/{t}", f"{start}/d/{u}", f"{start}/{i}", f"{start}/f/g/{h}", f"{start}/{o}", f"{start}//{t}"),
             (f"{start}/{name}", f"{start}/{note}", f"{start}/d/{t}", f"{start}/*/{u}"),
-            (f"{start}/d", f"{start}/f", f"{start}/f/g", f"{start}/line", f"{start}/v", f"{start}/d/*", start, f"{start}//g"),
-            (f"{start}/{self._value()}", f"{start}/line/{self._at('q')}", f"{start}//{self._at('q')}", f"{start}/line/w"),
+            (
+                f"{start}/d",
+                f"{start}/f",
+                f"{start}/f/g",
+                f"{start}/line",
+                f"{start}/v",
+                f"{start}/d/*",
+                start,
+                f"{start}//g",
+            ),
+            (
+                f"{start}/{self._value()}",
+                f"{start}/line/{self._at('q')}",
+                f"{start}//{self._at('q')}",
+                f"{start}/line/w",
+            ),
             (f"{start}/line",),
         )
 
@@ -299,7 +315,9 @@ class QueryMaker:
             lambda: f"string-length({self.text(names, below)})",
             lambda: f"number({self.text(names, below)})",
             lambda: f"count({random.choice([*names.repeated, *names.lines, *names.nodes])})",
-            lambda: f"(if ({self.boolean(names, below)}) then {self.number(names, below)} else {self.number(names, below)})",
+            lambda: (
+                f"(if ({self.boolean(names, below)}) then {self.number(names, below)} else {self.number(names, below)})"
+            ),
             lambda: self.text(names, below) if random.randrange(4) == 0 else self.number(names, below),
             let,
         )
@@ -307,7 +325,9 @@ class QueryMaker:
     # --- texts --------------------------------------------------------------------------------------------
 
     def text_literal(self) -> str:
-        return self.random.choice(['"gold"', '"g"', '""', '"12"', '"old"', '"é"', "'x'", '" "', '"7"', '"a gold b"', '"straße"'])
+        return self.random.choice(
+            ['"gold"', '"g"', '""', '"12"', '"old"', '"é"', "'x'", '" "', '"7"', '"a gold b"', '"straße"']
+        )
 
     def text(self, names: Names, depth: int) -> str:
         """An expression that mostly is a text."""
@@ -338,7 +358,9 @@ class QueryMaker:
             lambda: f"upper-case({self.text(names, below)})",
             lambda: f"lower-case({self.text(names, below)})",
             lambda: f"translate({self.text(names, below)}, {random.choice(_TRANSLATIONS)})",
-            lambda: f"(if ({self.boolean(names, below)}) then {self.text(names, below)} else {self.text(names, below)})",
+            lambda: (
+                f"(if ({self.boolean(names, below)}) then {self.text(names, below)} else {self.text(names, below)})"
+            ),
             lambda: f"data({random.choice(names.texts)})",
             lambda: self._text_node(random.choice(names.texts)),
         )
@@ -364,7 +386,9 @@ class QueryMaker:
             return f"{sides[0]} {self.operator()} {sides[1]}"
 
         def paths() -> str:
-            return f"{random.choice(names.numbers)} {self.operator()} {random.choice([*names.numbers, *names.repeated])}"
+            return (
+                f"{random.choice(names.numbers)} {self.operator()} {random.choice([*names.numbers, *names.repeated])}"
+            )
 
         if depth <= 0:
             return self._some_of(leaf, leaf, text_leaf, paths)
@@ -451,7 +475,9 @@ class QueryMaker:
             lambda: self.constructor(names, depth),
             lambda: self.constructor(names, depth),
             lambda: f"({self.nodes(names, below)}, {self.nodes(names, below)})",
-            lambda: f"(if ({self.boolean(names, below)}) then {self.nodes(names, below)} else {self.nodes(names, below)})",
+            lambda: (
+                f"(if ({self.boolean(names, below)}) then {self.nodes(names, below)} else {self.nodes(names, below)})"
+            ),
             lambda: f"(if ({self.boolean(names, below)}) then {self.nodes(names, below)} else ())",
             loop,
             loop,

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from anabranch.columnar.expressions.computing import TEXTUAL, TRUE, ValueScope
-from anabranch.columnar.expressions.scope import NotColumnar, Spot, is_literal, literal_of, simple_number
+from anabranch.columnar.expressions.scope import NotColumnar, Spot, double_of, is_literal, literal_of, simple_number
 from anabranch.columnar.expressions.tree import (
     Around,
     Choice,
@@ -41,6 +41,7 @@ from anabranch.columnar.expressions.tree import (
 )
 from anabranch.columnar.match.condition import NO, ItemTest, NumberTest, PresenceTest, Settled, TextTest
 from anabranch.columnar.match.forms import AFTER
+from anabranch.columnar.scan.kernels import SIMPLE
 from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.template import PLAIN
 from anabranch.language import ast
@@ -115,8 +116,13 @@ class LookScope(ValueScope):
         match left.kind, isinstance(right, ast.String):
             case (Kind.UNTYPED | Kind.STRING, True):
                 return TextTest(left, operator, right.value.encode()) if isinstance(right, ast.String) else Settled(NO)
-            case (Kind.UNTYPED | Kind.DOUBLE | Kind.INTEGER, False) if not isinstance(left, Literal):
-                return NumberTest(left, operator, simple_number(right))
+            case (Kind.DOUBLE, False) if not isinstance(left, Literal):
+                return NumberTest(left, operator, double_of(right))
+            case (Kind.UNTYPED | Kind.INTEGER, False) if not isinstance(left, Literal):
+                number = simple_number(right)
+                if left.kind is Kind.INTEGER and abs(number) >= SIMPLE:
+                    raise NotColumnar("a number of so many digits")
+                return NumberTest(left, operator, number)
             case _:
                 raise NotColumnar("a comparison of values of different types")
 

@@ -62,7 +62,7 @@ from anabranch.columnar.match.condition import NO, OPERATORS, YES
 from anabranch.columnar.match.condition import UNCLEAR as UNCLEAR_VERDICT
 from anabranch.columnar.scan import kernels
 from anabranch.columnar.scan.frames import FrameRows
-from anabranch.columnar.scan.kernels import Flags, Indices, Numbers
+from anabranch.columnar.scan.kernels import SIMPLE, Flags, Indices, Numbers
 from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.values.operators import ArithmeticOperator, ComparisonOperator
@@ -464,7 +464,10 @@ def _simple(number: Expression, value: ColumnValue) -> Flags:
             assert value.numbers is not None
             return np.abs(value.numbers) < TOO_LARGE_INTEGER
         case _:
-            return np.array([isinstance(number, Literal)])  # which the compiler has looked at
+            assert value.numbers is not None
+            return np.full(1, isinstance(number, Literal)) & (
+                np.abs(value.numbers) < SIMPLE
+            )  # the compiler has seen it
 
 
 def _only_unclear(state: States | None) -> States | None:

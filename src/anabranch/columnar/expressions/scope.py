@@ -12,14 +12,16 @@ from decimal import Decimal
 from typing import Self, TypeAlias
 
 from anabranch.columnar.expressions.tree import Constant, Expression, Literal
-from anabranch.columnar.scan.kernels import MOST_DIGITS
+from anabranch.columnar.scan.kernels import MOST_DIGITS, SIMPLE
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.language import ast
 from anabranch.law.evaluate import number
 from anabranch.values.arithmetic import negate
-from anabranch.values.atomic import WrittenDouble
+from anabranch.values.atomic import WrittenDouble, to_double
 
 MOST_NODES = 2_000
+_LARGEST = 10**30
+"""Constants are below, so that their differences are no trouble to the index."""
 
 
 class NotColumnar(Exception):
@@ -217,15 +219,22 @@ def simple_number(literal: ast.Expression) -> float:
     raise NotColumnar("no number")
 
 
-def _simple(exact: Decimal) -> float:
-    """A number as a double, which text with the same double equals if it has few digits, too.
+def double_of(literal: ast.Expression) -> float:
+    """The double nearest to a number literal."""
+    value = literal_of(literal).value
+    assert not isinstance(value, str), "a number is meant"
+    found = to_double(value)
+    if abs(found) >= _LARGEST:
+        raise NotColumnar("a number so large")
+    return found
 
-    No text of few digits has the double of a number of 16 digits before the point.
-    """
+
+def _simple(exact: Decimal) -> float:
+    """A number as a double; a text of few digits that has the same double is the same number."""
     _, digits, exponent = exact.as_tuple()
     assert isinstance(exponent, int), "a literal is finite"
     if len(digits) + max(0, exponent) <= MOST_DIGITS and exponent >= -MOST_DIGITS:
         return float(exact)
-    if exact.adjusted() >= MOST_DIGITS:
-        return float(exact)
+    if SIMPLE <= abs(exact) < _LARGEST:
+        return float(exact)  # no text of few digits has this double
     raise NotColumnar("a number of so many digits")

@@ -74,9 +74,12 @@ class ColumnValue:
     @property
     def unclear(self) -> Flags:
         """Which values are; a single one stands for all."""
+        found: Flags = np.zeros(1, np.bool_)
         if self.verdicts is not None:
-            return self.verdicts == UNCLEAR_VERDICT
-        return np.zeros(1, np.bool_) if self.state is None else self.state == UNCLEAR
+            found = self.verdicts == UNCLEAR_VERDICT
+        elif self.state is not None:
+            found = self.state == UNCLEAR
+        return found
 
     def take(self, rows: Indices) -> ColumnValue:
         """The values of some rows."""
