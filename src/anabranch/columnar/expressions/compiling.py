@@ -27,6 +27,7 @@ from anabranch.columnar.expressions.tree import (
     Expression,
     Fragment,
     FunctionCall,
+    Junction,
     Kind,
     Literal,
     Made,
@@ -225,9 +226,10 @@ class LookScope(ValueScope):
             return [Made(Choice(Presence(spot.presence), content, ContentOf(())))]
         frame = self.inner_frame(spot)
         scope = self.bind_row(name, spot, frame)
-        condition = None
+        condition: Expression | None = None if spot.part == frame else Presence(spot.presence)
         if where is not None and not others:
-            condition, where = scope.truth(where), None
+            holds, where = scope.truth(where), None
+            condition = holds if condition is None else Junction(True, (condition, holds))
         return [Made(RowLoop(frame, condition, ContentOf(tuple(scope._looped(others, where, inside)))))]
 
     # --- constructors -------------------------------------------------------------------------------------

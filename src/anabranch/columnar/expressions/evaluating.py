@@ -112,7 +112,10 @@ class Evaluation:
         found = self._known.get(expression)
         if found is None:
             with np.errstate(all="ignore"):
-                found = self._known[expression] = self._value(expression)
+                found = self._value(expression)
+            if found.state is not None and len(found.state) != self.count:
+                found = found.with_state(np.broadcast_to(found.state, self.count))
+            self._known[expression] = found
         return found
 
     def _value(self, expression: Expression) -> ColumnValue:
@@ -264,6 +267,7 @@ class Evaluation:
                 state = worst(state, state_of(doubtful, UNCLEAR, state))
         verdicts = np.broadcast_to(holds, self.count).astype(np.uint8) * np.uint8(YES)
         if state is not None:
+            state = np.broadcast_to(state, self.count)
             verdicts[state == ABSENT] = NO
             verdicts[state == UNCLEAR] = UNCLEAR_VERDICT
         return ColumnValue.truth(verdicts)
@@ -465,9 +469,9 @@ def _simple(number: Expression, value: ColumnValue) -> Flags:
             return np.abs(value.numbers) < TOO_LARGE_INTEGER
         case _:
             assert value.numbers is not None
-            return np.full(1, isinstance(number, Literal)) & (
-                np.abs(value.numbers) < SIMPLE
-            )  # the compiler has seen it
+            few = isinstance(number, Literal)  # the compiler has looked at it
+            found: Flags = (np.abs(value.numbers) < SIMPLE) & few
+            return found
 
 
 def _only_unclear(state: States | None) -> States | None:
