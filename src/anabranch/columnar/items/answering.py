@@ -13,7 +13,7 @@ answer and the pieces that the law gave stand between each other in the order of
 
 Queries that differ in constants only are compiled together, and a query is answered once, however many asked it: it is
 in the buffer once, with a row for each of them.
-The template is learned from the stream, and learned anew when most items no longer fit it.
+The look of items is learned from the stream, and grows where items do not fit it (`scan/learning.py`).
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from anabranch.columnar.items.programs import Compile, ItemQueries, ItemQuery, P
 from anabranch.columnar.match.index import NO_MATCHES, Matches
 from anabranch.columnar.scan import untemplated
 from anabranch.columnar.scan.kernels import Flags, Indices, Places
+from anabranch.columnar.scan.learning import SAMPLE, GrowingLook, chosen
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.columnar.scan.template import is_plain_root
@@ -249,7 +250,7 @@ class SingleItemAnswers:
         return pieces
 
 
-_SAMPLE_BYTES, _SAMPLE = 1 << 14, 20
+_SAMPLE_BYTES = 1 << 14
 _HELD = 4 << 20
 """How many bytes of slow answers are held before they are handed out."""
 
@@ -306,10 +307,9 @@ class StreamAnswers:
         self._schema = schema
         self._item = item
         self._together = together
-        self._look: Look | None = None
+        self._growing = GrowingLook(is_json=form == "json", lines=form == "lines")
         self._program: Program | None = None
         self._able = is_plain_root(root) and (bool(compiles) or any(each.hole is not None for each in queries))
-        self._stale = True
         self._settled: tuple[Program, Sequence[Followed], StretchUnits] | None = None
         """How queries were answered last, for which groups."""
 
@@ -329,25 +329,32 @@ class StreamAnswers:
         """
         if piece is None:
             return sum(self._answer(each, read, out, takers, course) for each in shredder.finish())
-        if self._able and self._stale:
-            self._learn(shredder.sample(piece[:_SAMPLE_BYTES])[:_SAMPLE])
+        if self._able and self._program is None and self._growing.is_due(1, 1):
+            self._learn(shredder.sample(piece[:_SAMPLE_BYTES])[:SAMPLE], 1.0)
         wanted = self._program.wanted if self._program else None
-        items = fitting = 0
+        items = entries = off = most = 0
+        sample: Sequence[Cut] = ()
         for shredded in shredder.feed(piece, wanted):
             items += self._answer(shredded, read, out, takers, course)
-            fitting += int(np.count_nonzero(shredded.fits))
-        self._stale = self._program is None or 2 * fitting < items
+            others = len(shredded.fits) - int(np.count_nonzero(shredded.fits))
+            entries, off = entries + len(shredded.fits), off + others
+            if others > most and wanted is not None:
+                most, sample = others, [shredded.cut(each) for each in chosen(shredded.fits).tolist()]
+        if sample and self._growing.is_due(entries, off):
+            self._learn(sample, off / entries)
         return items
 
-    def _learn(self, cuts: Sequence[Cut]) -> None:
-        found = ((cut.raw, tree) for cut in cuts if (tree := self._tree(cut)))
-        look = Look.learn(found, is_json=self._form == "json")
-        template = look.template if look else None
-        if look and template and self._form == "lines" and any(b"\n" in piece for piece in template.pieces):
-            look = replace(look, template=None)  # it was written `&#10;`; no line looks like that
-        if look is not None and look != self._look:
-            self._look = look
-            self._program = program_of(self._queries, self._compiles, self._root, look, together=self._together)
+    def _learn(self, cuts: Sequence[Cut], share: float) -> None:
+        """Learn how items look, of which such a share did not fit."""
+
+        def use(look: Look) -> bool:
+            program = program_of(self._queries, self._compiles, self._root, look, together=self._together)
+            if program is None or (self._program and 2 * share <= 1 and program.missing > self._program.missing):
+                return False
+            self._program = program
+            return True
+
+        self._growing.learn([(cut.raw, tree) for cut in cuts if (tree := self._tree(cut))], share, use)
 
     def _tree(self, cut: Cut) -> Element | None:
         """The tree of a good item, for learning."""

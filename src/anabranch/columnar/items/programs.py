@@ -101,6 +101,11 @@ class Program:
     shares: tuple[tuple[int, int], ...]
     """The conditions of each of them in the matcher."""
 
+    @property
+    def missing(self) -> int:
+        """How many queries and takers it does not serve."""
+        return len(self.others) + self.taken.count(None)
+
 
 def program_of(
     queries: Sequence[ItemQueries], compiles: Sequence[Compile], root: str, look: Look, *, together: bool = True
