@@ -1,11 +1,11 @@
-"""Queries that differ only in the literals they compare with: read, checked and compiled once for all of them.
+"""Queries that differ only in the literals they compute with: read, checked and compiled once for all of them.
 
 Of ten thousand subscriptions most are the same few questions about other numbers.
 A text is cut at its literals; texts with the same pieces between them, and literals of the same kinds, have one
 *shape*, and their *constants* tell them apart.
 
-Only literals that stand in a comparison count, as the parser saw them: their places in the text are those of the
-syntax tree.
+Only literals count that are compared or computed with, as the parser saw them: their places in the text are those of
+the syntax tree.
 What else looks like a literal (in a constructor, in the size of a window) has to be equal.
 So a text whose shape is known says what the first text of that shape said, with other constants: up to each constant
 both are the same characters, and a literal ends where one of its kind ends.
@@ -115,7 +115,7 @@ class Shapes:
         if known is None:
             if len(self._known) >= _MOST:
                 self._known.clear()
-            known = self._known[cut.key] = _Known(compared(cut, standing(parse(text), self._functions)), {})
+            known = self._known[cut.key] = _Known(constants_in(cut, standing(parse(text), self._functions)), {})
         return known.shaped(cut, text, self._functions)
 
 
@@ -154,22 +154,38 @@ def _value(literal: str) -> Constant:
     return literal[1:-1].encode() if literal[0] in "\"'" else float(literal)
 
 
-def compared(cut: SplitText, query: Standing) -> tuple[int, ...]:
-    """Which of the literals in a text stand in comparisons, in what a query does with each item."""
+_COMPUTING = frozenset(("contains", "starts-with", "ends-with", "substring", "substring-before", "substring-after"))
+"""The functions whose arguments are constants where they are literals."""
+
+
+def _operands(part: object) -> tuple[ast.Expression, ...]:
+    """What an expression compares or computes with."""
+    match part:
+        case ast.Comparison(_, left, right):
+            return left, right
+        case ast.Arithmetic(first, rest):
+            return first, *(operand for _, operand in rest)
+        case ast.Call(name, arguments) if name.removeprefix("fn:") in _COMPUTING:
+            return arguments
+        case _:
+            return ()
+
+
+def constants_in(cut: SplitText, query: Standing) -> tuple[int, ...]:
+    """Which of the literals in a text are compared or computed with, in what a query does with each item."""
     places: set[tuple[int, int]] = set()
     for part in parts(query.hole) if query.kind == "items" else ():
-        if isinstance(part, ast.Comparison):
-            for side in (part.left, part.right):
-                literal = side.operand if isinstance(side, ast.Negation) else side
-                if isinstance(literal, ast.Number | ast.String):
-                    places.add((literal.span.start, literal.span.end))
+        for side in _operands(part):
+            literal = side.operand if isinstance(side, ast.Negation) else side
+            if isinstance(literal, ast.Number | ast.String):
+                places.add((literal.span.start, literal.span.end))
     kinds = zip(cut.spans, cut.literals, cut.key[1::2], strict=True)
     return tuple(number for number, (span, each, kind) in enumerate(kinds) if span in places and kind != each)
 
 
 def _shape(cut: SplitText, text: str, constants: tuple[int, ...], functions: Mapping[str, PythonFunction]) -> Shape:
     query = standing(parse(text), functions)
-    if not constants or constants != compared(cut, query):
+    if not constants or constants != constants_in(cut, query):
         return Shape(query, ())
     marks = {number: _mark(cut.literals[number], at) for at, number in enumerate(constants)}
     marked = standing(parse(cut.with_literals(marks)), functions)
@@ -235,7 +251,7 @@ class CheckedTexts:
             if isinstance(here, ast.Number | ast.String) and (here.span.start, here.span.end) in spans:
                 places[there.span.start, there.span.end] = spans[here.span.start, here.span.end]
         constants: dict[int, int] = {}
-        for at in compared(other, standing(twin, self._functions)):
+        for at in constants_in(other, standing(twin, self._functions)):
             number = places.get(other.spans[at])
             if number is not None and _alike(cut.key[2 * number + 1], other.key[2 * at + 1]):
                 constants[at] = number

@@ -14,7 +14,7 @@ item that fits at most `LONGEST_FITTING` bytes (`scan/cutter.py`), and loops nes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import product
@@ -27,6 +27,7 @@ from anabranch.columnar.expressions.tree import (
     Clear,
     ColumnArithmetic,
     ColumnComparison,
+    Constant,
     ContentOf,
     Expression,
     Fragment,
@@ -44,9 +45,11 @@ from anabranch.columnar.expressions.tree import (
     RowQuantifier,
     Taken,
     Truth,
+    has_constant,
     walk,
 )
 from anabranch.columnar.match.condition import NO, ItemTest, NumberTest, PresenceTest, Settled, TextTest
+from anabranch.columnar.match.forms import AFTER
 from anabranch.columnar.scan.kernels import MOST_DIGITS
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.columnar.scan.template import PLAIN
@@ -69,9 +72,10 @@ class NotColumnar(Exception):
 
 
 class Work:
-    """Counts the nodes that are made for one query."""
+    """Counts the nodes that are made for one query; knows its marks, which stand for other constants."""
 
-    def __init__(self) -> None:
+    def __init__(self, marks: Container[Constant] = ()) -> None:
+        self.marks = marks
         self._left = MOST_NODES
 
     def spend(self, nodes: int = 1) -> None:
@@ -286,10 +290,10 @@ class LookScope:
             case ast.Arithmetic(first, rest):
                 found = self.value(first)
                 for operator, operand in rest:
-                    found = _computed(operator, found, self.value(operand))
+                    found = self._computed(operator, found, self.value(operand))
                 return found
             case ast.Negation(operand):
-                return _computed("*", Literal(-1), self._number(operand))
+                return self._computed("*", Literal(-1), self._number(operand))
             case ast.If(condition, then, otherwise):
                 one, other = self.value(then), self.value(otherwise)
                 if one.kind is not other.kind:
@@ -305,6 +309,22 @@ class LookScope:
                 return found if clear is None else FunctionCall("behind", (clear, found), found.kind)
             case _:
                 raise NotColumnar(f"a {type(expression).__name__}")
+
+    def _computed(self, operator: str, left: Expression, right: Expression) -> Expression:
+        """Arithmetic; between literals it is done here, exactly as the law does it."""
+        if isinstance(left, Literal) and isinstance(right, Literal):
+            if has_constant(left, self.work.marks) or has_constant(right, self.work.marks):
+                raise NotColumnar("arithmetic with constants only")
+            try:
+                return Literal(calculate(operator, left.value, right.value))  # type: ignore[arg-type]
+            except DynamicError:
+                raise NotColumnar("a constant that fails") from None
+        kinds = {left.kind, right.kind}
+        if not kinds <= set(_NUMERIC):
+            raise NotColumnar("arithmetic with what is no number")
+        if not kinds & {Kind.UNTYPED, Kind.DOUBLE} and (kinds != {Kind.INTEGER} or operator == "div"):
+            raise NotColumnar("exact decimal arithmetic")
+        return ColumnArithmetic(operator, left, right)  # type: ignore[arg-type]
 
     def _number(self, expression: ast.Expression) -> Expression:
         found = self.value(expression)
@@ -595,10 +615,6 @@ def _prefixed(text: Expression, prefix: bytes) -> Tree[ItemTest]:
     return And((TextTest(column, ">=", prefix), TextTest(column, "<", prefix + AFTER)))
 
 
-AFTER = b"\xff"
-"""Behind a text: greater than whatever begins with it."""
-
-
 def _column_test(operator: Operator, column: PartColumn, literal: ast.Expression) -> ItemTest:
     if isinstance(literal, ast.String):
         return TextTest(column, operator, literal.value.encode())
@@ -617,21 +633,6 @@ def _check_comparable(left: Expression, right: Expression) -> None:
             pass
         case _:
             raise NotColumnar("a comparison of values of different types")
-
-
-def _computed(operator: str, left: Expression, right: Expression) -> Expression:
-    """Arithmetic; between literals it is done here, exactly as the law does it."""
-    if isinstance(left, Literal) and isinstance(right, Literal):
-        try:
-            return Literal(calculate(operator, left.value, right.value))  # type: ignore[arg-type]
-        except DynamicError:
-            raise NotColumnar("a constant that fails") from None
-    kinds = {left.kind, right.kind}
-    if not kinds <= set(_NUMERIC):
-        raise NotColumnar("arithmetic with what is no number")
-    if not kinds & {Kind.UNTYPED, Kind.DOUBLE} and (kinds != {Kind.INTEGER} or operator == "div"):
-        raise NotColumnar("exact decimal arithmetic")
-    return ColumnArithmetic(operator, left, right)  # type: ignore[arg-type]
 
 
 def _is_literal(expression: ast.Expression) -> bool:

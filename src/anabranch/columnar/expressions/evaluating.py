@@ -9,7 +9,8 @@ Numbers are doubles, integers too: where one is not exact any more, it is unclea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -26,6 +27,7 @@ from anabranch.columnar.expressions.tree import (
     Clear,
     ColumnArithmetic,
     ColumnComparison,
+    Constant,
     ContentOf,
     Expression,
     Fragment,
@@ -43,6 +45,7 @@ from anabranch.columnar.expressions.tree import (
     RowQuantifier,
     Taken,
     Truth,
+    constant_of,
 )
 from anabranch.columnar.expressions.values import (
     ABSENT,
@@ -73,6 +76,9 @@ _COMPUTE: dict[ArithmeticOperator, Callable[[Any, Any], Any]] = {
 }
 
 
+_NO_CONSTANTS: Mapping[Constant, ColumnValue] = {}
+
+
 class Evaluation:
     """Expressions over some rows of one frame."""
 
@@ -83,13 +89,18 @@ class Evaluation:
         frame: int = -1,
         around: Evaluation | None = None,
         owners: Indices | None = None,
+        constants: Mapping[Constant, ColumnValue] = _NO_CONSTANTS,
     ) -> None:
-        """`picks` are rows of the frame, all for None; `owners` say in which row of what is `around` each lies."""
+        """`picks` are rows of the frame, all for None; `owners` say in which row of what is `around` each lies.
+
+        `constants` are by the literals that stand for them, for each row its own.
+        """
         self._shredded = shredded
         self._picks = picks
         self._frame = frame
         self._around = around
         self._owners = owners
+        self._constants = constants
         self._known: dict[Expression, ColumnValue] = {}
         self._inside: dict[int, Evaluation] = {}
         rows: Shredded | FrameRows = shredded if frame < 0 else shredded.frame(frame)
@@ -110,8 +121,8 @@ class Evaluation:
                 return self._from_around(expression)
             case PartText(column):
                 return self._part(column)
-            case Literal(value):
-                return ColumnValue.literal(value)
+            case Literal():
+                return self._literal(expression)
             case Presence(column) if self._stands_around(column):
                 return self._from_around(expression)
             case Presence(column):
@@ -207,6 +218,21 @@ class Evaluation:
         read, wrong = np.empty(len(found.starts)), np.empty(len(found.starts), np.uint8)
         read_doubles(found, read, wrong)
         return read, worst(value.state, state_of(wrong != 0, UNCLEAR, value.state))
+
+    def _literal(self, literal: Literal) -> ColumnValue:
+        """A constant, which may be each row's own."""
+        if self._around is not None:
+            found = self._around.value(literal)
+            assert self._owners is not None
+            return found.take(self._owners)
+        constant = constant_of(literal)
+        if constant in self._constants:
+            return replace(self._constants[constant], kind=literal.kind)
+        if isinstance(constant, float) and -constant in self._constants:
+            numbers = self._constants[-constant].numbers
+            assert numbers is not None
+            return ColumnValue(literal.kind, numbers=-numbers)
+        return ColumnValue.literal(literal.value)
 
     # --- operators ----------------------------------------------------------------------------------------
 

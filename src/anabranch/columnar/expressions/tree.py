@@ -8,8 +8,8 @@ What compiles to these trees is found by `compiling.py`, what they come to by `e
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import Enum
 from typing import TypeAlias
@@ -280,6 +280,79 @@ def walk(node: _Node) -> Iterator[_Node]:
     yield node
     for each in inner(node):
         yield from walk(each)
+
+
+Constant: TypeAlias = float | bytes
+"""A literal as queries of one shape differ in it (`runtime/shapes.py`)."""
+
+
+def constant_of(literal: Literal) -> Constant:
+    """A literal as a constant."""
+    return literal.value.encode() if isinstance(literal.value, str) else float(literal.value)
+
+
+def has_constant(node: Column | Fragment, constants: Container[Constant]) -> bool:
+    """Whether one of some constants stands in a node, perhaps with the other sign."""
+    if isinstance(node, int | bytes):
+        return False
+    found = (constant_of(each) for each in walk(node) if isinstance(each, Literal))
+    return any(each in constants or (isinstance(each, float) and -each in constants) for each in found)
+
+
+def with_constants(expression: Expression, values: Mapping[Constant, Constant]) -> Expression:
+    """An expression with other constants."""
+    match expression:
+        case Literal(value):
+            constant = constant_of(expression)
+            if constant in values:
+                return _literal(value, values[constant])
+            if isinstance(constant, float) and -constant in values:
+                return _literal(value, -float(values[-constant]))
+            return expression
+        case ColumnArithmetic(_, left, right) | ColumnComparison(_, left, right):
+            return replace(expression, left=with_constants(left, values), right=with_constants(right, values))
+        case Junction(_, operands):
+            return replace(expression, operands=tuple(with_constants(each, values) for each in operands))
+        case FunctionCall(_, arguments, _):
+            return replace(expression, arguments=tuple(with_constants(each, values) for each in arguments))
+        case Choice(condition, then, otherwise):
+            return Choice(*(with_constants(each, values) for each in (condition, then, otherwise)))
+        case Truth(operand) | Clear(operand) | RowExtreme(_, _, operand):
+            return replace(expression, operand=with_constants(operand, values))
+        case RowQuantifier(_, _, condition):
+            return replace(expression, condition=with_constants(condition, values))
+        case RowCount(frame, condition):
+            return RowCount(frame, None if condition is None else with_constants(condition, values))
+        case RowLoop(_, condition, content):
+            inside = None if condition is None else with_constants(condition, values)
+            return replace(expression, condition=inside, content=with_constants(content, values))
+        case ContentOf(fragments):
+            return ContentOf(tuple(_fragment_with(each, values) for each in fragments))
+        case _:
+            return expression
+
+
+def _fragment_with(fragment: Fragment, values: Mapping[Constant, Constant]) -> Fragment:
+    match fragment:
+        case Made(expression):
+            return Made(with_constants(expression, values))
+        case Around(content, end_tag):
+            return Around(tuple(_fragment_with(each, values) for each in content), end_tag)
+        case _:
+            return fragment
+
+
+def _literal(before: str | int | Decimal | float, value: Constant) -> Literal:
+    """A literal of the same type as another."""
+    match before, value:
+        case str(), bytes():
+            return Literal(value.decode())
+        case int(), float():
+            return Literal(int(value))
+        case Decimal(), float():
+            return Literal(Decimal(repr(value)))
+        case _:
+            raise AssertionError("constants of one shape are of one type")
 
 
 def read_columns(node: Column | Fragment) -> set[PartColumn]:

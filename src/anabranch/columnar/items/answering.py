@@ -456,7 +456,8 @@ class StreamAnswers:
         if program is None or not any(program.made):
             return matches, NO_TEXTS
         given = program.sets[matches.conditions]
-        made, unclear = computed_texts(shredded, program.made, given, matches.pairs)
+        asked = matches.pairs, matches.conditions, program.constants
+        made, unclear = computed_texts(shredded, program.made, given, *asked)
         if not unclear.any():
             return matches, made
         kept = np.flatnonzero(~unclear)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
 
 from anabranch.columnar.expressions.evaluating import Evaluation
-from anabranch.columnar.expressions.tree import Around, Fragment, Made, Taken
-from anabranch.columnar.expressions.values import UNCLEAR
+from anabranch.columnar.expressions.texts import TextColumn
+from anabranch.columnar.expressions.tree import Around, Constant, Fragment, Kind, Made, Taken
+from anabranch.columnar.expressions.values import UNCLEAR, ColumnValue
 from anabranch.columnar.items import kernels
 from anabranch.columnar.items.kernels import Fragments, ItemLeaves, MadeTexts, OwnedTexts, ReadyPieces
 from anabranch.columnar.items.query import CompiledQuery, made_in
-from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Places
+from anabranch.columnar.scan.kernels import Bytes, Flags, Indices, Numbers, Places
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.columnar.scan.wanted import WantedColumns
 
@@ -54,10 +55,51 @@ def fragments_of(sets: Sequence[Sequence[Fragment]], wanted: WantedColumns) -> F
     return Fragments(rows, np.array(bounds, np.int64), np.frombuffer(bytes(fixed), np.uint8), np.array(own, np.bool_))
 
 
+@dataclass(frozen=True, slots=True)
+class SetConstants:
+    """What the queries of a set have in the place of marks."""
+
+    first: int
+    """The number of the first of them."""
+    numbers: Mapping[float, Numbers]
+    texts: Mapping[bytes, TextColumn]
+    """By mark: those of each query."""
+
+    @staticmethod
+    def of(first: int, marks: Sequence[Constant], constants: Sequence[Sequence[Constant]]) -> SetConstants:
+        """`constants` are by query, in the order of the marks."""
+        numbers: dict[float, Numbers] = {}
+        texts: dict[bytes, TextColumn] = {}
+        for mark, found in zip(marks, zip(*constants, strict=True), strict=True):
+            if isinstance(mark, bytes):
+                texts[mark] = TextColumn.of(*(each for each in found if isinstance(each, bytes)))
+            else:
+                numbers[mark] = np.array(found, np.float64)
+        return SetConstants(first, numbers, texts)
+
+    def taken(self, queries: Indices) -> dict[Constant, ColumnValue]:
+        """Those of some queries, by mark."""
+        mine = queries - self.first
+        found: dict[Constant, ColumnValue] = {}
+        for mark, numbers in self.numbers.items():
+            found[mark] = ColumnValue(Kind.DOUBLE, numbers=numbers[mine])
+        for text, texts in self.texts.items():
+            found[text] = ColumnValue(Kind.STRING, texts=texts.take(mine))
+        return found
+
+
 def computed_texts(
-    shredded: Shredded, sets: Sequence[Sequence[Made]], given: Indices, entries: Places
+    shredded: Shredded,
+    sets: Sequence[Sequence[Made]],
+    given: Indices,
+    entries: Places,
+    queries: Places | None = None,
+    constants: Sequence[SetConstants | None] = (),
 ) -> tuple[MadeTexts, Flags]:
-    """The computed texts of some answers, each made of a set for an entry; and which of them are unclear."""
+    """The computed texts of some answers, each made of a set for an entry; and which of them are unclear.
+
+    Where sets have constants, `queries` say whose each answer is.
+    """
     rows, count = max(map(len, sets), default=0), len(given)
     starts, ends = (np.zeros((rows, count), np.int32) for _ in range(2))
     unclear = np.zeros(count, np.bool_)
@@ -69,7 +111,9 @@ def computed_texts(
         mine = order[bounds[number] : bounds[number + 1]]
         if not wanted or not len(mine):
             continue
-        evaluation = Evaluation(shredded, entries[mine].astype(np.int64))
+        own = constants[number] if constants else None
+        taken = own.taken(queries[mine].astype(np.int64)) if own is not None and queries is not None else {}
+        evaluation = Evaluation(shredded, entries[mine].astype(np.int64), constants=taken)
         for row, each in enumerate(wanted):
             (text,), state = evaluation.fragment(each)
             starts[row, mine], ends[row, mine] = text.starts + size, text.ends + size

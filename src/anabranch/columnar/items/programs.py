@@ -12,13 +12,13 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from anabranch.columnar.expressions.tree import Column, Fragment, Made
+from anabranch.columnar.expressions.tree import Column, Constant, Fragment, Made, has_constant
 from anabranch.columnar.items.kernels import Fragments
-from anabranch.columnar.items.layout import fragments_of
+from anabranch.columnar.items.layout import SetConstants, fragments_of
 from anabranch.columnar.items.query import CompiledQuery, compile_query, made_in
 from anabranch.columnar.match.arranging import Alike, gathered
-from anabranch.columnar.match.condition import Condition
-from anabranch.columnar.match.forms import Constant, formed, substituted
+from anabranch.columnar.match.condition import Condition, columns_of, numbers_of
+from anabranch.columnar.match.forms import AFTER, formed, substituted
 from anabranch.columnar.match.index import Matcher
 from anabranch.columnar.scan.kernels import Flags, Indices
 from anabranch.columnar.scan.look import Look
@@ -94,6 +94,8 @@ class Program:
     fragments: Fragments
     made: tuple[tuple[Made, ...], ...]
     """By set: what is computed in it."""
+    constants: tuple[SetConstants | None, ...]
+    """By set: what its queries have in the place of marks, where that is needed to compute."""
     gives: Flags
     """By set: whether there is anything in it."""
     taken: tuple[Compiled | None, ...]
@@ -114,21 +116,18 @@ def program_of(
 
     `together` conditions are matched by an index, else each by itself.
     """
-    found = (None if each.hole is None else compile_query(each.hole, root, look) for each in queries)
+    found = (None if each.hole is None else compile_query(each.hole, root, look, each.marks) for each in queries)
     made = [each if isinstance(each, CompiledQuery) else None for each in found]
     taken = tuple(each(root, look) for each in compiles)
     everything: list[CompiledQuery | Compiled] = [each for each in (*made, *taken) if each]
     if not everything and not taken:
         return None
-    columns: set[Column] = set().union(*(each.columns for each in everything))
-    numbers: set[Column] = set().union(*(each.numbers for each in everything))
-    given = dict.fromkeys(fragment for each in made if each for fragment in each.fragments)
-    wanted = WantedColumns.of(look, columns, numbers, given)
     groups: list[Alike] = []
     single: list[tuple[int, Condition]] = []
     others: list[int] = []
     sets: list[int] = []
     fragments: list[Sequence[Fragment]] = []
+    constants: list[SetConstants | None] = []
     for group, query in zip(queries, made, strict=True):
         first = len(sets)
         if query is None:
@@ -136,6 +135,7 @@ def program_of(
         else:
             _add(group, first, query.condition, groups, single)
         fragments.append(query.fragments if query else ())
+        constants.append(_set_constants(group, first, fragments[-1]))
         sets += [len(fragments) - 1] * len(group.members)
     shares = []
     count = len(sets)
@@ -145,6 +145,7 @@ def program_of(
         single += enumerate(asked, count)
         sets += [len(fragments)] * len(asked)
         count += len(asked)
+    wanted = _wanted(look, queries, made, taken, [condition for _, condition in single])
     more_groups, apart = gathered(single) if together else ([], single)
     return Program(
         wanted,
@@ -154,17 +155,46 @@ def program_of(
         np.array(sets, np.int64),
         fragments_of([*fragments, ()], wanted),
         tuple(tuple(made_in(each)) for each in (*fragments, ())),
+        (*constants, None),
         np.array([*map(bool, fragments), False]),
         taken,
         tuple(shares),
     )
 
 
+def _wanted(
+    look: Look,
+    queries: Sequence[ItemQueries],
+    made: Sequence[CompiledQuery | None],
+    taken: Sequence[Compiled | None],
+    conditions: Sequence[Condition],
+) -> WantedColumns:
+    """What is wanted of items: for conditions as they are asked, and for what queries give."""
+    columns: set[Column] = set().union(*(each.columns for each in taken if each), *map(columns_of, conditions))
+    numbers: set[Column] = set().union(*(each.numbers for each in taken if each), *map(numbers_of, conditions))
+    for group, query in zip(queries, made, strict=True):
+        if query is not None:  # what has marks in it stands among the conditions, with constants in their place
+            columns |= {each for each in query.columns if not has_constant(each, group.marks)}
+            numbers |= {each for each in query.numbers if not has_constant(each, group.marks)}
+    given = dict.fromkeys(fragment for each in made if each for fragment in each.fragments)
+    return WantedColumns.of(look, columns, numbers, given)
+
+
+def _set_constants(group: ItemQueries, first: int, fragments: Sequence[Fragment]) -> SetConstants | None:
+    if not any(has_constant(each, group.marks) for each in fragments):
+        return None
+    return SetConstants.of(first, group.marks, [each.constants for each in group.members])
+
+
 def _add(
     group: ItemQueries, first: int, condition: Condition, groups: list[Alike], single: list[tuple[int, Condition]]
 ) -> None:
-    """Add the conditions of a group, each with its own constants; `first` is the number of the first query."""
-    found = formed(condition) if group.marks else None
+    """Add the conditions of a group, each with its own constants; `first` is the number of the first query.
+
+    Where constants stand inside of what is computed, each condition has columns of its own.
+    """
+    apart = any(has_constant(column, group.marks) for column in columns_of(condition))
+    found = formed(condition) if group.marks and not apart else None
     if found is None:
         for number, each in enumerate(group.members, first):
             single.append((number, substituted(condition, dict(zip(group.marks, each.constants, strict=True)))))
@@ -184,4 +214,7 @@ def _column(constant: Constant, places: Mapping[Constant, int], members: Sequenc
     if isinstance(constant, float) and -constant in places:
         place = places[-constant]
         return [-float(each.constants[place]) for each in members]
+    if isinstance(constant, bytes) and constant.endswith(AFTER):
+        prefixes = _column(constant.removesuffix(AFTER), places, members)
+        return [each + AFTER for each in prefixes if isinstance(each, bytes)]
     return [constant] * len(members)

@@ -12,12 +12,12 @@ Its path leads to items themselves, and the reference of its time window to one 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
-from anabranch.columnar.expressions.compiling import LookScope, NotColumnar, Spot
+from anabranch.columnar.expressions.compiling import LookScope, NotColumnar, Spot, Work
 from anabranch.columnar.expressions.rows import with_computed
-from anabranch.columnar.expressions.tree import Around, Column, Fragment, Made, Taken
+from anabranch.columnar.expressions.tree import Around, Column, Constant, Fragment, Made, Taken
 from anabranch.columnar.match.condition import (
     ALWAYS,
     NO,
@@ -55,24 +55,27 @@ class CompiledQuery:
         return columns_of(self.condition)
 
 
-def compile_query(hole: ast.Expression, root: str, look: Look) -> CompiledQuery | NotColumnar:
+def compile_query(
+    hole: ast.Expression, root: str, look: Look, marks: Container[Constant] = ()
+) -> CompiledQuery | NotColumnar:
     """Compile what a query does with one item, or say why it is not made for columns.
 
     `root` is the name of the stream's root; neither it nor the query may stand in a namespace.
+    `marks` are literals that stand for others.
     """
     try:
-        return _compiled(hole, root, look)
+        return _compiled(hole, root, look, Work(marks))
     except NotColumnar as reason:
         return reason
 
 
-def _compiled(hole: ast.Expression, root: str, look: Look) -> CompiledQuery:
+def _compiled(hole: ast.Expression, root: str, look: Look, work: Work) -> CompiledQuery:
     match hole:
         case ast.Flwor((ast.For(variable, source, None), *others), where, (), result):
-            conditions, found = source_spots(source, root, look)
+            conditions, found = source_spots(source, root, look, work=work)
             if not found:
                 return CompiledQuery(tuple(conditions), ())
-            scope = LookScope({variable: only(found)})
+            scope = LookScope({variable: only(found)}, work)
             while others and isinstance(others[0], ast.Let):
                 scope, clear = scope.let(others[0].variable, others[0].value)
                 if clear is not None:
@@ -87,7 +90,7 @@ def _compiled(hole: ast.Expression, root: str, look: Look) -> CompiledQuery:
                 result = result.then
             return CompiledQuery(tuple(conditions) or ALWAYS, joined(scope.result(result)))
         case ast.Path():
-            conditions, found = source_spots(hole, root, look)
+            conditions, found = source_spots(hole, root, look, work=work)
             fragments = [Taken(only(found).whole)] if found else []
             return CompiledQuery(tuple(conditions) or ALWAYS, tuple(fragments))
         case _:
@@ -95,7 +98,7 @@ def _compiled(hole: ast.Expression, root: str, look: Look) -> CompiledQuery:
 
 
 def source_spots(
-    source: ast.Expression, root: str, look: Look, side: int = 0
+    source: ast.Expression, root: str, look: Look, side: int = 0, work: Work | None = None
 ) -> tuple[list[Tree[ItemTest]], list[Spot]]:
     """The conditions in the predicates of a path over a stream, and what the path leads to."""
     match source:
@@ -113,7 +116,8 @@ def source_spots(
             if not isinstance(predicate, ast.Predicate):
                 raise NotColumnar("a step into the past")
             if found:
-                conditions.append(LookScope({None: found[0]}).condition(predicate.condition))
+                scope = LookScope({None: found[0]}, work or Work())
+                conditions.append(scope.condition(predicate.condition))
     return conditions if found else [Settled(NO)], found
 
 

@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.columnar.expressions.tree import Constant
 from anabranch.columnar.match import kernels
 from anabranch.columnar.match.condition import Condition
-from anabranch.columnar.match.forms import Constant, Fixed, Form, Missing, Ranking, Test, TestAxis, formed, ranking_of
+from anabranch.columnar.match.forms import Fixed, Form, Missing, Ranking, Test, TestAxis, formed, ranking_of
 from anabranch.columnar.match.kernels import Bits, Cells, fill_cells
 from anabranch.columnar.scan.kernels import Indices, Places
 from anabranch.columnar.scan.wanted import WantedColumns

@@ -27,7 +27,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from anabranch.columnar.expressions.tree import Column
+from anabranch.columnar.expressions.tree import Column, Constant, with_constants
 from anabranch.columnar.match import kernels
 from anabranch.columnar.match.condition import (
     UNCLEAR,
@@ -44,7 +44,6 @@ from anabranch.columnar.scan.shred import Shredded
 from anabranch.logic import OPPOSITE, And, Not, Operator, Or, Tree, mapped
 
 MOST_CLAUSES = 64
-Constant: TypeAlias = float | bytes
 
 
 class AxisKind(Enum):
@@ -126,15 +125,34 @@ def substituted(condition: Condition, values: Mapping[Constant, Constant]) -> Co
         match leaf:
             case NumberTest(column, operator, constant):
                 turned = -1.0 if constant not in values and -constant in values else 1.0
-                return NumberTest(column, operator, turned * float(values.get(turned * constant, turned * constant)))
+                return NumberTest(
+                    _column_with(column, values),
+                    operator,
+                    turned * float(values.get(turned * constant, turned * constant)),
+                )
             case TextTest(column, operator, constant):
-                other = values.get(constant, constant)
-                assert isinstance(other, bytes), "a text is replaced by a text"
-                return TextTest(column, operator, other)
+                return TextTest(_column_with(column, values), operator, _text_with(constant, values))
             case PresenceTest() | Settled():
                 return leaf
 
     return tuple(mapped(each, test) for each in condition)
+
+
+def _column_with(column: Column, values: Mapping[Constant, Constant]) -> Column:
+    return column if isinstance(column, int) else with_constants(column, values)
+
+
+def _text_with(text: bytes, values: Mapping[Constant, Constant]) -> bytes:
+    """A text for another; what lies behind all texts with a prefix is made of the prefix."""
+    if text.endswith(AFTER):
+        return _text_with(text.removesuffix(AFTER), values) + AFTER
+    found = values.get(text, text)
+    assert isinstance(found, bytes), "a text is replaced by a text"
+    return found
+
+
+AFTER = b"\xff"
+"""Behind a text: greater than whatever begins with it, since no byte of a text is 255."""
 
 
 class _TooLarge(Exception):
