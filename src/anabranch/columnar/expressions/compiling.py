@@ -17,8 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import wraps
 from itertools import product
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from anabranch.columnar.expressions.functions import FUNCTIONS
 from anabranch.columnar.expressions.tree import (
@@ -69,6 +70,35 @@ _TRUE = Literal(True)
 
 class NotColumnar(Exception):
     """Something is not made for columns; its text says what."""
+
+    def __init__(self, construct: str) -> None:
+        super().__init__(construct)
+        self.construct = construct
+        self.expression: ast.Expression | None = None
+        """The innermost expression of the query that is to blame."""
+
+    def blame(self, expression: ast.Expression) -> NotColumnar:
+        """The same, said of an expression unless it is known of one inside."""
+        self.expression = self.expression or expression
+        return self
+
+
+_Compiled = TypeVar("_Compiled")
+
+
+def _blaming(
+    compile_one: Callable[[LookScope, ast.Expression], _Compiled],
+) -> Callable[[LookScope, ast.Expression], _Compiled]:
+    """Have what is not made for columns say which expression it is."""
+
+    @wraps(compile_one)
+    def compiled(scope: LookScope, expression: ast.Expression) -> _Compiled:
+        try:
+            return compile_one(scope, expression)
+        except NotColumnar as reason:
+            raise reason.blame(expression) from None
+
+    return compiled
 
 
 class Work:
@@ -160,6 +190,7 @@ class LookScope:
 
     # --- paths --------------------------------------------------------------------------------------------
 
+    @_blaming
     def spots(self, expression: ast.Expression) -> list[Spot]:
         """What a path without predicates leads to."""
         match expression:
@@ -200,6 +231,7 @@ class LookScope:
 
     # --- conditions ---------------------------------------------------------------------------------------
 
+    @_blaming
     def condition(self, expression: ast.Expression) -> Tree[ItemTest]:
         """A condition on one item, as far as possible in tests against constants, which an index can find."""
         match expression:
@@ -270,6 +302,7 @@ class LookScope:
 
     # --- values -------------------------------------------------------------------------------------------
 
+    @_blaming
     def value(self, expression: ast.Expression) -> Expression:
         """The value of an expression that has at most one."""
         self.work.spend()
@@ -374,6 +407,7 @@ class LookScope:
             found.append(there if spot.is_single else RowQuantifier(self._frame(spot), True, there))
         return _either(found)
 
+    @_blaming
     def truth(self, expression: ast.Expression) -> Expression:
         """The effective boolean value of an expression."""
         self.work.spend()
@@ -449,6 +483,7 @@ class LookScope:
 
     # --- results ------------------------------------------------------------------------------------------
 
+    @_blaming
     def result(self, expression: ast.Expression) -> list[Fragment]:
         """What an expression gives as content, in fragments."""
         self.work.spend()

@@ -66,7 +66,7 @@ def compile_query(
     try:
         return _compiled(hole, root, look, Work(marks))
     except NotColumnar as reason:
-        return reason
+        return reason.blame(hole)
 
 
 def _compiled(hole: ast.Expression, root: str, look: Look, work: Work) -> CompiledQuery:
