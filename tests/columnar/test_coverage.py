@@ -52,7 +52,7 @@ def test_subscriptions_that_the_law_answers_are_counted_by_their_reasons() -> No
     assert coverage.by_law == 3
     assert coverage.reasons == {
         "a predicate inside an item": 2,
-        "names in a namespace, or a document beside the stream": 1,
+        "a name in a namespace": 1,
     }
 
 

@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
-from anabranch.columnar.expressions.compiling import LookScope, NotColumnar, Spot, Work
+from anabranch.columnar.expressions.compiling import LookScope
 from anabranch.columnar.expressions.rows import with_computed
+from anabranch.columnar.expressions.scope import NotColumnar, Spot, Work
 from anabranch.columnar.expressions.tree import Around, Column, Constant, Fragment, Made, Taken
 from anabranch.columnar.match.condition import (
     ALWAYS,
@@ -105,7 +106,9 @@ def source_spots(
         case ast.Path(ast.Source("stream"), (ast.Step("child", ast.NameTest(top, None), (), False), *steps)) if steps:
             pass
         case _:
-            raise NotColumnar("a path that does not lead from the root to items")
+            raise NotColumnar(
+                "a path that does not lead from the root to items by names", "name the root and the items"
+            )
     found = [Spot(look, -1, side=side)] if top in (root, "*") else []
     conditions: list[Tree[ItemTest]] = []
     for number, step in enumerate(steps, 1):

@@ -25,7 +25,8 @@ from functools import cached_property, reduce
 from anabranch.aggregates import AGGREGATES
 from anabranch.aggregates.function import FunctionName
 from anabranch.algebra.window import Panes
-from anabranch.columnar.expressions.compiling import LookScope, NotColumnar, Spot
+from anabranch.columnar.expressions.compiling import LookScope
+from anabranch.columnar.expressions.scope import NotColumnar, Spot
 from anabranch.columnar.expressions.tree import Column
 from anabranch.columnar.items.query import reference_column, single_spot
 from anabranch.columnar.match.condition import ALWAYS, Condition, PresenceTest, columns_of, numbers_of

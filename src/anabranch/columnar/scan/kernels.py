@@ -51,7 +51,7 @@ def compiled(function: Kernel, **options: Any) -> Kernel:
 def compiled_lean(function: Kernel) -> Kernel:
     """As `compiled`, for functions that make no arrays.
 
-    There is no counting of who uses an array then, which costs more than all else that a small function does.
+    There is no counting of who uses an array then, which costs more than many a small function does.
     """
     return compiled(function, _nrt=False)
 
