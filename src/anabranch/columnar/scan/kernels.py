@@ -30,7 +30,8 @@ _MINUS, _PLUS, _POINT, _ZERO, _NINE = b"-+.09"
 
 MOST_DIGITS = 15
 """Decimals of so many digits differ whenever their nearest doubles do not, so doubles compare as exactly as they do."""
-_TOO_LARGE = 10**MOST_DIGITS
+SIMPLE = 10**MOST_DIGITS
+"""Numbers of few digits are below, since those with an exponent do not count among them."""
 _HOLDS = 18  # so many digits an int64 holds
 _POWERS = np.array([float(10**exponent) for exponent in range(_HOLDS + 1)])
 """All exact, so that dividing a mantissa below 2**53 by one of them rounds once, and correctly."""
@@ -106,7 +107,7 @@ def number_at(data: Bytes, at: int, stop: int) -> tuple[float, int]:
         else:
             break
         at += 1
-    if not 0 < digits <= _HOLDS or mantissa >= _TOO_LARGE:
+    if not 0 < digits <= _HOLDS or mantissa >= SIMPLE:
         return np.nan, at
     number = mantissa / _POWERS[digits - point if point >= 0 else 0]
     return -number if negative else number, at
