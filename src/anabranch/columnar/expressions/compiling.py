@@ -18,7 +18,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from anabranch.columnar.expressions.computing import TEXTUAL, TRUE, ValueScope
-from anabranch.columnar.expressions.scope import NotColumnar, Spot, double_of, is_literal, literal_of, simple_number
+from anabranch.columnar.expressions.scope import (
+    NotColumnar,
+    Spot,
+    blaming,
+    double_of,
+    is_literal,
+    literal_of,
+    simple_number,
+)
 from anabranch.columnar.expressions.tree import (
     Around,
     Choice,
@@ -54,6 +62,7 @@ from anabranch.stream.serialize import escape_attribute, escape_text
 class LookScope(ValueScope):
     """Compiles the conditions and results of queries."""
 
+    @blaming
     def condition(self, expression: ast.Expression) -> Tree[ItemTest]:
         """A condition on one item, as far as possible in tests against constants, which an index can find."""
         match expression:
@@ -129,6 +138,7 @@ class LookScope(ValueScope):
 
     # --- results ------------------------------------------------------------------------------------------
 
+    @blaming
     def result(self, expression: ast.Expression) -> list[Fragment]:
         """What an expression gives as content, in fragments."""
         self.work.spend()
@@ -137,7 +147,7 @@ class LookScope(ValueScope):
                 return self._constructor(expression)
             case ast.Sequence(items):
                 if sum(not self._gives_nodes(each) for each in items) > 1:
-                    raise NotColumnar("several values side by side")
+                    raise NotColumnar("several values side by side", "elements around them")
                 return [fragment for each in items for fragment in self.result(each)]
             case ast.Flwor(clauses, where, (), inside):
                 return self._looped(clauses, where, inside)
@@ -151,7 +161,7 @@ class LookScope(ValueScope):
             case _:
                 found = self.value(expression)
                 if not is_plain(found):
-                    raise NotColumnar("text that must be escaped")
+                    raise NotColumnar("text of the query that must be escaped")
                 return [Made(found)]
 
     def _gives_nodes(self, expression: ast.Expression) -> bool:
@@ -205,10 +215,10 @@ class LookScope(ValueScope):
                 return [Made(FunctionCall("behind", (clear, ContentOf(tuple(found))), Kind.CONTENT))]
             case ast.For(name, source, None) if self.is_path(source):
                 if not self._gives_nodes(ast.Flwor(tuple(clauses), where, (), inside)):
-                    raise NotColumnar("a loop whose rounds give values side by side")
+                    raise NotColumnar("a loop whose rounds give values", "elements around them")
                 spots = self.spots(source)
                 if len(spots) > 1:
-                    raise NotColumnar("a loop over parts of different names")
+                    raise NotColumnar("a loop over parts of different names", "a loop for each name")
                 return [fragment for spot in spots for fragment in self._rounds(name, spot, others, where, inside)]
             case _:
                 raise NotColumnar("a loop over values")
@@ -268,7 +278,7 @@ class LookScope(ValueScope):
                 case ast.Enclosed(expression):
                     found = self.value(expression)
                     if not is_plain(found):
-                        raise NotColumnar("text that must be escaped")
+                        raise NotColumnar("text of the query that must be escaped")
                     value.append(Taken(found.column, found.side) if isinstance(found, PartText) else Made(found))
         return value
 

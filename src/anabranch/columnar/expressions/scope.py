@@ -6,10 +6,11 @@ What stands in a frame further in than where an expression is evaluated is a seq
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Self, TypeAlias
+from functools import wraps
+from typing import Self, TypeAlias, TypeVar
 
 from anabranch.columnar.expressions.tree import Constant, Expression, Literal
 from anabranch.columnar.scan.kernels import MOST_DIGITS, SIMPLE
@@ -27,6 +28,39 @@ _LARGEST = 10**30
 class NotColumnar(Exception):
     """Something is not made for columns; its text says what."""
 
+    def __init__(self, construct: str, hint: str | None = None) -> None:
+        super().__init__(construct)
+        self.construct = construct
+        """What it is, in words that fit all queries."""
+        self.hint = hint
+        """What says the same, or nearly, and is made for columns."""
+        self.expression: ast.Expression | None = None
+        """The innermost expression of the query that is to blame."""
+
+    def blame(self, expression: ast.Expression) -> NotColumnar:
+        """The same, said of an expression unless it is known of one inside."""
+        self.expression = self.expression or expression
+        return self
+
+
+_Scope = TypeVar("_Scope")
+_Compiled = TypeVar("_Compiled")
+
+
+def blaming(
+    compile_one: Callable[[_Scope, ast.Expression], _Compiled],
+) -> Callable[[_Scope, ast.Expression], _Compiled]:
+    """Have what is not made for columns know which expression it is."""
+
+    @wraps(compile_one)
+    def compiled(scope: _Scope, expression: ast.Expression) -> _Compiled:
+        try:
+            return compile_one(scope, expression)
+        except NotColumnar as reason:
+            raise reason.blame(expression) from None
+
+    return compiled
+
 
 class Work:
     """Counts the nodes that are made for one query; knows its marks, which stand for other constants."""
@@ -39,7 +73,7 @@ class Work:
         """Make so many nodes; `NotColumnar` where they become too many."""
         self._left -= nodes
         if self._left < 0:
-            raise NotColumnar("a query of so many parts")
+            raise NotColumnar(f"a query of more than {MOST_NODES:,} parts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +100,16 @@ class Spot:
     def text(self) -> PartColumn:
         """The column of its text; only what holds nothing else has one."""
         if not self.look.parts[self.part].has_text:
-            raise NotColumnar("the text of an element with elements in it")
+            raise NotColumnar(
+                "the text of an element with elements in it", "name the element inside whose text is meant"
+            )
         return self.part
 
     @property
     def whole(self) -> PartColumn:
         """The column of all of it."""
         if self.is_attribute:
-            raise NotColumnar("an attribute that is copied")
+            raise NotColumnar("an attribute that is copied", "string(...) gives its text")
         return ~self.part
 
     @property
@@ -88,8 +124,12 @@ class Spot:
                 pass
             case ast.Step("descendant", ast.NameTest(local, None), _, False):
                 axis, deep = "child", True
-            case _:
-                raise NotColumnar("a step that is no name")
+            case ast.Step(_, ast.NameTest(_, str())):
+                raise NotColumnar("a name in a namespace")
+            case ast.Step("child" | "attribute" | "descendant", ast.KindTest()):
+                raise NotColumnar("a step to nodes of one kind, whatever their name")
+            case ast.Step(axis):
+                raise NotColumnar(f"a step along the {axis} axis")
         starts = (self.part, *self.look.descendants(self.part)) if deep else (self.part,)
         found = []
         for child in (child for start in starts for child in self.look.children(start)):
@@ -122,6 +162,7 @@ class PathScope:
 
     # --- paths --------------------------------------------------------------------------------------------
 
+    @blaming
     def spots(self, expression: ast.Expression) -> list[Spot]:
         """What a path without predicates leads to."""
         match expression:
@@ -133,7 +174,9 @@ class PathScope:
                 found = self.spots(ast.ContextItem() if start is None else start)
                 for step in steps:
                     if step.tail:
-                        raise NotColumnar("a predicate inside an item")
+                        raise NotColumnar(
+                            "a predicate inside an item", "`some $x in ... satisfies`, or a loop with `where`"
+                        )
                     found = list(dict.fromkeys(each for spot in found for each in spot.steps(step)))
                     self.work.spend(1 + len(found))
                 return found
@@ -216,7 +259,7 @@ def simple_number(literal: ast.Expression) -> float:
             return -simple_number(inside)
         case ast.Number(text):
             return _simple(Decimal(text))
-    raise NotColumnar("no number")
+    raise NotColumnar("a literal that is no number")
 
 
 def double_of(literal: ast.Expression) -> float:
@@ -237,4 +280,4 @@ def _simple(exact: Decimal) -> float:
         return float(exact)
     if SIMPLE <= abs(exact) < _LARGEST:
         return float(exact)  # no text of few digits has this double
-    raise NotColumnar("a number of so many digits")
+    raise NotColumnar(f"a number of more than {MOST_DIGITS} digits")
