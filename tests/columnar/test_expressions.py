@@ -82,7 +82,7 @@ FORMS = {
     "mod and minus": "return <a>{{ -{t} mod 7 }}</a>",
     "and or not": 'where ({t} > 20 and not({u} > 50)) or {name} = "gold" return $p/d',
     "if": 'return if ({t} > 20) then <hot>{{ string({t}) }}</hot> else <cold k="{{ {u} }}"/>',
-    "if with values": 'return <a>{{ if ({t} > 20) then {name} else "none" }}</a>',
+    "if with values": 'return <a>{{ if ({t} > 20) then string({name}) else "none" }}</a>',
     "let": "let $x := {t} * 2 let $y := {u} where $x >= 40 return <a k='{{ $y }}'>{{ $x }}</a>",
     "unused let": "let $x := {t} * 2 return $p/d",
     "let of a condition": "let $x := {t} > 20 where $x return <a>{{ $x }}</a>",
@@ -96,7 +96,7 @@ FORMS = {
     "repeated": "where {v} > 50 and $p/line/{q} != 3 return $p/d",
     "deep": "where $p//{h} > 20 return <a>{{ $p//g }}</a>",
     "any": "where $p/*/{t1} > 20 return <a>{{ $p/*/g }}</a>",
-    "text node": "return <a>{{ $p/line/w/text() }}</a>",
+    "text node": "return <a>{{ for $l in $p/line return $l/w/text() }}</a>",
     "attributes": 'return <a k="{{ {t} }}" l="x{{ {t} * 2 }}y">{{ string({name}) }}<b/></a>',
     "nested for": "return <a>{{ for $l in $p/line return <l>{{ string($l/{q}) }}{{ $l/w }}</l> }}</a>",
     "nested for where": "return <a>{{ for $l in $p/line where $l/{q} > {t} return <l k='{{ $l/{sku} }}'/> }}</a>",
@@ -125,11 +125,16 @@ def form_query(name: str, style: Style) -> str:
         return f"@{field}" if is_attribute(style, field) else field
 
     paths = {field: f"$p/{at(field)}" for field in ("id", "name", "o", "note")}
-    paths |= {"t": f"$p/d/{at('t')}", "u": f"$p/d/{at('u')}", "h": at("h"), "t1": at("t"), "q": at("q"), "sku": at("sku")}
+    paths |= {
+        "t": f"$p/d/{at('t')}",
+        "u": f"$p/d/{at('u')}",
+        "h": at("h"),
+        "t1": at("t"),
+        "q": at("q"),
+        "sku": at("sku"),
+    }
     paths["v"] = "$p/v/@x" if style == "attributes" else "$p/v"
     form = FORMS[name]
-    if "{{ {name} }}" in form and paths["name"].startswith("$p/@"):
-        form = form.replace("{{ {name} }}", "{{ string({name}) }}")
     return f'for $p in stream("s")/r/{"item" if style == "json" else "p"} ' + form.format(**paths)
 
 

@@ -126,6 +126,8 @@ class LookScope(ValueScope):
         match left.kind, isinstance(right, ast.String):
             case (Kind.UNTYPED | Kind.STRING, True):
                 return TextTest(left, operator, right.value.encode()) if isinstance(right, ast.String) else Settled(NO)
+            case (Kind.DOUBLE, False) if not isinstance(left, Literal) and operator == "!=":  # NaN may be among them
+                return NumberTest(ColumnComparison(operator, left, literal_of(right)), "=", 1.0)
             case (Kind.DOUBLE, False) if not isinstance(left, Literal):
                 return NumberTest(left, operator, double_of(right))
             case (Kind.UNTYPED | Kind.INTEGER, False) if not isinstance(left, Literal):
@@ -254,6 +256,10 @@ class LookScope(ValueScope):
         content: list[Fragment] = []
         for part in constructor.content:
             match part:
+                case ast.Enclosed(expression) if not content and self._is_new_attribute(expression, names):
+                    (spot,) = self.spots(expression)
+                    tag += _copied_attribute(spot)
+                    names.append(spot.name)
                 case ast.Characters(value):
                     content.append(escape_text(value).encode())
                 case ast.CommentConstructor(value):
@@ -269,6 +275,11 @@ class LookScope(ValueScope):
             return [*tag, b">", *content, end]
         return [*tag, Around(tuple(content), end)]
 
+    def _is_new_attribute(self, expression: ast.Expression, names: Sequence[str]) -> bool:
+        """Whether an expression leads to an attribute, copied to an element that has none of that name."""
+        spots = self.spots(expression) if self.is_path(expression) else []
+        return len(spots) == 1 and spots[0].is_attribute and spots[0].is_single and spots[0].name not in names[1:]
+
     def _attribute_value(self, attribute: ast.AttributeConstructor) -> list[Fragment]:
         value: list[Fragment] = []
         for part in attribute.value:
@@ -281,6 +292,11 @@ class LookScope(ValueScope):
                         raise NotColumnar("text of the query that must be escaped")
                     value.append(Taken(found.column, found.side) if isinstance(found, PartText) else Made(found))
         return value
+
+
+def _copied_attribute(spot: Spot) -> list[Fragment]:
+    written = ContentOf((f' {spot.name}="'.encode(), Taken(spot.text, spot.side), b'"'))
+    return [Made(Choice(Presence(spot.presence), written, ContentOf(())))]
 
 
 def _is_element(fragment: Fragment) -> bool:

@@ -49,7 +49,8 @@ def with_computed(shredded: Shredded) -> Shredded:
         else:
             starts[chosen] = ends[chosen] = 0
             values[chosen] = _numbers(found)
-            starts[np.isnan(values)] = kernels.UNCLEAR
+            starts[np.isnan(values)] = kernels.NOT_A_NUMBER if expression.kind is Kind.DOUBLE else kernels.UNCLEAR
+            starts[~fits] = kernels.UNCLEAR
         if found.state is not None:
             state = np.full(len(fits), UNCLEAR, np.uint8)
             state[chosen] = found.state

@@ -97,6 +97,11 @@ class Spot:
         return self.part >= 0 and self.look.parts[self.part].name.startswith("@")
 
     @property
+    def name(self) -> str:
+        """What the element or attribute is called."""
+        return self.look.parts[self.part].name.removeprefix("@")
+
+    @property
     def text(self) -> PartColumn:
         """The column of its text; only what holds nothing else has one."""
         if not self.look.parts[self.part].has_text:

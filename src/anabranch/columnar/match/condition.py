@@ -164,5 +164,6 @@ def _verdicts(
     starts: NDArray[np.int32],
 ) -> Verdicts:
     found: Verdicts = OPERATORS[operator](left, right).view(np.uint8) * np.uint8(YES)
-    found[unknown] = np.where(starts[unknown] == kernels.ABSENT, np.uint8(NO), np.uint8(UNCLEAR))
+    nothing = (starts[unknown] == kernels.ABSENT) | (starts[unknown] == kernels.NOT_A_NUMBER)
+    found[unknown] = np.where(nothing, np.uint8(NO), np.uint8(UNCLEAR))
     return found

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.match.condition import NO, UNCLEAR, YES
-from anabranch.columnar.scan.kernels import ABSENT, Bytes, Flags, Indices, Numbers, Places, compiled
+from anabranch.columnar.scan.kernels import ABSENT, NOT_A_NUMBER, Bytes, Flags, Indices, Numbers, Places, compiled
 
 NEVER, ALWAYS = -1, -2
 """Stand for the axis of a test that the template decides."""
@@ -295,7 +295,7 @@ def rank_numbers(
     for entry in range(len(values)):
         value = values[entry]
         if value != value:
-            ranks[entry] = missing if starts[entry] == ABSENT else UNKNOWN
+            ranks[entry] = missing if starts[entry] in (ABSENT, NOT_A_NUMBER) else UNKNOWN
             continue
         cell = (value - least) * scale
         if not cell >= 0.0:  # also where that is infinity times nothing

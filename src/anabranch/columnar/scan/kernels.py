@@ -39,6 +39,8 @@ _POWERS = np.array([float(10**exponent) for exponent in range(_HOLDS + 1)])
 
 ABSENT, UNCLEAR = -1, -2
 """What stands in the place of a start, and of an end: an item has nothing there, or it is not clear what."""
+NOT_A_NUMBER = -3
+"""Stands there for a computed number that is NaN: no comparison with it holds, `!=` aside."""
 _LOOK = 4096
 """So many bytes are looked at before anything is made of what was seen."""
 
