@@ -146,7 +146,8 @@ def _kind(literal: str) -> str:
     A literal that may be written otherwise, or is no simple number, stands for itself.
     """
     if literal[0] in "\"'":
-        return f"\0{literal[0]}" if _PLAIN.fullmatch(literal, 1, len(literal) - 1) else literal
+        is_plain = len(literal) > 2 and _PLAIN.fullmatch(literal, 1, len(literal) - 1)  # every text begins with ""
+        return f"\0{literal[0]}" if is_plain else literal
     return literal if len(literal) > _LONGEST else "\0." if "." in literal else "\0"
 
 
