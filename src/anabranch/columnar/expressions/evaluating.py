@@ -119,15 +119,13 @@ class Evaluation:
         return found
 
     def _value(self, expression: Expression) -> ColumnValue:
+        if self._belongs_around(expression):
+            return self._from_around(expression)
         match expression:
-            case PartText(column) if self._stands_around(column):
-                return self._from_around(expression)
             case PartText(column):
                 return self._part(column)
             case Literal():
                 return self._literal(expression)
-            case Presence(column) if self._stands_around(column):
-                return self._from_around(expression)
             case Presence(column):
                 starts = self._taken(self._rows.starts[self._row(column)])
                 verdicts = np.where(starts >= 0, np.uint8(YES), np.uint8(NO))
@@ -183,6 +181,19 @@ class Evaluation:
         assert self._shredded.wanted is not None
         part = column if column >= 0 else ~column
         return self._shredded.wanted.look.frames[part] != self._frame
+
+    def _belongs_around(self, expression: Expression) -> bool:
+        """Whether an expression looks at something further out than these rows."""
+        match expression:
+            case PartText(column) | Presence(column) | PartsInOrder((column, *_)):
+                return self._stands_around(column)
+            case RowQuantifier(frame) | RowCount(frame) | RowExtreme(frame) | RowLoop(frame):
+                assert self._shredded.wanted is not None
+                look = self._shredded.wanted.look
+                parent = look.parts[frame].parent
+                return (look.frames[parent] if parent >= 0 else -1) != self._frame
+            case _:
+                return False
 
     def _from_around(self, expression: Expression) -> ColumnValue:
         assert self._around is not None, "an expression looks at nothing further in"
