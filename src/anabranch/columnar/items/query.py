@@ -132,7 +132,7 @@ def _there(spot: Spot) -> list[Tree[ItemTest]]:
 def only(spots: list[Spot]) -> Spot:
     """The only one of them; without it, or with others, this is not for columns."""
     if len(spots) != 1 or not spots[0].is_single:
-        raise NotColumnar("a path to several parts of an item")
+        raise NotColumnar("a path to several parts of an item, or to none")
     return spots[0]
 
 
