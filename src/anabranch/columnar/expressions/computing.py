@@ -62,7 +62,7 @@ class ValueScope(PathScope):
                 assert not isinstance(found, Spot | tuple)
                 return found
             case ast.Path(start, (*steps, ast.Step("child", ast.KindTest("text"), (), False))):
-                inside = self._text(self.spots(ast.Path(start, tuple(steps))))
+                inside = self._text(self.with_text_nodes(start, steps))
                 return FunctionCall("text-node", (inside,), Kind.UNTYPED)
             case ast.Path() | ast.Variable() | ast.ContextItem():
                 return self._text(self.spots(expression))
@@ -174,16 +174,15 @@ class ValueScope(PathScope):
     def _quantified(self, is_some: bool, name: str, spots: Sequence[Spot], condition: ast.Expression) -> Expression:
         found: list[Expression] = []
         for spot in spots:
-            if spot.is_single:
+            frame = -1 if spot.is_single else self.inner_frame(spot)
+            inside = self.bind(name, spot) if spot.is_single else self.bind_row(name, spot, frame)
+            holds = inside.truth(condition)
+            if spot.part != frame:  # else each row is one
                 there: Expression = Presence(spot.presence)
-                holds = self.bind(name, spot).truth(condition)
                 if not is_some:
                     there = FunctionCall("not", (there,), Kind.BOOLEAN)
-                found.append(Junction(is_some, (there, holds)))
-            else:
-                frame = self.inner_frame(spot)
-                inside = self.bind_row(name, spot, frame)
-                found.append(RowQuantifier(frame, is_some, inside.truth(condition)))
+                holds = Junction(is_some, (there, holds))
+            found.append(holds if spot.is_single else RowQuantifier(frame, is_some, holds))
         return _either(found) if is_some else Junction(True, tuple(found)) if found else TRUE
 
     def _compared(self, operator: ComparisonOperator, left: ast.Expression, right: ast.Expression) -> Expression:

@@ -6,19 +6,23 @@ What stands in a frame further in than where an expression is evaluated is a seq
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import wraps
 from typing import Self, TypeAlias, TypeVar
 
 from anabranch.columnar.expressions.tree import Constant, Expression, Literal
-from anabranch.columnar.scan.kernels import MOST_DIGITS
+from anabranch.columnar.scan.kernels import MOST_DIGITS, SIMPLE
 from anabranch.columnar.scan.look import Look, PartColumn
 from anabranch.language import ast
 from anabranch.law.evaluate import number
+from anabranch.values.arithmetic import negate
+from anabranch.values.atomic import WrittenDouble, to_double
 
 MOST_NODES = 2_000
+_LARGEST = 10**30
+"""Constants are below, so that their differences are no trouble to the index."""
 
 
 class NotColumnar(Exception):
@@ -88,6 +92,11 @@ class Spot:
         return self.look.frames[self.part] == self.bound
 
     @property
+    def is_attribute(self) -> bool:
+        """Whether it is one, and no element."""
+        return self.part >= 0 and self.look.parts[self.part].name.startswith("@")
+
+    @property
     def text(self) -> PartColumn:
         """The column of its text; only what holds nothing else has one."""
         if not self.look.parts[self.part].has_text:
@@ -99,7 +108,7 @@ class Spot:
     @property
     def whole(self) -> PartColumn:
         """The column of all of it."""
-        if self.look.parts[self.part].name.startswith("@"):
+        if self.is_attribute:
             raise NotColumnar("an attribute that is copied", "string(...) gives its text")
         return ~self.part
 
@@ -174,6 +183,10 @@ class PathScope:
             case _:
                 raise NotColumnar("a path that starts from something computed")
 
+    def with_text_nodes(self, start: ast.Expression | None, steps: Sequence[ast.Step]) -> list[Spot]:
+        """The elements that a path leads to; attributes have no text nodes."""
+        return [each for each in self.spots(ast.Path(start, tuple(steps))) if not each.is_attribute]
+
     def _bound(self, name: str | None) -> list[Spot]:
         self.work.spend()
         match self.names[name]:
@@ -224,23 +237,23 @@ def literal_of(expression: ast.Expression) -> Literal:
         case ast.Number(text):
             found = number(text)
         case ast.Negation(ast.Number(text)):
-            found = -number(text)  # type: ignore[operator]
+            found = negate(number(text))  # type: ignore[arg-type]
         case _:
             raise NotColumnar("no literal")
-    if isinstance(found, float):
-        return Literal(float(found))
-    assert isinstance(found, int | Decimal)
+    assert isinstance(found, int | Decimal | float)
     return Literal(found)
 
 
 def simple_literal(literal: Literal) -> None:
-    """Check that a number has few enough digits to be compared as a double."""
-    if isinstance(literal.value, int | Decimal):
+    """Check that a number can be compared as a double."""
+    if isinstance(literal.value, WrittenDouble):
+        _simple(literal.value.exact)
+    elif isinstance(literal.value, int | Decimal):
         _simple(Decimal(literal.value))
 
 
 def simple_number(literal: ast.Expression) -> float:
-    """A number literal of few enough digits to be compared as a double."""
+    """A number literal that can be compared as a double."""
     match literal:
         case ast.Negation(ast.Number() as inside):
             return -simple_number(inside)
@@ -249,9 +262,22 @@ def simple_number(literal: ast.Expression) -> float:
     raise NotColumnar("a literal that is no number")
 
 
+def double_of(literal: ast.Expression) -> float:
+    """The double nearest to a number literal."""
+    value = literal_of(literal).value
+    assert not isinstance(value, str), "a number is meant"
+    found = to_double(value)
+    if abs(found) >= _LARGEST:
+        raise NotColumnar("a number so large")
+    return found
+
+
 def _simple(exact: Decimal) -> float:
+    """A number as a double; a text of few digits that has the same double is the same number."""
     _, digits, exponent = exact.as_tuple()
     assert isinstance(exponent, int), "a literal is finite"
     if len(digits) + max(0, exponent) <= MOST_DIGITS and exponent >= -MOST_DIGITS:
         return float(exact)
+    if SIMPLE <= abs(exact) < _LARGEST:
+        return float(exact)  # no text of few digits has this double
     raise NotColumnar(f"a number of more than {MOST_DIGITS} digits")
