@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from anabranch.columnar.scan.learning import SAMPLE, GrowingLook, chosen
+from anabranch.columnar.items.growing_look import SAMPLE, GrowingLook, chosen
 from anabranch.columnar.scan.look import MOST_PARTS, Look
 from anabranch.stream.limits import Limits
 from anabranch.stream.reading.parse import parse_item

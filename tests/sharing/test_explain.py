@@ -38,7 +38,7 @@ def test_the_page_shows_what_comes_out(explain: Explain, capsys: pytest.CaptureF
     page = PAGE.read_text(encoding="utf-8")
     explain(**dict(re.findall(r"```\n\(: (\w+)\.xq :\)\n(.*?)\n```", page, re.S)))
     examples = re.findall(r"```console\n\$ anabranch explain ([^\n]*)\n(.*?)\n```", page, re.S)
-    assert len(examples) == 2
+    assert len(examples) == 3
     for arguments, shown in examples:
         assert main(["explain", *arguments.replace("photons.dtd", DTD).split()]) == 0
         assert capsys.readouterr().out == f"{shown}\n"
@@ -166,3 +166,49 @@ def test_a_bad_query_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[s
     query.write_text("for $p in", encoding="utf-8")
     assert main(["explain", str(query)]) == 1
     assert "bad.xq:1:" in capsys.readouterr().err
+
+
+def test_what_is_answered_in_columns_is_said(explain: Explain) -> None:
+    """Items as the schema declares them, and what is to blame where columns cannot answer."""
+    fast = '<r>{ for $p in stream("photons")/photons/photon where $p/en * 2 > 1 return <e>{ $p/en }</e> }</r>'
+    slow = '<r>{ for $p in stream("photons")/photons/photon\n  return <e>{ $p/en/.. }</e> }</r>'
+    found = explain(fast=fast, slow=slow).splitlines()
+    assert "  in columns: items are answered, if items look as the schema declares" in found
+    (law,) = (line for line in found if "by the law" in line)
+    assert law.startswith("  by the law: a step along the parent axis: '$p/en/..' (line 2, column 15), if items look")
+    [_, told] = json.loads(explain("--json", fast=fast, slow=slow))["queries"]
+    assert told["columns"] == {
+        "answered": False,
+        "does": "items are answered",
+        "look": "as the schema declares",
+        "construct": "a step along the parent axis",
+        "expression": "$p/en/..",
+        "line": 2,
+        "column": 15,
+        "hint": None,
+    }
+
+
+def test_the_look_of_items_is_that_of_a_sample_or_assumed(explain: Explain) -> None:
+    """What the first items have several times cannot be copied into an attribute; assumed is that they have one."""
+    query = '<r>{ for $p in stream("s")/root/p return <e v="{ $p/v }"/> }</r>'
+    assert "  in columns: items are answered, if items look as the query's paths suggest" in explain(q=query)
+    Path("s.xml").write_text("<p><v>1</v><v>2</v></p>\n" * 30, encoding="utf-8")
+    found = explain("--stream", "s=s.xml", q=query)
+    assert "by the law: a path to several values, or to none: '$p/v' (line 1, column 50)" in found
+    assert ", if items look as the first 20 do" in found
+
+
+def test_of_windows_and_joins_the_way_in_is_said(explain: Explain) -> None:
+    """Their references and preselections."""
+    found = explain(**{name: papers.SHARING[name] for name in ("q1", "q5")})
+    assert "  in columns: windows are filled, if items look as the schema declares" in found
+    assert "  in columns: items reach the join, if items look as the query's paths suggest" in found
+    window = '<r>{ for $w in stream("photons")/photons/photon[en/..] |count 3| return <c>{ count($w) }</c> }</r>'
+    assert "  by the law: a step along the parent axis: 'en/..'" in explain(w=window)
+
+
+def test_what_cannot_be_in_columns_whatever_items_look_like(explain: Explain) -> None:
+    """Namespaces around the results."""
+    query = '<r xmlns="u">{ for $p in stream("photons")/photons/photon return <e/> }</r>'
+    assert "  by the law: namespaces around the results\n" in explain(q=query)

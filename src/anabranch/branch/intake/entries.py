@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from anabranch.branch.ports import InputStream
 from anabranch.branch.state import fraction, read_table, table_bytes, written
+from anabranch.columnar.items.growing_look import GrowingLook, Use, chosen
 from anabranch.columnar.scan.kernels import Flags, Indices
-from anabranch.columnar.scan.learning import GrowingLook, Use, chosen
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.template import UsualTrees, is_plain_around
 from anabranch.stream.elements import Accent, Alter, DeadLetter, Doubt, Drop, Item, Place, StreamElement

@@ -87,7 +87,7 @@ class ValueScope(PathScope):
                 found = bound.value(ast.Flwor(tuple(others), None, (), result) if others else result)
                 return found if clear is None else FunctionCall("behind", (clear, found), found.kind)
             case _:
-                raise NotColumnar(_WORDS.get(type(expression), "something else than a value of one item"))
+                raise NotColumnar(_words(expression))
 
     def _computed(self, operator: str, left: Expression, right: Expression) -> Expression:
         """Arithmetic; between literals it is done here, exactly as the law does it."""
@@ -216,6 +216,13 @@ class ValueScope(PathScope):
         if found.kind is Kind.CONTENT:
             raise NotColumnar("a `let` of nodes")
         return self.bind(name, found), Clear(found)
+
+
+def _words(expression: ast.Expression) -> str:
+    """What an expression is called that is not made for columns."""
+    if isinstance(expression, ast.Flwor) and expression.order:
+        return "a loop with `order by`"
+    return _WORDS.get(type(expression), "something else than a value of one item")
 
 
 def _either(found: Sequence[Expression]) -> Expression:

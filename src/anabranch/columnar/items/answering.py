@@ -13,7 +13,7 @@ answer and the pieces that the law gave stand between each other in the order of
 
 Queries that differ in constants only are compiled together, and a query is answered once, however many asked it: it is
 in the buffer once, with a row for each of them.
-The look of items is learned from the stream, and grows where items do not fit it (`scan/learning.py`).
+The look of items is learned from the stream, and grows where items do not fit it (`growing_look.py`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from anabranch.columnar.items.evolution import (
 )
 from anabranch.columnar.items.kernels import Fragments, MadeTexts, OwnedTexts
 from anabranch.columnar.items.layout import NO_FRAGMENTS, NO_TEXTS, Dealt, Scratch, computed_texts, dealt
-from anabranch.columnar.items.learned import LearnedProgram, PieceSample
+from anabranch.columnar.items.learned_program import LearnedProgram, PieceSample
 from anabranch.columnar.items.programs import Compile, ItemQueries, ItemQuery, Program
 from anabranch.columnar.match.index import NO_MATCHES, Matches
 from anabranch.columnar.scan import untemplated

@@ -14,9 +14,9 @@ from itertools import islice
 
 from anabranch.branch.panes.plan import pane_plan
 from anabranch.columnar.expressions.scope import NotColumnar
+from anabranch.columnar.items.growing_look import SAMPLE
 from anabranch.columnar.items.query import compile_for, compile_query, reference_column, single_spot
 from anabranch.columnar.panes.query import compile_panes
-from anabranch.columnar.scan.learning import SAMPLE
 from anabranch.columnar.scan.look import MOST_PARTS, Look, LookPart
 from anabranch.columnar.scan.template import is_plain_root
 from anabranch.engine.reports.assumed_look import assumed_look

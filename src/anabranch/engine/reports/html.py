@@ -13,7 +13,7 @@ from decimal import Decimal
 from html import escape
 
 from anabranch.spark.answers.log import AnswerLog
-from anabranch.spark.epoch.metrics import SHOWN, Metrics
+from anabranch.spark.epoch.metrics import SHOWN, Metrics, StreamNumbers
 from anabranch.spark.plan.epoch_plan import Registration
 from anabranch.spark.sinks.pieces import take_apart
 from anabranch.stream.reading.source import Source
@@ -80,7 +80,36 @@ def engine_html(
     if metrics is not None:
         names = ("epoch", "items", "bytes", "matched", "dead_letters", "late_items", "job_ms")
         parts.append(_table([name.replace("_", " ") for name in names], [[getattr(metrics, name) for name in names]]))
+        parts.append(_columns_table(metrics.streams))
     return _framed(parts)
+
+
+def _columns_table(streams: Mapping[str, StreamNumbers]) -> str:
+    """How much of each stream was read and answered in columns."""
+    names = (
+        "stream",
+        "items",
+        "in columns",
+        "by parser",
+        "unclear",
+        "subscriptions in columns",
+        "by the law",
+        "because of",
+    )
+    rows = [
+        (
+            name,
+            each.items,
+            each.by_template + each.by_scanner,
+            each.by_parser,
+            each.unclear,
+            each.in_columns,
+            each.by_law,
+            next(iter(each.reasons), ""),
+        )
+        for name, each in streams.items()
+    ]
+    return _table(names, rows)
 
 
 def subscription_html(name: str, text: str, answers: int, pieces: Sequence[str]) -> str:

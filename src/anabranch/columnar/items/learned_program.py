@@ -13,8 +13,8 @@ import numpy as np
 
 from anabranch.columnar.expressions.scope import NotColumnar
 from anabranch.columnar.items.coverage import Coverage
+from anabranch.columnar.items.growing_look import SAMPLE, GrowingLook, chosen
 from anabranch.columnar.items.programs import Compile, ItemQueries, Program, compiled_queries, program_of
-from anabranch.columnar.scan.learning import SAMPLE, GrowingLook, chosen
 from anabranch.columnar.scan.look import Look
 from anabranch.columnar.scan.shred import Shredded, Shredder
 from anabranch.columnar.scan.template import is_plain_root
