@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from anabranch.columnar.expressions.scope import NotColumnar
 from anabranch.columnar.expressions.tree import Column, Constant, Made, fragment_with, has_constant
 from anabranch.columnar.items.kernels import Fragments
 from anabranch.columnar.items.layout import SetConstants, fragments_of
@@ -74,6 +75,10 @@ class Compiled(Protocol):
     def conditions(self) -> Sequence[Condition]:
         """What it asks of items, to be matched together with what others ask."""
 
+    @property
+    def missing(self) -> int:
+        """How much of it is not made for columns."""
+
 
 Compile: TypeAlias = Callable[[str, Look], Compiled | None]
 """Makes something for a look, or None if it cannot; told the name of the stream's root."""
@@ -104,15 +109,35 @@ class Program:
     shares: tuple[tuple[int, int], ...]
     """The conditions of each of them in the matcher."""
 
+    @property
+    def missing(self) -> int:
+        """How much of what is asked is not made for columns."""
+        return len(self.others) + sum(1 if each is None else each.missing for each in self.taken)
+
+
+def compiled_queries(queries: Sequence[ItemQueries], root: str, look: Look) -> list[CompiledQuery | NotColumnar]:
+    """What each group of queries is for a look."""
+    spaced = NotColumnar("names in a namespace, or a document beside the stream")
+    return [spaced if each.hole is None else compile_query(each.hole, root, look, each.marks) for each in queries]
+
 
 def program_of(
-    queries: Sequence[ItemQueries], compiles: Sequence[Compile], root: str, look: Look, *, together: bool = True
+    queries: Sequence[ItemQueries],
+    found: Sequence[CompiledQuery | NotColumnar],
+    compiles: Sequence[Compile],
+    root: str,
+    look: Look,
+    *,
+    together: bool = True,
 ) -> Program | None:
-    """Compile for a look; None where nothing is made for columns.
+    """Put together what was compiled for a look; None where nothing is made for columns.
 
     `together` conditions are matched by an index, else each by itself.
     """
-    made = [_made(each, root, look) for each in queries]
+    made = [
+        _AlikeQueries.of(look, query, group) if isinstance(query, CompiledQuery) else None
+        for group, query in zip(queries, found, strict=True)
+    ]
     taken = tuple(each(root, look) for each in compiles)
     if not any(made) and not taken:
         return None
@@ -184,9 +209,8 @@ class _AlikeQueries:
     """By query, in the order of the marks."""
 
     @staticmethod
-    def of(
-        look: Look, query: CompiledQuery, marks: Sequence[Constant], constants: Sequence[tuple[Constant, ...]]
-    ) -> _AlikeQueries:
+    def of(look: Look, query: CompiledQuery, group: ItemQueries) -> _AlikeQueries:
+        marks, constants = group.marks, [each.constants for each in group.members]
         columns = list(zip(*constants, strict=True)) if marks else []
         common = {mark: each[0] for mark, each in zip(marks, columns, strict=True) if len(set(each)) == 1}
         if common:
@@ -220,14 +244,6 @@ class _AlikeQueries:
         columns = [_column(constant, places, self.constants) for constant in constants]
         numbers = range(first, first + len(self.constants))
         groups.append(Alike(form, numbers, list(zip(*columns, strict=True)) if columns else [()] * len(numbers)))
-
-
-def _made(group: ItemQueries, root: str, look: Look) -> _AlikeQueries | None:
-    """The queries of a group; None where they are not made for columns."""
-    found = None if group.hole is None else compile_query(group.hole, root, look, group.marks)
-    if not isinstance(found, CompiledQuery):
-        return None
-    return _AlikeQueries.of(look, found, group.marks, [each.constants for each in group.members])
 
 
 def _column(

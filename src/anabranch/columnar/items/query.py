@@ -67,7 +67,7 @@ def compile_query(
     try:
         return _compiled(hole, root, look, Work(marks))
     except NotColumnar as reason:
-        return reason
+        return reason.blame(hole)
 
 
 def _compiled(hole: ast.Expression, root: str, look: Look, work: Work) -> CompiledQuery:
@@ -106,7 +106,9 @@ def source_spots(
         case ast.Path(ast.Source("stream"), (ast.Step("child", ast.NameTest(top, None), (), False), *steps)) if steps:
             pass
         case _:
-            raise NotColumnar("a path that does not lead from the root to items")
+            raise NotColumnar(
+                "a path that does not lead from the root to items by names", "name the root and the items"
+            )
     found = [Spot(look, -1, side=side)] if top in (root, "*") else []
     conditions: list[Tree[ItemTest]] = []
     for number, step in enumerate(steps, 1):

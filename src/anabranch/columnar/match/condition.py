@@ -4,12 +4,13 @@ A condition is made of Boolean trees (`logic.py`) over tests of columns, read or
 It has three outcomes for an item: no, yes, and *unclear*, which leaves it to the reference evaluator.
 Unclear is what may raise an error (text that is no number) or has too many digits for a double; `and` and `or` go on
 over it where the other side decides, as LAWS 2.4 has it for errors.
+A number of many digits is compared as the double nearest to it, which is unclear only where it equals the constant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TypeAlias
 
@@ -17,9 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anabranch.columnar.expressions import texts
+from anabranch.columnar.expressions.numbers import read_doubles
 from anabranch.columnar.expressions.texts import TextColumn
 from anabranch.columnar.expressions.tree import Column, Constant
 from anabranch.columnar.scan import kernels
+from anabranch.columnar.scan.kernels import Indices, Numbers
 from anabranch.columnar.scan.look import PartColumn
 from anabranch.columnar.scan.shred import Shredded
 from anabranch.logic import And, Operator, Tree, fold, leaves
@@ -37,7 +40,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class NumberTest:
-    """The number in a column against a literal of few enough digits to be compared as a double (LAWS 2.3)."""
+    """The number in a column against a literal that can be compared as a double (LAWS 2.3)."""
 
     column: Column
     operator: Operator
@@ -134,7 +137,13 @@ def judge(condition: Condition, shredded: Shredded) -> Verdicts:
             case NumberTest(column, operator, constant):
                 row = shredded.row(column)
                 values = shredded.values[row]
-                return _verdicts(operator, values, constant, np.isnan(values), shredded.starts[row])
+                verdicts = _verdicts(operator, values, constant, np.isnan(values), shredded.starts[row])
+                entries, doubles = long_numbers(shredded, row)
+                if len(entries):
+                    certain = (doubles != constant) & ~np.isnan(doubles)
+                    holds = OPERATORS[operator](doubles, constant)[certain]
+                    verdicts[entries[certain]] = np.where(holds, np.uint8(YES), np.uint8(NO))
+                return verdicts
             case TextTest(column, operator, constant):
                 row = shredded.row(column)
                 order = np.empty(len(shredded.fits), np.int8)
@@ -158,6 +167,16 @@ def judge(condition: Condition, shredded: Shredded) -> Verdicts:
         return np.where(before == UNCLEAR, before, np.minimum(before, behind))
 
     return reduce(then, (fold(tree, test, least, greatest, opposite) for tree in condition))
+
+
+def long_numbers(shredded: Shredded, row: int) -> tuple[Indices, Numbers]:
+    """The entries whose texts are no simple numbers, and the doubles nearest to them; NaN for what may be no number."""
+    entries = np.flatnonzero(np.isnan(shredded.values[row]) & (shredded.starts[row] >= 0))
+    doubles, kinds = np.empty(len(entries)), np.empty(len(entries), np.uint8)
+    if len(entries):
+        spans = shredded.starts[row].take(entries), shredded.ends[row].take(entries)
+        read_doubles(TextColumn(shredded.data, *spans), doubles, kinds)
+    return entries, doubles
 
 
 def least(parts: Iterator[Verdicts]) -> Verdicts:
@@ -218,18 +237,16 @@ def _sum_verdicts(test: SumTest, shredded: Shredded) -> Verdicts:
 
 def _row_verdicts(test: RowTest, shredded: Shredded) -> Verdicts:
     assert shredded.wanted is not None, "only what was shredded has repeated parts"
-    count = len(shredded.fits)
     frame = shredded.frame(shredded.wanted.look.frames[test.column])
-    rows, owners = frame.rows_in(shredded.first + np.arange(count))
-    row = shredded.row(test.column)
-    starts = frame.starts[row][rows]
+    picks, owners = frame.rows_in(shredded.first + np.arange(len(shredded.fits)))
+    starts, ends = frame.starts.take(picks, axis=1), frame.ends.take(picks, axis=1)
+    values = frame.values.take(picks, axis=1)
+    inside = replace(shredded, fits=np.ones(len(picks), np.bool_), starts=starts, ends=ends, values=values)
+    leaf: ItemTest
     if isinstance(test.value, bytes):
-        order = np.empty(len(rows), np.int8)
-        kernels.compare(shredded.data, starts, frame.ends[row][rows], np.frombuffer(test.value, np.uint8), order)
-        verdicts = _verdicts("=", order, 0, starts < 0, starts)
+        leaf = TextTest(test.column, "=", test.value)
     else:
-        values = frame.values[row][rows]
-        verdicts = _verdicts("=", values, test.value, np.isnan(values), starts)
+        leaf = NumberTest(test.column, "=", test.value)
     found = np.where(shredded.fits, np.uint8(NO), np.uint8(UNCLEAR))
-    np.maximum.at(found, owners, verdicts)
+    np.maximum.at(found, owners, judge((leaf,), inside))
     return found
