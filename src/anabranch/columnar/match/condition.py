@@ -248,5 +248,6 @@ def _row_verdicts(test: RowTest, shredded: Shredded) -> Verdicts:
     else:
         leaf = NumberTest(test.column, "=", test.value)
     found = np.where(shredded.fits, np.uint8(NO), np.uint8(UNCLEAR))
-    np.maximum.at(found, owners, judge((leaf,), inside))
+    known = shredded.fits[owners]
+    np.maximum.at(found, owners[known], judge((leaf,), inside)[known])
     return found
