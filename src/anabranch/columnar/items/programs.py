@@ -134,7 +134,10 @@ def program_of(
 
     `together` conditions are matched by an index, else each by itself.
     """
-    made = [_made(group, query, look) for group, query in zip(queries, found, strict=True)]
+    made = [
+        _AlikeQueries.of(look, query, group) if isinstance(query, CompiledQuery) else None
+        for group, query in zip(queries, found, strict=True)
+    ]
     taken = tuple(each(root, look) for each in compiles)
     if not any(made) and not taken:
         return None
@@ -206,9 +209,8 @@ class _AlikeQueries:
     """By query, in the order of the marks."""
 
     @staticmethod
-    def of(
-        look: Look, query: CompiledQuery, marks: Sequence[Constant], constants: Sequence[tuple[Constant, ...]]
-    ) -> _AlikeQueries:
+    def of(look: Look, query: CompiledQuery, group: ItemQueries) -> _AlikeQueries:
+        marks, constants = group.marks, [each.constants for each in group.members]
         columns = list(zip(*constants, strict=True)) if marks else []
         common = {mark: each[0] for mark, each in zip(marks, columns, strict=True) if len(set(each)) == 1}
         if common:
@@ -242,13 +244,6 @@ class _AlikeQueries:
         columns = [_column(constant, places, self.constants) for constant in constants]
         numbers = range(first, first + len(self.constants))
         groups.append(Alike(form, numbers, list(zip(*columns, strict=True)) if columns else [()] * len(numbers)))
-
-
-def _made(group: ItemQueries, query: CompiledQuery | NotColumnar, look: Look) -> _AlikeQueries | None:
-    """The queries of a group; None where they are not made for columns."""
-    if isinstance(query, NotColumnar):
-        return None
-    return _AlikeQueries.of(look, query, group.marks, [each.constants for each in group.members])
 
 
 def _column(

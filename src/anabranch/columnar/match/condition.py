@@ -10,7 +10,7 @@ A number of many digits is compared as the double nearest to it, which is unclea
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TypeAlias
 
@@ -238,18 +238,17 @@ def _sum_verdicts(test: SumTest, shredded: Shredded) -> Verdicts:
 
 def _row_verdicts(test: RowTest, shredded: Shredded) -> Verdicts:
     assert shredded.wanted is not None, "only what was shredded has repeated parts"
-    count = len(shredded.fits)
     frame = shredded.frame(shredded.wanted.look.frames[test.column])
-    rows, owners = frame.rows_in(shredded.first + np.arange(count))
-    row = shredded.row(test.column)
-    starts = frame.starts[row][rows]
+    picks, owners = frame.rows_in(shredded.first + np.arange(len(shredded.fits)))
+    starts, ends = frame.starts.take(picks, axis=1), frame.ends.take(picks, axis=1)
+    values = frame.values.take(picks, axis=1)
+    inside = replace(shredded, fits=np.ones(len(picks), np.bool_), starts=starts, ends=ends, values=values)
+    leaf: ItemTest
     if isinstance(test.value, bytes):
-        order = np.empty(len(rows), np.int8)
-        kernels.compare(shredded.data, starts, frame.ends[row][rows], np.frombuffer(test.value, np.uint8), order)
-        verdicts = _verdicts("=", order, 0, starts < 0, starts)
+        leaf = TextTest(test.column, "=", test.value)
     else:
-        values = frame.values[row][rows]
-        verdicts = _verdicts("=", values, test.value, np.isnan(values), starts)
+        leaf = NumberTest(test.column, "=", test.value)
     found = np.where(shredded.fits, np.uint8(NO), np.uint8(UNCLEAR))
-    np.maximum.at(found, owners, verdicts)
+    known = shredded.fits[owners]
+    np.maximum.at(found, owners[known], judge((leaf,), inside)[known])
     return found

@@ -108,7 +108,7 @@ class _RowValues:
         found = found[rows]
         ranks[:] = np.where(shredded.fits, np.int32(0), np.int32(kernels.UNKNOWN))
         ranks[owners[found == kernels.UNKNOWN]] = kernels.UNKNOWN
-        is_key = (found & 1 == 1) & (found != self._ranking.size - 1) & (found >= 0)
+        is_key = (found & 1 == 1) & (found != self._ranking.size - 1) & (found >= 0) & shredded.fits[owners]
         return owners[is_key].astype(np.int32), found[is_key] >> 1
 
 

@@ -172,7 +172,7 @@ class Shredder:
         inside_line = self.carry.position < base or self.carry.skipping is not None
         if inside_line or base < _FRONT:  # the splitter also judges the first bytes of a partition
             at = piece.find(b"\n", max(0, _FRONT - 1 - base)) + 1 or len(piece)
-            yield from self._only(self._splitter.feed(piece[:at]), wanted)
+            yield from self._single(self._splitter.feed(piece[:at]), wanted)
         stop = piece.rfind(b"\n") + 1
         while at < stop:
             columns = _Columns.of(piece, base, wanted, self.carry, self._limits)
@@ -181,6 +181,16 @@ class Shredder:
             self._splitter = LineSplitter(self._limits, Carry(base + at))
         yield from self._only(self._splitter.feed(piece[at:]), wanted)
         self._position = base + len(piece)
+
+    def _single(self, cuts: Sequence[Cut], wanted: WantedColumns) -> Iterator[Shredded]:
+        """Lines that the splitter gave; one alone is taken apart like all others."""
+        if len(cuts) != 1 or cuts[0].reason is not None:
+            yield from self._only(cuts, wanted)
+            return
+        line = cuts[0].raw + b"\n"
+        columns = _Columns.of(line, cuts[0].start, wanted, self.carry, self._limits)
+        columns.cutter.cut(0, len(line), lines=True)
+        yield columns.shredded(self._limits)
 
     # --- documents ----------------------------------------------------------------------------------------
 
